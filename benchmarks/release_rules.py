@@ -7,7 +7,7 @@
 The systems are two rankers of the demo that are about equally good, on its dev queries with the
 best known answer each (RR@10): BM25 with stemming, and a fusion. The weak baseline is tf-idf,
 mixed with them until it lies 0, 8 or 16 u below. More queries than there are come by drawing with
-replacement. Every attack plays `--seeds` games against the ratchet and an eighth of that against
+replacement. Every attack plays `--seeds` games against `clear` and an eighth of that against
 the other rules; the worst of each is played again, `--seeds` games on fresh seeds.
 """
 
@@ -104,7 +104,7 @@ def play_attacks(
             for gap in GAPS
             for attack in ATTACKS
         ]
-        own = games if named.name == "ratchet" else max(2, games // OTHERS)
+        own = games if named.name == "clear" else max(2, games // OTHERS)
         lines = list(play_cases(cases, pair, plan, games=own, done=_nothing))
         every_attack(lines, named, queries)
         worst += play_worst_again(lines, cases, pair, plan, games=games, done=_nothing)

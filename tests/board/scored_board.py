@@ -240,7 +240,7 @@ def make_board(root: Path) -> ScoredBoard:
     return ScoredBoard(root=root, now=FOUNDED)
 
 
-def as_ratchet(board: ScoredBoard, *, closes: str = "") -> ScoredBoard:
-    """The same board under the ratchet."""
-    board.rules(('rule = "rounded"', 'rule = "ratchet"'), ("# closes = 2027-03-31", closes))
+def as_clear(board: ScoredBoard, *, closes: str = "") -> ScoredBoard:
+    """The same board under `clear`."""
+    board.rules(('rule = "rounded"', 'rule = "clear"'), ("# closes = 2027-03-31", closes))
     return board

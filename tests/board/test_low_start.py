@@ -101,7 +101,7 @@ def test_single_labels_cannot_be_asked_for_after_an_honest_first_entry() -> None
 
 
 def test_where_no_low_score_is_published_nobody_is_asked() -> None:
-    assert [*check_far_below(case_of(BoardLog().open(), LOW, rule="ratchet"))] == []
+    assert [*check_far_below(case_of(BoardLog().open(), LOW, rule="clear"))] == []
 
 
 def test_the_limit_follows_from_declared_submissions_and_published_views() -> None:

@@ -1,4 +1,4 @@
-"""Released scores are what printf prints, and the ratchet publishes what is clearly above."""
+"""Released scores are what printf prints, and `clear` publishes what is clearly above."""
 
 import math
 import statistics
@@ -77,7 +77,7 @@ def test_numpy_floats_are_floats() -> None:
 def clear(
     values: ArrayLike, best: ArrayLike, *, jitter: float = 0.0, decimals: int = 3
 ) -> str | None:
-    """What a ratchet publishes."""
+    """What `clear` publishes."""
     before = np.asarray(best, np.float64)
     return release_clear(values, before, jitter=jitter, decimals=decimals)
 
@@ -125,7 +125,7 @@ def test_the_order_of_queries_means_nothing(
 
 
 @given(reciprocal_ranks(30), reciprocal_ranks(30), st.floats(0, 0.2))
-def test_the_ratchet_is_the_paired_test_at_two_standard_errors_and_the_jitter(
+def test_the_clear_rule_is_the_paired_test_at_two_standard_errors_and_the_jitter(
     first: list[float], second: list[float], jitter: float
 ) -> None:
     rise = [b - a for a, b in zip(first, second, strict=True)]
@@ -186,10 +186,10 @@ def test_undefined_queries_are_left_out_and_those_that_do_not_count_score_zero()
 
 
 def test_the_rule_is_read_from_toml_values() -> None:
-    table = {"rule": "ratchet", "submissions": 50}
-    assert msgspec.convert(table, ReleaseRule) == ReleaseRule(rule="ratchet", submissions=50)
+    table = {"rule": "clear", "submissions": 50}
+    assert msgspec.convert(table, ReleaseRule) == ReleaseRule(rule="clear", submissions=50)
     with pytest.raises(msgspec.ValidationError, match="unknown field"):
-        msgspec.convert({"rules": "ratchet"}, ReleaseRule)
+        msgspec.convert({"rules": "clear"}, ReleaseRule)
     with pytest.raises(msgspec.ValidationError, match="enum"):
         msgspec.convert({"rule": "thresholdout"}, ReleaseRule)
 
@@ -198,7 +198,7 @@ def mistakes(rule: ReleaseRule) -> list[str]:
     return [key for key, *_ in check_rule(rule)]
 
 
-@pytest.mark.parametrize("rule", ["rounded", "ratchet"])
+@pytest.mark.parametrize("rule", ["rounded", "clear"])
 def test_the_defaults_are_right(rule: RuleName) -> None:
     assert not mistakes(ReleaseRule(rule=rule))
 

@@ -61,7 +61,7 @@ def test_a_view_that_has_released_scores_stays_what_it_is(
     assert wrong(BEFORE, edit(before, after))[key] == f"{expected}, as before"
 
 
-@pytest.mark.parametrize("rules", [("rounded", "ratchet"), ("ratchet", "rounded")])
+@pytest.mark.parametrize("rules", [("rounded", "clear"), ("clear", "rounded")])
 def test_a_board_changes_its_release_rule(rules: tuple[str, str]) -> None:
     before, after = (edit("[policy]", f'[release]\nrule = "{rule}"\n\n[policy]') for rule in rules)
     assert wrong(before, after) == {}

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from scored_board import ScoredBoard, as_ratchet, make_board
+from scored_board import ScoredBoard, as_clear, make_board
 
 from heldout.board.audit.audit import audit_board
 from heldout.board.organiser import creation
@@ -70,17 +70,17 @@ def test_what_is_no_key_is_refused_by_name(data: bytes) -> None:
         parse_key(data, path="labels/eval.key")
 
 
-def test_only_held_out_sets_of_a_ratchet_need_one(board: ScoredBoard) -> None:
+def test_only_held_out_sets_of_the_clear_rule_need_one(board: ScoredBoard) -> None:
     spec = board.session.spec()
     assert not any(needs_key(spec, name) for name in spec.sets)
     assert not key_file(board).exists()
-    as_ratchet(board)
+    as_clear(board)
     spec = board.session.spec()
     assert [name for name in spec.sets if needs_key(spec, name)] == ["eval"]
 
 
 def test_new_rules_make_the_key_and_commit_to_it(board: ScoredBoard) -> None:
-    as_ratchet(board)
+    as_clear(board)
     data = key_file(board).read_bytes()
     assert board.vault.set_key("eval") == bytes.fromhex(data.decode())
     assert len(board.vault.set_key("eval")) == 32
@@ -91,11 +91,11 @@ def test_new_rules_make_the_key_and_commit_to_it(board: ScoredBoard) -> None:
 
 
 def test_it_is_made_once(board: ScoredBoard) -> None:
-    as_ratchet(board)
+    as_clear(board)
     before = key_file(board).read_bytes()
     board.rules(("quota = 2", "quota = 3"))
-    board.rules(('rule = "ratchet"', 'rule = "rounded"'))
-    board.rules(('rule = "rounded"', 'rule = "ratchet"'))
+    board.rules(('rule = "clear"', 'rule = "rounded"'))
+    board.rules(('rule = "rounded"', 'rule = "clear"'))
     assert key_file(board).read_bytes() == before
     assert not list(list_broken_keys(board.session.history()))
 
@@ -107,7 +107,7 @@ def test_a_new_board_has_its_key_from_the_first_event_on(
 
     def files(plan: NewBoard) -> dict[str, bytes]:
         made = dict(honest(plan))
-        made[SPEC] = made[SPEC].replace(b'rule = "rounded"', b'rule = "ratchet"')
+        made[SPEC] = made[SPEC].replace(b'rule = "rounded"', b'rule = "clear"')
         return made
 
     monkeypatch.setattr(creation, "new_board_files", files)
@@ -122,7 +122,7 @@ def test_a_new_board_has_its_key_from_the_first_event_on(
 def test_a_key_of_a_call_that_was_killed_is_committed_to(board: ScoredBoard) -> None:
     board.vault.make_set_key("eval")
     before = key_file(board).read_bytes()
-    as_ratchet(board)
+    as_clear(board)
     assert key_file(board).read_bytes() == before
     assert committed(board) == {"eval.key": str(digest_bytes(before))}
 
@@ -135,7 +135,7 @@ def test_without_its_event_no_key_stays(
 
     monkeypatch.setattr(Session, "log", overtaken)
     with pytest.raises(StoreError, match="came first"):
-        as_ratchet(board)
+        as_clear(board)
     assert not key_file(board).exists()
 
 
@@ -151,7 +151,7 @@ CHANGES = {
 def test_another_key_is_refused_also_with_a_reason(
     board: ScoredBoard, case: str, *, told: bool
 ) -> None:
-    as_ratchet(board)
+    as_clear(board)
     if told:
         board.enter("20261102-one", LOW)
     kept = key_file(board).read_bytes()
@@ -187,7 +187,7 @@ def replace_rules(session: Session) -> Session:
 def test_a_log_that_changed_a_key_is_found(
     board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    as_ratchet(board)
+    as_clear(board)
     key_file(board).write_bytes(format_key(bytes(32)))
     session = board.tick()
     with monkeypatch.context() as patched:
@@ -200,7 +200,7 @@ def test_a_log_that_changed_a_key_is_found(
 
 def test_a_key_that_comes_later_makes_no_score_an_earlier_one(board: ScoredBoard) -> None:
     sent = board.send("20261102-one", LOW)
-    as_ratchet(board)
+    as_clear(board)
     session = board.session
     held = compare_held_out(session.vault, session.history(), session.spec())
     assert (held.new, held.changed) == ((), ())

@@ -89,31 +89,31 @@ def test_a_path_to_keys_or_labels_or_out_of_the_board_is_refused(path: str) -> N
     assert caught.value.problems[0].found.startswith("views[2].queries = ")
 
 
-RATCHET = RULES.replace("[policy]", '[release]\nrule = "ratchet"\n\n[policy]')
+CLEAR = RULES.replace("[policy]", '[release]\nrule = "clear"\n\n[policy]')
 
 
 @pytest.mark.parametrize("keys", [FAIR, WORST])
 def test_scores_that_are_compared_are_means_over_the_same_queries(keys: str) -> None:
     with pytest.raises(InputError):
-        parse_spec(with_view(keys, rules=RATCHET).encode())
-    parse_spec(with_view(keys + "public = false", rules=RATCHET).encode())
-    parse_spec(with_view(keys, rules=RATCHET, query_set="dev").encode())
+        parse_spec(with_view(keys, rules=CLEAR).encode())
+    parse_spec(with_view(keys + "public = false", rules=CLEAR).encode())
+    parse_spec(with_view(keys, rules=CLEAR, query_set="dev").encode())
 
 
-def test_a_ratchet_compares_no_measure_that_falls_or_is_undefined() -> None:
+def test_the_clear_rule_compares_no_measure_that_falls_or_is_undefined() -> None:
     falls = 'measure = "FirstRel"\n'
     with pytest.raises(InputError) as caught:
-        parse_spec(with_view(falls, rules=RATCHET).encode())
+        parse_spec(with_view(falls, rules=CLEAR).encode())
     (problem,) = caught.value.problems
-    assert "a ratchet compares scores query by query" in problem.hint
-    parse_spec(with_view(falls + "public = false", rules=RATCHET).encode())
+    assert "`clear` compares scores query by query" in problem.hint
+    parse_spec(with_view(falls + "public = false", rules=CLEAR).encode())
 
 
 def test_a_one_shot_board_is_rounded() -> None:
-    rules = RATCHET.replace('name = "kb"', 'name = "kb"\nkind = "one-shot"')
+    rules = CLEAR.replace('name = "kb"', 'name = "kb"\nkind = "one-shot"')
     with pytest.raises(InputError) as caught:
         parse_spec(rules.encode())
-    assert [one.found for one in caught.value.problems] == ['release.rule = "ratchet"']
+    assert [one.found for one in caught.value.problems] == ['release.rule = "clear"']
 
 
 def test_a_gap_cannot_rank_and_a_worst_group_can() -> None:
@@ -158,7 +158,7 @@ def test_what_falls_stands_beside_the_score_that_ranks_and_never_ranks(measure: 
 def test_views_whose_held_out_scores_are_published_are_counted(
     keys: str, query_set: str, views: int
 ) -> None:
-    spec = parse_spec(with_view(keys, rules=RATCHET, query_set=query_set).encode())
+    spec = parse_spec(with_view(keys, rules=CLEAR, query_set=query_set).encode())
     assert spec.held_out_views == views
 
 
@@ -171,15 +171,15 @@ def split_rules(*keys: str, rules: str = RULES) -> str:
 
 
 def test_a_set_is_split_into_views_of_which_one_follows_the_rule() -> None:
-    spec = parse_spec(split_rules(rules=RATCHET).encode())
+    spec = parse_spec(split_rules(rules=CLEAR).encode())
     assert [spec.view(name).part for name in ("eval", "more")] == ["deciding", "feedback"]
     assert [spec.view(name).for_information for name in ("eval", "more")] == [False, True]
     assert (spec.held_out_views, spec.release.feedback) == (1, 0.25)
-    assert [rule_of(spec, name) for name in ("eval", "more")] == ["ratchet", "rounded"]
+    assert [rule_of(spec, name) for name in ("eval", "more")] == ["clear", "rounded"]
 
 
 def test_a_view_with_noise_takes_any_measure_and_has_no_part_in_the_rule() -> None:
-    spec = parse_spec(with_view('measure = "FirstRel"\nnoise = 10', rules=RATCHET).encode())
+    spec = parse_spec(with_view('measure = "FirstRel"\nnoise = 10', rules=CLEAR).encode())
     assert (spec.view("more").noise, spec.held_out_views) == (10, 1)
     assert rule_of(spec, "more") == "rounded"
 
@@ -187,25 +187,25 @@ def test_a_view_with_noise_takes_any_measure_and_has_no_part_in_the_rule() -> No
 @pytest.mark.parametrize(
     ("rules", "wrong", "says"),
     [
-        (with_view(RR + "noise = 0.5", rules=RATCHET), "views[2].noise", "1 to 100"),
-        (with_view(RR + "noise = 101", rules=RATCHET), "views[2].noise", "1 to 100"),
-        (with_view(RR + "noise = nan", rules=RATCHET), "views[2].noise", "a number"),
+        (with_view(RR + "noise = 0.5", rules=CLEAR), "views[2].noise", "1 to 100"),
+        (with_view(RR + "noise = 101", rules=CLEAR), "views[2].noise", "1 to 100"),
+        (with_view(RR + "noise = nan", rules=CLEAR), "views[2].noise", "a number"),
         (with_view(RR + "noise = 10"), "views[2].noise", "eval publishes every score"),
-        (with_view(RR + "noise = 10\npublic = false", rules=RATCHET), "views[2].public", "true"),
-        (with_view(WORST + "noise = 10", rules=RATCHET), "views[2].summary", "mean"),
+        (with_view(RR + "noise = 10\npublic = false", rules=CLEAR), "views[2].public", "true"),
+        (with_view(WORST + "noise = 10", rules=CLEAR), "views[2].summary", "mean"),
         (
-            with_view(RR + "noise = 10\ntraining_at_most = 5", rules=RATCHET),
+            with_view(RR + "noise = 10\ntraining_at_most = 5", rules=CLEAR),
             "views[2].training_at_most",
             "for information only",
         ),
-        (with_view(RR + "noise = 10", rules=RATCHET, query_set="dev"), "views[2].noise", "public"),
+        (with_view(RR + "noise = 10", rules=CLEAR, query_set="dev"), "views[2].noise", "public"),
         (
-            with_view(RR + 'part = "feedback"', rules=RATCHET, query_set="dev"),
+            with_view(RR + 'part = "feedback"', rules=CLEAR, query_set="dev"),
             "views[2].part",
             "public",
         ),
         (
-            RATCHET.replace('name = "eval"\n', 'name = "eval"\nnoise = 10\n'),
+            CLEAR.replace('name = "eval"\n', 'name = "eval"\nnoise = 10\n'),
             "views[1].noise",
             "ranks",
         ),
@@ -231,7 +231,7 @@ def test_a_view_with_noise_takes_any_measure_and_has_no_part_in_the_rule() -> No
             "publish scores on the deciding part",
         ),
         (
-            with_view(RR + "noise = 10", rules=split_rules(rules=RATCHET).replace("more", "other")),
+            with_view(RR + "noise = 10", rules=split_rules(rules=CLEAR).replace("more", "other")),
             "views[3].part",
             "publish scores on the deciding part",
         ),
@@ -284,17 +284,17 @@ def changed_terms(*rules: str, after: str) -> list[str]:
     return [key for key, *_ in list_changed_terms(log.history, parse_spec(after.encode()))]
 
 
-SPLIT = split_rules(rules=RATCHET)
-CHECK = with_view(RR + "noise = 10", rules=RATCHET)
+SPLIT = split_rules(rules=CLEAR)
+CHECK = with_view(RR + "noise = 10", rules=CLEAR)
 
 
 def test_part_noise_and_share_are_fixed_once_scores_are_published() -> None:
-    other = RATCHET.replace('rule = "ratchet"', 'rule = "ratchet"\nfeedback = 0.5')
+    other = CLEAR.replace('rule = "clear"', 'rule = "clear"\nfeedback = 0.5')
     assert changed_terms(SPLIT, after=SPLIT) == []
     assert changed_terms(SPLIT, after=split_rules(rules=other)) == ["release.feedback"]
-    assert changed_terms(SPLIT, after=RATCHET) == ["views[1].part"]
+    assert changed_terms(SPLIT, after=CLEAR) == ["views[1].part"]
     assert changed_terms(SPLIT, other, after=other) == []
-    assert changed_terms(RATCHET, after=CHECK) == []
+    assert changed_terms(CLEAR, after=CHECK) == []
     named = CHECK.replace('primary = "eval"', 'primary = "x"').replace('"eval"\nset', '"x"\nset')
     noisy = named.replace('name = "more"', 'name = "eval"')
     assert changed_terms(noisy, after=noisy.replace("noise = 10", "noise = 1")) == [
@@ -305,8 +305,8 @@ def test_part_noise_and_share_are_fixed_once_scores_are_published() -> None:
 def test_a_set_is_not_split_once_scores_on_all_of_it_are_public() -> None:
     renamed = SPLIT.replace('name = "eval"', 'name = "most"')
     renamed = renamed.replace('primary = "eval"', 'primary = "most"')
-    assert changed_terms(RATCHET, after=renamed) == ["views[1].part", "views[2].part"]
-    assert changed_terms(RATCHET, SPLIT, after=SPLIT) == []  # split before the first score
+    assert changed_terms(CLEAR, after=renamed) == ["views[1].part", "views[2].part"]
+    assert changed_terms(CLEAR, SPLIT, after=SPLIT) == []  # split before the first score
 
 
 def test_a_season_is_ranked_by_no_feedback_and_may_be_split_by_itself() -> None:

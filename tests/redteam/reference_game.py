@@ -48,7 +48,7 @@ def standard_error(row: Row) -> float:
 
 @dataclass
 class Board:
-    """What a board remembers: `rule` is rounded or ratchet."""
+    """What a board remembers: `rule` is rounded or clear."""
 
     rule: str
     baseline: Row
@@ -146,7 +146,7 @@ class Game:
         spread = sqrt(standard_error(gaps) ** 2 + (self.unit / 2) ** 2)
 
         def margin(error: float) -> float:
-            if self.board.rule == "ratchet":
+            if self.board.rule == "clear":
                 return 2 * error + 0.6931471805599453 / 2 * spread
             return error
 

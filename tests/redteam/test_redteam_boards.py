@@ -23,7 +23,7 @@ from heldout.redteam.releases import Scores
 
 RULE = ReleaseRule(submissions=300)
 KEY = bytes(range(32))
-RULES: tuple[RuleName, ...] = ("rounded", "ratchet")
+RULES: tuple[RuleName, ...] = ("rounded", "clear")
 seeds = st.integers(0, 2**32)
 
 
@@ -51,16 +51,16 @@ def test_a_rule_is_named_with_what_is_sent_beside() -> None:
 
 
 def test_what_the_name_leaves_open_is_that_of_the_board() -> None:
-    rule = parse("ratchet+feedback", ReleaseRule(feedback=0.4, submissions=90)).rule
-    assert rule == ReleaseRule(rule="ratchet", feedback=0.4, submissions=90)
+    rule = parse("clear+feedback", ReleaseRule(feedback=0.4, submissions=90)).rule
+    assert rule == ReleaseRule(rule="clear", feedback=0.4, submissions=90)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "Ratchet", "rounded=2", "ratchet=2", "ladder", "exact", "ratchet 1"),
-        *("ratchet+", "ratchet+noise+noise", "ratchet+feedback+noise", "ratchet+Noise", "+noise"),
-        *("ratchet+noise=2", "\x1b[2Jratchet", "z" * 10_000),
+        *("", "Ratchet", "rounded=2", "clear=2", "ladder", "exact", "clear 1"),
+        *("clear+", "clear+noise+noise", "clear+feedback+noise", "clear+Noise", "+noise"),
+        *("clear+noise=2", "\x1b[2Jclear", "z" * 10_000),
     ],
 )
 def test_a_name_of_no_rule(text: str) -> None:
@@ -73,7 +73,7 @@ def test_a_name_of_no_rule(text: str) -> None:
     assert len(problem.found) < 200
 
 
-@given(st.text() | st.from_regex(r"(rounded|ratchet)(=[\d.e-]*)?(\+\w*)?"))
+@given(st.text() | st.from_regex(r"(rounded|clear)(=[\d.e-]*)?(\+\w*)?"))
 def test_any_text_is_a_rule_or_a_problem(text: str) -> None:
     with suppress(InputError):
         assert parse(text).name.split("+")[0] in RULES
@@ -90,7 +90,7 @@ def submit_by_hand(board: Board, runs: list[Scores], rule: RuleName) -> list[flo
         best = max(sent, key=lambda one: float(one.mean()))
         jitter = draw_jitter(board.key, "redteam", values, board.baseline)
         text: str | None = release_mean(values, decimals=3)
-        if rule == "ratchet":
+        if rule == "clear":
             text = release_clear(values, best, jitter=jitter, decimals=3)
         found.append(None if text is None else float(text))
         sent.append(values)
@@ -107,7 +107,7 @@ def test_a_board_answers_as_the_vault_does(rule: RuleName, seed: int) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_some_runs_of_these_tests_get_a_score_and_under_the_ratchet_some_do_not(
+def test_some_runs_of_these_tests_get_a_score_and_under_the_clear_rule_some_do_not(
     rule: RuleName,
 ) -> None:
     board = board_of(rule)
@@ -116,9 +116,9 @@ def test_some_runs_of_these_tests_get_a_score_and_under_the_ratchet_some_do_not(
     assert (None in scores) == (rule != "rounded")
 
 
-def test_the_jitter_of_a_ratchet_is_the_board_s_and_asks_for_more() -> None:
+def test_the_jitter_of_the_clear_rule_is_the_board_s_and_asks_for_more() -> None:
     """Without it a rise of a little more than two standard errors has a score."""
-    board = board_of("ratchet", queries=100)
+    board = board_of("clear", queries=100)
     signs = np.resize([1.0, -1.0], 100)
     error = 0.1 * signs.std(ddof=1) / 10
     published = [
@@ -157,7 +157,7 @@ def test_what_is_published_half_the_time_is_at_the_margin() -> None:
     published = []
     for number in range(400):
         baseline = rng.random(200) / 4
-        board = Board(named=parse("ratchet"), baseline=baseline, key=number.to_bytes(32))
+        board = Board(named=parse("clear"), baseline=baseline, key=number.to_bytes(32))
         luck = rng.choice([-0.3, 0.3], 200)
         error = spread = 0.3 / 200**0.5
         published.append(board.would_publish(baseline + luck + board.margin(error, spread)))
@@ -171,7 +171,7 @@ def test_what_is_published_half_the_time_is_at_the_margin() -> None:
 def test_the_feedback_part_has_its_share_and_the_rest_ranks(
     queries: int, share: float, size: int
 ) -> None:
-    board = board_of("ratchet+feedback", queries=queries, rule=ReleaseRule(feedback=share))
+    board = board_of("clear+feedback", queries=queries, rule=ReleaseRule(feedback=share))
     numbers = np.arange(queries, dtype=np.float64)
     rank = {int(number) for number in board.ranking(numbers)}
     part = feedback_queries(KEY, map(str, range(queries)), share)
@@ -180,7 +180,7 @@ def test_the_feedback_part_has_its_share_and_the_rest_ranks(
 
 
 def test_the_feedback_is_the_rounded_score_of_its_part_and_the_other_part_ranks() -> None:
-    board = board_of("ratchet+feedback")
+    board = board_of("clear+feedback")
     run = np.random.default_rng(1).random(40) / 2 + 0.5
     part = [int(query) for query in feedback_queries(KEY, map(str, range(40)), 0.25)]
     answer = board.submit(run)
@@ -191,14 +191,14 @@ def test_the_feedback_is_the_rounded_score_of_its_part_and_the_other_part_ranks(
 
 
 def test_another_key_splits_the_queries_in_another_way() -> None:
-    board = Board(named=parse("ratchet+feedback"), baseline=np.zeros(40), key=bytes(32))
+    board = Board(named=parse("clear+feedback"), baseline=np.zeros(40), key=bytes(32))
     numbers = np.arange(40.0)
-    assert board.ranking(numbers).tolist() != board_of("ratchet+feedback").ranking(numbers).tolist()
+    assert board.ranking(numbers).tolist() != board_of("clear+feedback").ranking(numbers).tolist()
 
 
 @given(seeds)
 def test_what_a_run_scores_on_the_feedback_part_does_not_move_its_score(seed: int) -> None:
-    one, other = board_of("ratchet+feedback"), board_of("ratchet+feedback")
+    one, other = board_of("clear+feedback"), board_of("clear+feedback")
     part = [int(query) for query in feedback_queries(KEY, map(str, range(40)), 0.25)]
     for run in runs_of(seed, queries=40, count=6):
         changed = run.copy()
@@ -210,7 +210,7 @@ def test_what_a_run_scores_on_the_feedback_part_does_not_move_its_score(seed: in
 
 @given(seeds)
 def test_noise_is_the_same_each_time(seed: int) -> None:
-    board, again = board_of("ratchet+noise"), board_of("ratchet+noise")
+    board, again = board_of("clear+noise"), board_of("clear+noise")
     for run in runs_of(seed, queries=40, count=6):
         number = board.submit(run).other
         assert number is not None
@@ -221,7 +221,7 @@ def test_noise_is_the_same_each_time(seed: int) -> None:
 def test_noise_has_the_size_that_the_rule_says_and_is_never_none() -> None:
     rng = np.random.default_rng(2)
     baseline = rng.random(50)
-    named = NamedRule(rule=ReleaseRule(rule="ratchet"), decimals=6, beside="noise", noise=4)
+    named = NamedRule(rule=ReleaseRule(rule="clear"), decimals=6, beside="noise", noise=4)
     board = Board(named=named, baseline=baseline, key=KEY)
     runs = [rng.random(50) for _ in range(800)]
     errors = [
@@ -239,7 +239,7 @@ def test_noise_has_the_size_that_the_rule_says_and_is_never_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "queries"), [("ratchet+feedback", 2), ("ratchet+noise", 6), ("ratchet", 6)]
+    ("text", "queries"), [("clear+feedback", 2), ("clear+noise", 6), ("clear", 6)]
 )
 def test_where_there_is_no_second_number_none_is_sent(text: str, queries: int) -> None:
     """A quarter of two queries is none; a baseline that finds nothing gives no noise."""
@@ -251,9 +251,9 @@ def test_where_there_is_no_second_number_none_is_sent(text: str, queries: int) -
 def test_what_is_known_of_the_noise_is_its_size_and_that_of_a_number_on_other_queries_none() -> (
     None
 ):
-    board = board_of("ratchet+noise", queries=50)
+    board = board_of("clear+noise", queries=50)
     assert board.noise == pytest.approx(10 * board.baseline.std(ddof=1) / 50**0.5)
-    assert board_of("ratchet+feedback").noise == np.inf
+    assert board_of("clear+feedback").noise == np.inf
     assert board_of("rounded").noise == np.inf
 
 
@@ -305,7 +305,7 @@ def beside(**keys: object) -> View:
 def test_the_board_s_own_rule_has_what_its_views_send_beside(
     views: tuple[View, ...], expected: Beside, noise: float
 ) -> None:
-    name, found = own(*views, rule=ReleaseRule(rule="ratchet", submissions=90, feedback=0.3))
-    assert name == ("ratchet" + (f"+{expected}" if expected else ""))
+    name, found = own(*views, rule=ReleaseRule(rule="clear", submissions=90, feedback=0.3))
+    assert name == ("clear" + (f"+{expected}" if expected else ""))
     assert (found.beside, found.noise, found.decimals) == (expected, noise, 4)
     assert (found.rule.submissions, found.rule.feedback) == (90, 0.3)

@@ -25,12 +25,12 @@ from heldout.trec.queries import read_queries
 QUERIES = 40
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 SMALL = ("--seeds", "3", "--submissions", "6")
-RELEASES = ["rounded", "ratchet", "ratchet+feedback", "ratchet+noise"]
+RELEASES = ["rounded", "clear", "clear+feedback", "clear+noise"]
 KEYS = {
     *("attack", "release", "submissions", "seeds", "mean_gain", "mean_gain_se"),
     *("false_release_share", "utility"),
 }
-ONE = ("--attack", "weighted vote", "--release", "ratchet")
+ONE = ("--attack", "weighted vote", "--release", "clear")
 
 
 def run_text(seed: int) -> str:
@@ -166,14 +166,14 @@ def test_one_core_and_two_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -
     found = []
     for cores in (1, 2):
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
-        found.append(play(*many, "--release", "ratchet", "--json").stdout)
+        found.append(play(*many, "--release", "clear", "--json").stdout)
     assert json.loads(found[0])["attacks"][0]["seeds"] == 40
     assert found[0] == found[1]
 
 
 @pytest.mark.usefixtures("files")
 def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
-    done = play(*SMALL, "--release", "rounded", "--release", "ratchet", "--all", "--explain")
+    done = play(*SMALL, "--release", "rounded", "--release", "clear", "--all", "--explain")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "systems   a and b: RR@10" in done.stdout
     assert "3 games of 6 submissions, seed 0" in done.stdout
@@ -184,13 +184,13 @@ def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
     rows = [line.split("  ")[0] for line in worst.splitlines()]
     assert sum(row in ATTACKS for row in rows) == 2
     rows = [line.split("  ")[0] for line in honest.splitlines()]
-    assert [row for row in rows if row in RELEASES] == ["rounded", "ratchet"]
+    assert [row for row in rows if row in RELEASES] == ["rounded", "clear"]
     assert "0 is right" in done.stdout
 
 
 @pytest.mark.usefixtures("files")
 def test_a_screen_has_the_worst_attacks_and_names_what_else_there_is() -> None:
-    shown = play(*SMALL, "--release", "rounded", "--release", "ratchet").stdout
+    shown = play(*SMALL, "--release", "rounded", "--release", "clear").stdout
     assert "Every attack" not in shown
     assert "0 is right" not in shown
     assert "more      --all: every attack on every rule, with each baseline; --explain: " in shown
@@ -266,7 +266,7 @@ def test_named_baselines_are_played_beside_the_made_ones() -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_a_ratchet_begins_at_the_board_s_own_baseline() -> None:
+def test_the_clear_rule_begins_at_the_board_s_own_baseline() -> None:
     """One that is far above the systems, and above which nothing is published."""
     write_run("perfect", 1)
     value = json_of(play(*SMALL, *ONE, "--baseline", "perfect.tsv", "--json"))
@@ -293,13 +293,13 @@ def test_the_vault_s_baselines_are_the_board_s_own(files: Path) -> None:
 
 def test_a_board_is_attacked_through_its_own_rules(files: Path) -> None:
     found(files)
-    write_rules(files, 'rule = "ratchet"\nsubmissions = 7', decimals=2)
+    write_rules(files, 'rule = "clear"\nsubmissions = 7', decimals=2)
     small = ("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "10", "--attack", "none")
     value = json_of(call(*small, "--json"))
-    assert value["own_release"] == "ratchet"
+    assert value["own_release"] == "clear"
     assert {row["submissions"] for row in value["attacks"]} == {7}
     first = [row for row in value["attacks"] if not row["fresh"]]
-    own = "ratchet"
+    own = "clear"
     others = [name for name in RELEASES if name != own]
     assert [row["release"] for row in first] == [own, *others]
     # the board's own rule has all games from the start, every other one when it is played again
@@ -308,20 +308,20 @@ def test_a_board_is_attacked_through_its_own_rules(files: Path) -> None:
     assert again == [(name, 10) for name in (own, *others)]
     assert [row["release"] for row in value["honest"]] == [own, *others]
     shown = call(*small).stdout
-    assert "release   the board's own: ratchet" in shown
+    assert "release   the board's own: clear" in shown
     assert "7 submissions at 2 in 30 days take one team 0.3 years" in shown
     assert "runs.complete" not in shown
 
 
 def test_a_board_with_noise_is_attacked_through_it(files: Path) -> None:
     found(files, baselines=("a", "b"))
-    write_rules(files, 'rule = "ratchet"\nsubmissions = 7')
+    write_rules(files, 'rule = "clear"\nsubmissions = 7')
     rules = files / "board" / "board.toml"
     text = rules.read_text()
     view = '[[views]]\nname = "noisy"\nset = "eval"\nmeasure = "RR@10"\nnoise = 8\n'
     rules.write_text(text.replace("[[views]]", f"{view}\n[[views]]", 1))
     value = json_of(call("--board", "board", "--vault", "vault", "--seeds", "2", *ONE, "--json"))
-    assert value["own_release"] == "ratchet+noise"
+    assert value["own_release"] == "clear+noise"
 
 
 @pytest.mark.parametrize("declared", [1, 2])
@@ -329,7 +329,7 @@ def test_a_board_that_declares_a_run_or_two_is_attacked_with_three(
     files: Path, declared: int
 ) -> None:
     found(files)
-    write_rules(files, f'rule = "ratchet"\nsubmissions = {declared}')
+    write_rules(files, f'rule = "clear"\nsubmissions = {declared}')
     done = call("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "1", "--json")
     assert {row["submissions"] for row in json_of(done)["attacks"]} == {3}
 
@@ -421,10 +421,10 @@ def line(
 WORST = [
     line("20 names", "rounded", 4.25, baseline="equal"),
     line("weighted vote", "rounded", 4.5),
-    line("10 names", "ratchet+noise", 1.5),
-    line("jumps", "ratchet", 0.1, worth=0.35, utility=0.8),
-    line("none", "ratchet", 0.0, baseline="equal", utility=0.9),
-    line("none", "ratchet+feedback", 0.0, utility=0.1),
+    line("10 names", "clear+noise", 1.5),
+    line("jumps", "clear", 0.1, worth=0.35, utility=0.8),
+    line("none", "clear", 0.0, baseline="equal", utility=0.9),
+    line("none", "clear+feedback", 0.0, utility=0.1),
 ]
 
 
@@ -435,7 +435,7 @@ def say(lines: list[Line], *, own: str = "", attacks: int = 21) -> str:
 def test_the_conclusion_names_a_rule_under_which_better_systems_get_a_score() -> None:
     assert say(WORST, own="rounded") == (
         "Your rule, rounded: the strongest of 21 attacks gains 0.1125 (4.5 standard errors). "
-        'With ratchet: 0.0087. Set rule = "ratchet" in [release].'
+        'With clear: 0.0087. Set rule = "clear" in [release].'
     )
     (name, own), (_, best) = describe_strongest(WORST, own="rounded")
     assert name == "strongest"
@@ -444,26 +444,26 @@ def test_the_conclusion_names_a_rule_under_which_better_systems_get_a_score() ->
         "below; a system better by 4.5 u gets a score in 100% of the games afterwards"
     )
     assert best == (
-        "ratchet: jumps gains 0.35 u (-0.04 to 0.74) in what the attacker knows, with a "
+        "clear: jumps gains 0.35 u (-0.04 to 0.74) in what the attacker knows, with a "
         "baseline 8 u below; a system better by 4.5 u gets a score in 80% of the games afterwards"
     )
 
 
 def test_the_conclusion_keeps_a_rule_that_leaves_least_of_those_played() -> None:
-    assert say(WORST, own="ratchet", attacks=1) == (
-        "Your rule, ratchet: the only attack played gains 0.0087 (0.3 standard errors). None of "
+    assert say(WORST, own="clear", attacks=1) == (
+        "Your rule, clear: the only attack played gains 0.0087 (0.3 standard errors). None of "
         "the 3 other rules leaves less: keep it."
     )
-    assert len(describe_strongest(WORST, own="ratchet")) == 1
+    assert len(describe_strongest(WORST, own="clear")) == 1
 
 
 def test_without_a_board_the_conclusion_says_which_rule_leaves_least() -> None:
     assert say(WORST).startswith(
-        "Of 4 rules ratchet leaves least: the strongest of 21 attacks gains 0.0087 "
+        "Of 4 rules clear leaves least: the strongest of 21 attacks gains 0.0087 "
     )
-    assert say(WORST[:3]).endswith('Set rule = "ratchet", with a noise view, in [release].')
+    assert say(WORST[:3]).endswith('Set rule = "clear", with a noise view, in [release].')
     usable = [*WORST[:1], replace(WORST[5], utility=1.0)]
-    assert say(usable).endswith('Set rule = "ratchet", with a feedback view, in [release].')
+    assert say(usable).endswith('Set rule = "clear", with a feedback view, in [release].')
     assert (say([]), describe_strongest([], own="")) == ("", [])
 
 
@@ -483,13 +483,13 @@ def test_where_one_rule_was_played_the_command_for_all_is_named(own: str, start:
     ],
 )
 def test_the_strongest_attack_is_named_with_its_baseline(baseline: str, said: str) -> None:
-    ((_, text),) = describe_strongest([line("jumps", "ratchet", 1.0, baseline=baseline)], own="")
+    ((_, text),) = describe_strongest([line("jumps", "clear", 1.0, baseline=baseline)], own="")
     assert said in text
 
 
 def test_what_is_sent_beside_is_a_view_and_no_key_of_the_rule() -> None:
-    assert say([WORST[0], line("jumps", "ratchet+noise", 1.0)]).endswith(
-        'Set rule = "ratchet", with a noise view, in [release].'
+    assert say([WORST[0], line("jumps", "clear+noise", 1.0)]).endswith(
+        'Set rule = "clear", with a noise view, in [release].'
     )
 
 
@@ -501,7 +501,7 @@ def test_what_is_sent_beside_is_a_view_and_no_key_of_the_rule() -> None:
     ("arguments", "code"),
     [
         (("--release", "none"), "redteam-release"),
-        (("--release", "ratchet+nothing"), "redteam-release"),
+        (("--release", "clear+nothing"), "redteam-release"),
         (("-m", "FirstRel"), "redteam-measure"),
         (("--runs", "a.tsv", "a.tsv"), "redteam-runs"),
         (("--runs", "a.tsv", "absent.tsv"), "unreadable-file"),

@@ -15,7 +15,7 @@ from heldout.redteam.releases import Exchange, exchange
 from heldout.redteam.report import Case, play_cases, play_worst_again, summarise
 
 RR = np.array([0.0, 0.1, 0.2, 0.25, 0.5, 1.0])
-EVERY = ("rounded", "ratchet", "ratchet+feedback")
+EVERY = ("rounded", "clear", "clear+feedback")
 
 
 def pair_of(queries: int, *, seed: int = 1) -> Exchange:
@@ -67,7 +67,7 @@ def worths(played: Sequence[Outcome]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("gap", [0.0, 2.0, 5.0])
-@pytest.mark.parametrize("rule", ["rounded", "ratchet"])
+@pytest.mark.parametrize("rule", ["rounded", "clear"])
 def test_the_game_is_that_of_a_slow_straightforward_one(rule: str, gap: float) -> None:
     submissions, seed = 12, 7
     pair = pair_of(37)
@@ -100,7 +100,7 @@ def test_of_a_single_run_that_is_published_nothing_is_gained() -> None:
 
 
 def test_a_board_on_which_nothing_is_published_has_no_gain() -> None:
-    found = outcomes("none", "ratchet", pair_of(400), submissions=3, games=30)
+    found = outcomes("none", "clear", pair_of(400), submissions=3, games=30)
     held = [outcome for outcome in found if not outcome.records]
     assert len(held) > 20  # one run that is as good as the baseline
     assert all(outcome.gain == 0 for outcome in held)
@@ -108,8 +108,8 @@ def test_a_board_on_which_nothing_is_published_has_no_gain() -> None:
 
 def test_the_same_seed_plays_the_same_games_and_more_leave_the_first_as_they_were() -> None:
     for attack in ATTACKS:
-        found = outcomes(attack, "ratchet+noise", pair_of(50), submissions=6, games=5, gap=4)
-        again = outcomes(attack, "ratchet+noise", pair_of(50), submissions=6, games=3, gap=4)
+        found = outcomes(attack, "clear+noise", pair_of(50), submissions=6, games=5, gap=4)
+        again = outcomes(attack, "clear+noise", pair_of(50), submissions=6, games=3, gap=4)
         assert found[:3] == again
 
 
@@ -122,10 +122,10 @@ def test_every_rule_and_attack_is_played_on_the_same_boards() -> None:
     for board, other in boards:
         assert board.baseline.tolist() == first.baseline.tolist()
         assert (board.key, other.first.tolist()) == (first.key, labels.first.tolist())
-    other_board, other_labels = begin(rule_of("ratchet"), pair, weak(pair, 4), plan, number=8)
+    other_board, other_labels = begin(rule_of("clear"), pair, weak(pair, 4), plan, number=8)
     assert other_board.key != first.key
     assert other_labels.first.tolist() != labels.first.tolist()
-    split, _ = begin(rule_of("ratchet+feedback"), pair, weak(pair, 4), plan, number=9)
+    split, _ = begin(rule_of("clear+feedback"), pair, weak(pair, 4), plan, number=9)
     assert split.key == first.key
     assert split.baseline.mean() < first.baseline.mean()
 
@@ -133,7 +133,7 @@ def test_every_rule_and_attack_is_played_on_the_same_boards() -> None:
 def test_the_baseline_can_be_the_board_s_own() -> None:
     pair = pair_of(60)
     own = np.linspace(0, 0.5, 60)
-    board, _ = begin(rule_of("ratchet"), pair, own, Plan(submissions=3, seed=0), number=4)
+    board, _ = begin(rule_of("clear"), pair, own, Plan(submissions=3, seed=0), number=4)
     assert board.baseline.tolist() == own.tolist()
 
 
@@ -192,10 +192,10 @@ def test_exact_scores_decode_every_label_that_is_asked_for() -> None:
 def test_a_single_number_is_worth_two_fifths_of_u() -> None:
     """The floor of every rule that publishes a number: its run, or the opposite of it.
 
-    E|N| u/2 = .4 u; docs/explanation/redteam.md, the ratchet at a baseline 8 u below.
+    E|N| u/2 = .4 u; docs/explanation/redteam.md, `clear` at a baseline 8 u below.
     """
     found = outcomes(
-        "weighted vote", "ratchet", opposites(3000), submissions=20, games=250, gap=8, decimals=6
+        "weighted vote", "clear", opposites(3000), submissions=20, games=250, gap=8, decimals=6
     )
     alone = [outcome for outcome in found if outcome.records == 1]
     assert len(alone) > 0.9 * len(found)
@@ -210,16 +210,16 @@ def test_a_single_number_is_worth_two_fifths_of_u() -> None:
 
 
 @pytest.mark.parametrize("attack", ["names at the edge", "10 names"])
-def test_names_together_gain_nothing_on_the_board_of_a_ratchet(attack: str) -> None:
-    found = gains(outcomes(attack, "ratchet", pair_of(1000), submissions=100, games=25, gap=8))
+def test_names_together_gain_nothing_on_the_board_under_the_clear_rule(attack: str) -> None:
+    found = gains(outcomes(attack, "clear", pair_of(1000), submissions=100, games=25, gap=8))
     assert abs(found.mean()) < 0.35
 
 
 @pytest.mark.parametrize("attack", ["best of n", "weighted vote", "hill-climbing", "decoding"])
-def test_what_rounded_scores_give_away_a_ratchet_does_not(attack: str) -> None:
+def test_what_rounded_scores_give_away_the_clear_rule_does_not(attack: str) -> None:
     pair = pair_of(1000)
     rounded = gains(outcomes(attack, "rounded", pair, submissions=100, games=10))
-    held = gains(outcomes(attack, "ratchet", pair, submissions=100, games=25))
+    held = gains(outcomes(attack, "clear", pair, submissions=100, games=25))
     assert held.mean() < 0.2
     assert attack == "decoding" or rounded.mean() > held.mean() + 0.5
 
@@ -228,11 +228,11 @@ def test_feedback_is_worth_nothing_on_what_ranks_and_everything_where_it_does() 
     pair = pair_of(1000)
     found = {
         rule: worths(outcomes("weighted vote", rule, pair, submissions=150, games=20)).mean()
-        for rule in ("rounded", "ratchet+feedback", "ratchet+noise")
+        for rule in ("rounded", "clear+feedback", "clear+noise")
     }
     assert found["rounded"] > 2
-    assert abs(found["ratchet+feedback"]) < 4 * 0.5 / 20**0.5
-    assert found["ratchet+noise"] < 0.7  # noise hides most, and not all
+    assert abs(found["clear+feedback"]) < 4 * 0.5 / 20**0.5
+    assert found["clear+noise"] < 0.7  # noise hides most, and not all
 
 
 @pytest.mark.parametrize("rule", EVERY)
@@ -266,8 +266,8 @@ def test_a_line_is_what_its_games_are() -> None:
         outcome(1, worth=0.5, records=4),
         outcome(-1, worth=0, records=0, told=False),
     ]
-    line = summarise(games, case_of("none", "ratchet", pair, 8), pair, Plan(submissions=5, seed=0))
-    assert (line.attack, line.release, line.baseline) == ("none", "ratchet", "8 u below")
+    line = summarise(games, case_of("none", "clear", pair, 8), pair, Plan(submissions=5, seed=0))
+    assert (line.attack, line.release, line.baseline) == ("none", "clear", "8 u below")
     assert (line.submissions, line.seeds) == (5, 3)
     assert line.mean_gain_se == pytest.approx(2 / 3)
     assert line.mean_gain == pytest.approx(2 / 3 * pair.unit)
@@ -283,7 +283,7 @@ def test_a_line_is_what_its_games_are() -> None:
 def test_the_harm_is_what_the_attacker_knows_where_that_is_more() -> None:
     pair = pair_of(9)
     games = [outcome(0, worth=1), outcome(0, worth=2)]
-    line = summarise(games, case_of("none", "ratchet", pair), pair, Plan(submissions=3, seed=0))
+    line = summarise(games, case_of("none", "clear", pair), pair, Plan(submissions=3, seed=0))
     assert line.harm == 1.5
     assert line.error == pytest.approx(0.5)
     assert line.baseline == "equal"
@@ -299,9 +299,7 @@ def test_one_game_has_no_spread() -> None:
 
 def test_every_case_has_its_line_in_order_wherever_it_is_played() -> None:
     pair, plan, count = pair_of(30), Plan(submissions=4, seed=2), 0
-    cases = [
-        case_of(attack, rule, pair, 2) for attack in ATTACKS for rule in ("rounded", "ratchet")
-    ]
+    cases = [case_of(attack, rule, pair, 2) for attack in ATTACKS for rule in ("rounded", "clear")]
 
     def done() -> None:
         nonlocal count
@@ -323,7 +321,7 @@ def test_the_worst_attack_is_played_again_on_seeds_that_did_not_choose_it() -> N
     pair, plan = pair_of(60), Plan(submissions=10, seed=0)
     cases = [
         case_of(attack, rule, pair, gap)
-        for rule in ("rounded", "ratchet")
+        for rule in ("rounded", "clear")
         for gap in (0.0, 3.0)
         for attack in ("none", "best of n", "weighted vote")
     ]
@@ -331,7 +329,7 @@ def test_the_worst_attack_is_played_again_on_seeds_that_did_not_choose_it() -> N
     first = list(play_cases(cases, pair, plan, games=6, done=nothing))
     fresh = play_worst_again(first, cases, pair, plan, games=6, done=nothing)
     assert [(line.release, line.baseline) for line in fresh] == [
-        (rule, gap) for rule in ("rounded", "ratchet") for gap in ("equal", "3 u below")
+        (rule, gap) for rule in ("rounded", "clear") for gap in ("equal", "3 u below")
     ]
     assert all(line.fresh and line.seeds == 6 for line in fresh)
     assert not any(line.fresh for line in first)

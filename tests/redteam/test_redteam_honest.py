@@ -43,8 +43,8 @@ def test_under_rounded_scores_everything_is_seen_at_once() -> None:
     assert 0.04 < line.false_records < 0.2  # one in nine is luck alone
 
 
-def test_a_ratchet_shows_few_runs_and_most_of_the_steps_and_misses_small_ones() -> None:
-    line, rounded = line_of("ratchet", years=12), line_of("rounded", years=12)
+def test_the_clear_rule_shows_few_runs_and_most_of_the_steps_and_misses_small_ones() -> None:
+    line, rounded = line_of("clear", years=12), line_of("rounded", years=12)
     assert line.seen < 0.1
     assert line.in_time is not None
     assert line.in_time > 0.85
@@ -54,7 +54,7 @@ def test_a_ratchet_shows_few_runs_and_most_of_the_steps_and_misses_small_ones() 
 
 
 def test_the_same_seed_plays_the_same_years_and_more_leave_the_first_as_they_were() -> None:
-    named = rule_of("ratchet")
+    named = rule_of("clear")
     one, again, other = (
         play_year(named, PAIR, baseline(4), PLAN, number=number) for number in (0, 0, 1)
     )
@@ -62,11 +62,11 @@ def test_the_same_seed_plays_the_same_years_and_more_leave_the_first_as_they_wer
     small = play_year(named, PAIR, baseline(4), PLAN, number=0, creeping=True)
     assert small != one
     assert play_honest(named, PAIR, baseline(4), PLAN, years=1) == summarise_years(
-        [one], [small], release="ratchet"
+        [one], [small], release="clear"
     )
 
 
-@pytest.mark.parametrize("name", ["rounded", "ratchet", "ratchet+feedback"])
+@pytest.mark.parametrize("name", ["rounded", "clear", "clear+feedback"])
 def test_a_year_adds_up(name: str) -> None:
     for number in range(4):
         year = play_year(rule_of(name), PAIR, baseline(8), PLAN, number=number)

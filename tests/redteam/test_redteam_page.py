@@ -21,7 +21,7 @@ CELLS = [
 WORST = {(row[0], row[1], row[2]): row[3:] for row in CELLS if len(row) == 8 and row[0][0] in "15"}
 """The strongest attacks: n, rule, baseline -> attack, harm, gain, planted told twice."""
 
-RATCHET = {row[0]: row[1:] for row in CELLS if len(row) == 7 and row[0] in ATTACKS}
+CLEAR = {row[0]: row[1:] for row in CELLS if len(row) == 7 and row[0] in ATTACKS}
 GAPS = ("equal", "8 u below", "16 u below")
 
 
@@ -38,18 +38,18 @@ def test_the_page_explains_every_attack_once_as_the_code_does() -> None:
 def test_the_tables_have_every_rule_every_baseline_and_every_attack() -> None:
     sizes = ("1,000", "5,793")
     assert list(WORST) == [(n, name, gap) for n in sizes for name in names() for gap in GAPS]
-    assert list(RATCHET) == list(ATTACKS)
+    assert list(CLEAR) == list(ATTACKS)
     assert {row[0] for row in WORST.values()} <= set(ATTACKS)
 
 
-def test_nothing_that_stands_on_a_ratchet_s_board_is_above_what_the_page_says() -> None:
+def test_nothing_that_stands_on_a_clear_board_is_above_what_the_page_says() -> None:
     (most,) = re.findall(r"none has a mean gain above\s+(\d\.\d\d) u", PAGE)
-    gains = [float(cell.split(" / ")[0]) for row in RATCHET.values() for cell in row]
+    gains = [float(cell.split(" / ")[0]) for row in CLEAR.values() for cell in row]
     assert max(gains) <= float(most)
 
 
-def test_a_system_that_is_really_better_is_told_after_the_worst_attack_on_a_ratchet() -> None:
-    told = [row[3:] for (_, rule, _), row in WORST.items() if rule.startswith("ratchet")]
+def test_a_system_that_is_really_better_is_told_after_the_worst_attack_on_the_clear_rule() -> None:
+    told = [row[3:] for (_, rule, _), row in WORST.items() if rule.startswith("clear")]
     assert min(float(row[0].rstrip("%")) for row in told) >= 60
     assert min(float(row[1].rstrip("%")) for row in told) >= 90
 

@@ -50,9 +50,9 @@ def test_the_attacks_bite_where_the_release_is_weak(
     assert line["mean_gain_se"] >= least
 
 
-def test_names_together_gain_nothing_on_a_ratchet_s_board(data: Callable[[str], Path]) -> None:
+def test_names_together_gain_nothing_on_a_clear_board(data: Callable[[str], Path]) -> None:
     attacks = ("10 names", "20 names", "weighted vote")
-    for line in play(data, "ratchet", *attacks):
+    for line in play(data, "clear", *attacks):
         # One run of 300 is published, the first: its luck is what stands, sd u/2.
         assert abs(line["mean_gain_se"]) <= 0.2 + 3 * 0.5 / GAMES**0.5, line["attack"]
         assert line["worth"] <= 0.5 + 3 * 0.5 / GAMES**0.5, line["attack"]

@@ -483,7 +483,7 @@ def test_labels_that_nobody_judged_are_not_published(town: Town) -> None:
     assert not [*(town.vault / "labels").glob("*-pref-*")]
 
 
-def test_public_labels_under_a_ratchet_and_those_of_no_set_are_refused(town: Town) -> None:
+def test_public_labels_under_the_clear_rule_and_those_of_no_set_are_refused(town: Town) -> None:
     folder = begin(town)
     judge(folder, draw(town, folder), known_first, day="2026-11-03")
     told = ("prefer", "maintain", folder.path, "--publish-labels", "--json")
@@ -492,13 +492,13 @@ def test_public_labels_under_a_ratchet_and_those_of_no_set_are_refused(town: Tow
     assert "unknown-set" in answer.err
     file = town.board / "board.toml"
     text = file.read_text("utf-8")
-    file.write_text(text.replace('rule = "rounded"', 'rule = "ratchet"'), "utf-8")
+    file.write_text(text.replace('rule = "rounded"', 'rule = "clear"'), "utf-8")
     assert file.read_text("utf-8") != text
     assert town.organiser("rebuild", now=NEXT).code == 0
     rules, events = file.read_bytes(), town.kinds()
     answer = town.organiser(*told, "--public", now=NEXT)
     assert (answer.code, file.read_bytes(), town.kinds()) == (2, rules, events)
-    assert "ratchet-view" in answer.err
+    assert "every-score-public" in answer.err
     assert not [*(town.vault / "labels").glob("*-pref-*")]
 
 

@@ -23,11 +23,11 @@ Patch = pytest.MonkeyPatch
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
-    """A board under the ratchet, a baseline, one entry, one that waits."""
+    """A board under `clear`, a baseline, one entry, one that waits."""
     town = found_town(tmp_path_factory.mktemp("dishonest"))
     rules = town.board / "board.toml"
     text = rules.read_text()
-    for old, new in (('rule = "rounded"', 'rule = "ratchet"'), ("quota = 2", "quota = 9")):
+    for old, new in (('rule = "rounded"', 'rule = "clear"'), ("quota = 2", "quota = 9")):
         assert old in text
         text = text.replace(old, new)
     rules.write_text(text)

@@ -267,7 +267,7 @@ def test_a_clone_audits_what_is_public_and_nobody_is_named_by_a_stranger(town: T
     assert "(done before)" in plain.out
 
 
-def test_a_prize_a_ratchet_for_the_season_and_a_final(tmp_path: Path) -> None:
+def test_a_prize_the_clear_rule_for_the_season_and_a_final(tmp_path: Path) -> None:
     """Whoever was told nothing all season can be a finalist, and win."""
     town = found_prize(tmp_path)
     ids = [

@@ -258,4 +258,4 @@ def test_on_a_terminal_the_stake_is_asked_with_the_price_of_each_choice(given: P
     os.close(theirs)
     assert process.returncode == 0, told
     assert all(f"for {price}" in told for price in PRICES.values())
-    assert rules_of(given).release.rule == "ratchet"
+    assert rules_of(given).release.rule == "clear"

@@ -60,10 +60,10 @@ def test_a_view_that_has_told_scores_stays_what_it_is(town: Town) -> None:
     assert "as before" in text
 
 
-def test_a_board_goes_from_rounded_scores_to_a_ratchet_and_back(town: Town) -> None:
-    edit(town, 'rule = "rounded"', 'rule = "ratchet"')
+def test_a_board_goes_from_rounded_scores_to_the_clear_rule_and_back(town: Town) -> None:
+    edit(town, 'rule = "rounded"', 'rule = "clear"')
     assert town.organiser("rebuild", now=NEXT).code == 0
-    edit(town, 'rule = "ratchet"', 'rule = "rounded"')
+    edit(town, 'rule = "clear"', 'rule = "rounded"')
     assert town.organiser("rebuild", now=NEXT).code == 0
 
 

@@ -26,7 +26,7 @@ DAY = "2026-11-02T10:00:00Z"
 LAST = "2026-12-02T10:00:00Z"
 DECIDING = ('name = "eval"\n', 'name = "eval"\npart = "deciding"\n')
 FEEDBACK = '\n[[views]]\nname = "feedback"\nset = "eval"\nmeasure = "RR@10"\npart = "feedback"\n'
-RATCHET = ('rule = "rounded"', 'rule = "ratchet"')
+CLEAR = ('rule = "rounded"', 'rule = "clear"')
 CHECK = '\n[[views]]\nname = "check"\nset = "eval"\nmeasure = "RR@10"\nnoise = 10\n'
 
 
@@ -158,7 +158,7 @@ def exclude(town: Town, *queries: str) -> None:
 
 
 def test_a_split_set_from_the_first_submission_to_the_archive(tmp_path: Path) -> None:
-    town = create_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
+    town = create_board(tmp_path / "town", DECIDING, CLEAR, views=FEEDBACK)
     base = add_baseline(town)
     low = send(town, "low", 1, top=0.2, team=TEAM)
     good = send(town, "good", 2, top=0.8, team={**OTHER_TEAM, "open_runs": True})
@@ -203,7 +203,7 @@ def noisy_text(town: Town, values: Mapping[str, float], first: Mapping[str, floa
 
 
 def test_scores_with_noise_from_the_first_submission_to_the_archive(tmp_path: Path) -> None:
-    town = create_board(tmp_path / "town", RATCHET, views=CHECK)
+    town = create_board(tmp_path / "town", CLEAR, views=CHECK)
     base = add_baseline(town)
     low = send(town, "low", 1, top=0.2, team=TEAM)
     good = send(town, "good", 2, 3, top=0.8, team={**OTHER_TEAM, "open_runs": True})
@@ -239,7 +239,7 @@ def test_scores_with_noise_from_the_first_submission_to_the_archive(tmp_path: Pa
 def test_an_organiser_who_publishes_without_the_noise_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    town = create_board(tmp_path / "town", RATCHET, views=CHECK)
+    town = create_board(tmp_path / "town", CLEAR, views=CHECK)
     base = add_baseline(town)
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -255,7 +255,7 @@ def test_an_organiser_who_publishes_without_the_noise_is_found_out(
 def test_an_organiser_who_splits_by_another_key_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    town = create_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
+    town = create_board(tmp_path / "town", DECIDING, CLEAR, views=FEEDBACK)
     with monkeypatch.context() as patch:
         chosen = partial(feedback_queries, bytes(32))
         patch.setattr(sets, "feedback_queries", lambda _, ids, share: chosen(ids, share))
@@ -268,11 +268,11 @@ def test_an_organiser_who_splits_by_another_key_is_found_out(
 def test_neither_share_nor_queries_of_a_split_change_once_scores_are_published(
     tmp_path: Path,
 ) -> None:
-    town = create_board(tmp_path / "town", DECIDING, RATCHET, views=FEEDBACK)
+    town = create_board(tmp_path / "town", DECIDING, CLEAR, views=FEEDBACK)
     add_baseline(town)
     rules, queries = town.board / "board.toml", town.board / "queries" / "eval.tsv"
     for file, text in (
-        (rules, rules.read_text().replace(RATCHET[1], f"{RATCHET[1]}\nfeedback = 0.3")),
+        (rules, rules.read_text().replace(CLEAR[1], f"{CLEAR[1]}\nfeedback = 0.3")),
         (queries, queries.read_text() + "more\twhat else is there\n"),
     ):
         before = file.read_text()
@@ -286,10 +286,10 @@ def test_neither_share_nor_queries_of_a_split_change_once_scores_are_published(
 
 
 def test_a_split_of_too_small_a_set_is_refused_before_its_first_score(tmp_path: Path) -> None:
-    town = create_board(tmp_path / "town", RATCHET, views="")
+    town = create_board(tmp_path / "town", CLEAR, views="")
     rules = town.board / "board.toml"
     text = rules.read_text().replace(*DECIDING) + FEEDBACK
-    rules.write_text(text.replace(RATCHET[1], f"{RATCHET[1]}\nfeedback = 0.5"))
+    rules.write_text(text.replace(CLEAR[1], f"{CLEAR[1]}\nfeedback = 0.5"))
     answer = town.organiser("rebuild", now=DAY)
     assert answer.code == 2
     assert "small-part" in answer.err
@@ -297,7 +297,7 @@ def test_a_split_of_too_small_a_set_is_refused_before_its_first_score(tmp_path: 
 
 
 def test_before_there_is_a_baseline_nothing_is_published_with_noise(tmp_path: Path) -> None:
-    town = create_board(tmp_path / "town", RATCHET, views=CHECK)
+    town = create_board(tmp_path / "town", CLEAR, views=CHECK)
     rebuilt = town.organiser("rebuild", now=DAY)
     assert "no baseline in eval, check: no score can be published there before" in rebuilt.out
     name = send(town, "early", 1, top=0.2, team=TEAM, publish=False)

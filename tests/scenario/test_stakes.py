@@ -44,7 +44,7 @@ def row_of(town: Town, submission: str) -> dict[str, Any]:
 
 def show_baseline(folder: Path, said: str, *more: str) -> None:
     """Call the command that `board new` printed, with a run in place of each FILE."""
-    (line,) = re.findall(r"ratchet begins: heldout (board baseline .*)", said)
+    (line,) = re.findall(r"clear begins: heldout (board baseline .*)", said)
     files = []
     for name in ("dev", "eval", *more):
         files.append(folder / f"bm25-{name}")
@@ -67,7 +67,7 @@ def test_an_open_board_takes_a_baseline_and_entries_and_is_audited(
     said = new_town(town.root, "--stake", "open").out
     assert f"view {informing} publishes every score" in said
     spec = rules_of(town.root)
-    assert (spec.release.rule, spec.primary) == ("ratchet", "eval")
+    assert (spec.release.rule, spec.primary) == ("clear", "eval")
     assert [view.name for view in spec.views] == ["dev", "eval", informing]
     assert [view.for_information for view in spec.views] == [False, False, True]
 
@@ -120,7 +120,7 @@ def test_a_prize_is_decided_by_a_final_on_a_set_of_its_own(tmp_path: Path) -> No
     assert "for a prize:" in answer.out
     assert "after 2027-03-31, publish their scores (heldout board final)" in answer.out
     spec = rules_of(tmp_path)
-    assert spec.release.rule == "ratchet"
+    assert spec.release.rule == "clear"
     assert spec.finalists_view is not None
     assert (spec.finalists_view.set, spec.finalists_view.finalists) == ("final", 10)
     assert [view.name for view in spec.views] == ["dev", "eval", "check", "final"]

@@ -245,7 +245,7 @@ def test_of_two_keys_made_at_once_the_first_one_holds(pair: Pair) -> None:
     """Both accept rules that need the key of a query set, each in a vault that has none."""
     for office in (pair.ann, pair.bob):
         rules = office.board / "board.toml"
-        rules.write_text(rules.read_text().replace('rule = "rounded"', 'rule = "ratchet"'))
+        rules.write_text(rules.read_text().replace('rule = "rounded"', 'rule = "clear"'))
     before_push(pair.ann, shell(pair.bob, "rebuild", "--accept-rules", now=LATER))
     told = pair.ann.call("rebuild", now=LATER)
     assert told.code == 0, told

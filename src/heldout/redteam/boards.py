@@ -30,7 +30,7 @@ from heldout.board.rules.spec import BoardSpec
 from heldout.errors import InputError, quote
 from heldout.redteam.releases import Scores
 
-COMPARED = ("rounded", "ratchet", "ratchet+feedback", "ratchet+noise")
+COMPARED = ("rounded", "clear", "clear+feedback", "clear+noise")
 """The rules of the table, as `parse_rule` reads them."""
 
 Beside = Literal["", "feedback", "noise"]
@@ -39,7 +39,7 @@ Beside = Literal["", "feedback", "noise"]
 _NOISE = 10.0
 _VIEW = "redteam"
 _MIDDLE = math.log(2)  # median of the exponential distribution with mean 1
-_EXPECTED = "rounded or ratchet, with +feedback or +noise after it"
+_EXPECTED = "rounded or clear, with +feedback or +noise after it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class NamedRule:
 
     @property
     def name(self) -> str:
-        """`rounded`, `ratchet`, `ratchet+feedback`."""
+        """`rounded`, `clear`, `clear+feedback`."""
         return self.rule.rule + (f"+{self.beside}" if self.beside else "")
 
     @property
@@ -84,7 +84,7 @@ def parse_rule(text: str, rule: ReleaseRule, *, decimals: int, path: str) -> Nam
     name, plus, beside = text.partition("+")
     if name not in get_args(RuleName) or (plus and beside not in get_args(Beside)[1:]):
         raise InputError.of("redteam-release", path, quote(text), _EXPECTED)
-    named = msgspec.structs.replace(rule, rule="ratchet" if name == "ratchet" else "rounded")
+    named = msgspec.structs.replace(rule, rule="clear" if name == "clear" else "rounded")
     sent: Beside = "feedback" if beside == "feedback" else "noise" if beside else ""
     return NamedRule(rule=named, decimals=decimals, beside=sent)
 

@@ -348,7 +348,7 @@ class GameOptions:
     releases: Annotated[
         tuple[str, ...],
         Opt(
-            "Rule to attack: rounded or ratchet, with +feedback or +noise after it; repeat it for "
+            "Rule to attack: rounded or clear, with +feedback or +noise after it; repeat it for "
             "more [all, and the board's own].",
             names=("--release",),
             metavar="RULE",

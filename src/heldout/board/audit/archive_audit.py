@@ -468,9 +468,9 @@ def _differs(
 
 
 def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
-    """Tell whether the release rule gives what was released; of the ratchet, where it is a score.
+    """Tell whether the release rule gives what was released; of `clear`, where it is a score.
 
-    What the ratchet withholds depends on the runs before: the replay goes over it.
+    What `clear` withholds depends on the runs before: the replay goes over it.
     """
     held = () if submission.baseline else submission.untold
     # The replay draws noise again, for all that an event says what it was told for.

@@ -2,7 +2,7 @@
 
 Event by event, with what the log said before it: what the rule makes of the score, and what was
 published. A score that was withheld must have been rightly withheld, a number must be that which
-the rule gives, and labels must be those that held on the day. Under the ratchet the best run of
+the rule gives, and labels must be those that held on the day. Under `clear` the best run of
 each day is found again from the scores of all runs before it, and the jitter is drawn again with
 the key of the query set, as are noise and the parts of a split set.
 
@@ -86,7 +86,7 @@ class _Findings:
 
     Attributes:
         read, read_key, read_queries: as `replay_releases` has them.
-        runs: view -> the runs that the ratchet knows.
+        runs: view -> the runs that `clear` knows.
         first: view -> digest of the scores by query of the first baseline, as published first.
         releases, faults, notes: of the result.
     """

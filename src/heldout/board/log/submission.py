@@ -57,7 +57,7 @@ class Submission:
         embargo_until: the day of the reveal, `None` where there is no embargo.
         scores: view -> released score as text; empty until published, and while sealed.
         final: view -> score that is released after the last day; empty while sealed.
-        untold: the views whose score the ratchet does not publish.
+        untold: the views whose score `clear` does not publish.
         bars: view -> the run above which its score had to be; empty while sealed, as it always is
             but in the vault and in an archive.
         counts: view -> number of queries averaged over.

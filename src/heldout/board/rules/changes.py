@@ -387,8 +387,8 @@ def needs_key(spec: BoardSpec, query_set: str) -> bool:
     """Whether some rules need a secret key of a query set."""
     views = [view for view in spec.views if view.set == query_set]
     drawn = any(view.part is not None or view.noise is not None for view in views)
-    ratchet = spec.release.rule == "ratchet" and any(view.public for view in views)
-    return spec.sets[query_set].held_out and (drawn or ratchet)
+    clear = spec.release.rule == "clear" and any(view.public for view in views)
+    return spec.sets[query_set].held_out and (drawn or clear)
 
 
 def parse_key(data: bytes, *, path: str) -> bytes:
@@ -481,7 +481,7 @@ def add_label_views(
 ) -> BoardSpec:
     """Rules of a day with the views of later rules that name labels of their own.
 
-    Under the ratchet a view that would publish a score of held-out labels is left out: every entry
+    Under `clear` a view that would publish a score of held-out labels is left out: every entry
     would get one, whether clearly above the best run or not.
 
     Args:

@@ -2,7 +2,7 @@
 
 `rounded` publishes every score.
 
-`ratchet` publishes a score only where it lies clearly above the best run that anybody has sent,
+`clear` publishes a score only where it lies clearly above the best run that anybody has sent,
 published or not. It holds per view, for the whole board, so that many names are one name
 (docs/explanation/release.md has the reasons, docs/explanation/redteam.md what attackers gain).
 
@@ -22,13 +22,13 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-RuleName = Literal["rounded", "ratchet"]
+RuleName = Literal["rounded", "clear"]
 
 NOT_CLEAR = "not clearly above the best run that was sent"
-"""What is said, under the ratchet, of an entry whose score stays in the vault."""
+"""What is said, under `clear`, of an entry whose score stays in the vault."""
 
 CLEARLY = 2.0
-"""Paired standard errors that make a clear difference: for the ratchet, and in a final."""
+"""Paired standard errors that make a clear difference: for `clear`, and in a final."""
 JITTER = 0.5
 """Standard errors of the difference from the baseline that it asks for besides, in the mean."""
 _MOST_SUBMISSIONS = 1_000_000
@@ -42,7 +42,7 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """`[release]`: what is published of a true score.
 
     Attributes:
-        rule: `rounded`: every score; `ratchet`: one that lies clearly above the best run that
+        rule: `rounded`: every score; `clear`: one that lies clearly above the best run that
             anybody has sent.
         submissions: the number that the board declares for its whole life, of all teams; 1 to
             1,000,000.
@@ -105,7 +105,7 @@ def score_vector(per_query: Mapping[str, float | None], *, n: int) -> NDArray[np
 
 
 def draw_jitter(key: bytes, view: str, values: ArrayLike, baseline: ArrayLike) -> float:
-    """How far a run has to lie above the ratchet's bar, besides two standard errors.
+    """How far a run has to lie above the bar of `clear`, besides two standard errors.
 
     The same scores have the same jitter, so that sending a run again is no second try, and an
     audit can draw it again. Without the key nobody knows it. Its scale is the paired standard
@@ -123,7 +123,7 @@ def draw_jitter(key: bytes, view: str, values: ArrayLike, baseline: ArrayLike) -
         distribution with mean 1; 0 for a single query.
     """
     scores = np.ascontiguousarray(values, "<f8")
-    message = b"\0".join((b"heldout ratchet", view.encode(), scores.tobytes()))
+    message = b"\0".join((b"heldout clear", view.encode(), scores.tobytes()))
     drawn = hmac.new(key, message, hashlib.sha256).digest()
     draw = -math.log1p(-(int.from_bytes(drawn[:8]) >> 11) / 2**53)
     return JITTER * draw * standard_error(scores - np.asarray(baseline, np.float64))
@@ -145,7 +145,7 @@ def release_mean(values: ArrayLike, *, decimals: int) -> str:
 def release_clear(
     values: ArrayLike, best: NDArray[np.float64], *, jitter: float, decimals: int
 ) -> str | None:
-    """The same as `ratchet` publishes it; `None` where it is not clearly above the best run.
+    """The same as `clear` publishes it; `None` where it is not clearly above the best run.
 
     Args:
         values: as for `release_mean`, higher is better.

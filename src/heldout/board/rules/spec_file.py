@@ -233,7 +233,7 @@ def _check_summary(spec: BoardSpec, view: View, kind: Kind, key: str) -> Iterato
         yield (f"{key}.summary", view.summary, "worst, of a view that ranks", "a gap falls")
     held_out = view.set in spec.sets and spec.sets[view.set].held_out
     if spec.release.rule != "rounded" and view.public and held_out and not view.for_information:
-        hint = f"a {spec.release.rule} compares the same queries each time: set public = false"
+        hint = f"`{spec.release.rule}` compares the same queries each time: set public = false"
         yield (f"{key}.summary", view.summary, '"mean", of a public view', hint)
 
 
@@ -475,7 +475,7 @@ def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
     rises = kind.better == "higher" and kind.unanswered is not None and not kind.exposure
     if climbs and view.set in spec.sets and spec.sets[view.set].held_out and not rises:
         expected = "a measure that rises and is defined for every query"
-        hint = f"a {spec.release.rule} compares scores query by query: or set public = false"
+        hint = f"`{spec.release.rule}` compares scores query by query: or set public = false"
         yield (f"{key}.measure", view.measure, expected, hint)
 
 

@@ -122,20 +122,20 @@ PRICES: Mapping[Stake, str] = {
 """What each choice costs, in plain words; docs/explanation/release.md has more."""
 
 SPLIT_ABOVE = 1000
-"""A ratchet splits a set of more queries: the others would be too few to show a better system."""
+"""`clear` splits a set of more queries: the others would be too few to show a better system."""
 
 _RELEASE: Mapping[Stake, str] = {
     "known": """\
 # What is published of a score. "rounded": every score. Where anybody can take a name, or there is
-# a prize, take "ratchet": docs/explanation/release.md has both and their prices.
+# a prize, take "clear": docs/explanation/release.md has both and their prices.
 [release]
 rule = "rounded"
 submissions = 300""",
     "open": """\
-# What is published of a score. "ratchet": only one that is clearly above the best run that anybody
+# What is published of a score. "clear": only one that is clearly above the best run that anybody
 # has sent. It begins at the best baseline. docs/explanation/release.md has its price.
 [release]
-rule = "ratchet"
+rule = "clear"
 submissions = 300""",
 }
 
@@ -334,7 +334,7 @@ def _set_table(name: str, *, public: bool) -> str:
 
 
 def _view_tables(name: str, board: NewBoard) -> str:
-    """The views of a set: its own, and beside one that a ratchet ranks by one that informs."""
+    """The views of a set: its own, and beside one that `clear` ranks by one that informs."""
     words = {"set": quote_toml(name), "measure": quote_toml(board.measure)}
     if name == board.final:
         return Template(_FINAL).substitute(words)

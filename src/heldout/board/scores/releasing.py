@@ -1,6 +1,6 @@
 """What a decision tells: which scores leave the vault, as which text, and which of them later.
 
-The best run that anybody has sent, in a view: what a new score is compared with by the ratchet.
+The best run that anybody has sent, in a view: what a new score is compared with by `clear`.
 
 A run counts once an event has answered for it in the view: every baseline, and every published
 entry, whether its score was published or not, for good. A submission that was rejected or withdrawn
@@ -80,17 +80,17 @@ def best_baseline(history: History, view: str) -> Submission | None:
 
 
 def list_without_baseline(session: Session) -> tuple[str, ...]:
-    """The views of today in which no score can be published yet: by the ratchet, or with noise.
+    """The views of today in which no score can be published yet: by `clear`, or with noise.
 
-    By the ratchet there is nothing to compare it with; noise is in a baseline's standard errors.
+    By `clear` there is nothing to compare it with; noise is in a baseline's standard errors.
     """
     history, spec = session.history(), session.spec().on(session.now.date())
-    ratchet = spec.release.rule == "ratchet"
+    clear = spec.release.rule == "clear"
     views = (
         view
         for view in spec.public_views
         if view.noise is not None
-        or (ratchet and spec.sets[view.set].held_out and not view.for_information)
+        or (clear and spec.sets[view.set].held_out and not view.for_information)
     )
     return tuple(view.name for view in views if best_baseline(history, view.name) is None)
 
@@ -152,7 +152,7 @@ def find_best(entries: Sequence[Entry], history: History, view: View, read: Read
         raise _no_baseline(
             view.name,
             "no baseline",
-            "a baseline with which the first score is compared: release.rule is ratchet",
+            "a baseline with which the first score is compared: release.rule is clear",
         )
     last = _list_last(entries, history, view.name)
     names = _list_all(entries, history, view.name) if last is None else last
@@ -253,7 +253,7 @@ def release_entry(
         views: its true scores.
 
     Raises:
-        InputError: code `no-baseline`: by the ratchet, there is nothing to compare it with.
+        InputError: code `no-baseline`: by `clear`, there is nothing to compare it with.
         StoreError: the vault lacks the scores of what it is compared with, or they are of other
             labels.
     """

@@ -77,7 +77,7 @@ class Row:
         rank_low, rank_high: simultaneous rank range; `None` where not told.
         unranged: why there is none where the board tells ranges; "" where it tells none.
         unranked: why an entry has no rank; "" for one that has, and for a baseline.
-        untold: the views whose score the ratchet does not publish (`NOT_CLEAR`).
+        untold: the views whose score `clear` does not publish (`NOT_CLEAR`).
         unlisted: view -> why the view does not list the entry, which then has no score there.
         imported: an old board's entry, as that board published it.
         trophy_by_rule: what `trophy` would be by the rule; differs on imported entries only.

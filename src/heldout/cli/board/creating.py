@@ -227,7 +227,7 @@ def _new_board_facts(
     yield from (("", step) for step in _page_steps(plan))
     first = "show a first run"
     if plan.stake != "known":
-        first = "before the first submission add your best baseline, where the ratchet begins"
+        first = "before the first submission add your best baseline, where `clear` begins"
     runs = " ".join(
         f"--{name} FILE" if name in ("dev", "eval") else f"--run {name}=FILE" for name in plan.sets
     )

@@ -158,8 +158,8 @@ def publish_labels(
         `None` where the labels are those of the latest version.
 
     Raises:
-        InputError: code `unknown-set`; `ratchet-view`: every entry's score would be published
-            where the ratchet withholds some; `no-labels`, `label-id`; `check_new_rules`'s.
+        InputError: code `unknown-set`; `every-score-public`: every entry's score would be published
+            where `clear` withholds some; `no-labels`, `label-id`; `check_new_rules`'s.
         StoreError: a file that decides scores is not what the log commits to.
     """
     spec = session.spec()
@@ -272,7 +272,7 @@ def _check(spec: BoardSpec, query_set: str, *, public: bool) -> None:
     check_set(spec, query_set)
     if public and spec.sets[query_set].held_out and spec.release.rule != "rounded":
         raise InputError.of(
-            code="ratchet-view",
+            code="every-score-public",
             path="--public",
             found=f'release.rule = "{spec.release.rule}"',
             expected="rounded scores, for every entry's score is published",

@@ -1,4 +1,4 @@
-"""The ratchet on a whole board: what is published, what a score is compared with, what leaves."""
+"""`clear` on a whole board: what is published, what a score is compared with, what leaves."""
 
 import dataclasses
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from scored_board import QUERIES, ScoredBoard, as_ratchet, make_board
+from scored_board import QUERIES, ScoredBoard, as_clear, make_board
 
 from heldout.board.audit.archive import MANIFEST, write_archive
 from heldout.board.audit.archive_audit import audit_archive
@@ -56,8 +56,8 @@ HIGHER = above(HIGH, 0.1)
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
-    """A board under the ratchet, with a baseline."""
-    board = as_ratchet(make_board(tmp_path_factory.mktemp("ratchet") / "town"))
+    """A board under `clear`, with a baseline."""
+    board = as_clear(make_board(tmp_path_factory.mktemp("clear") / "town"))
     board.baseline(BASE, LOW)
     return board
 
@@ -302,7 +302,7 @@ def test_scores_that_are_missing_are_named(board: ScoredBoard) -> None:
 
 
 def test_without_a_baseline_no_score_is_published(rounded: ScoredBoard, tmp_path: Path) -> None:
-    board = as_ratchet(rounded.in_memory(tmp_path))
+    board = as_clear(rounded.in_memory(tmp_path))
     sent = board.send(ONE, HIGH)
     with pytest.raises(InputError) as caught:
         board.publish(sent)
@@ -342,17 +342,17 @@ def test_rules_that_change_begin_at_the_best_run_so_far(
     board.enter(TWO, nudge(HIGH, 0))  # the best so far, and not clearly
     board.enter("20261103-four", nudge(LOW, 0), team="Other Team")
     waits = board.send("20261103-five", nudge(LOW, 1), team="Fifth Team")
-    board.rules(('rule = "rounded"', 'rule = "ratchet"'))
+    board.rules(('rule = "rounded"', 'rule = "clear"'))
     # By the rules of its day; scored again, as a review does once a set has its key.
     scores = board.scores(nudge(LOW, 1), dict(waits.scores.files))
     board.publish(dataclasses.replace(waits, scores=scores))
     assert "bars" not in board.published("20261103-five")
     board.enter(THREE, HIGHER, team="Third Team")
     assert bar(board, THREE) == TWO
-    board.rules(('rule = "ratchet"', 'rule = "rounded"'))
+    board.rules(('rule = "clear"', 'rule = "rounded"'))
     assert said(board)[TWO] == text(nudge(HIGH, 0))
     board.enter("20261104-six", above(HIGHER, 0.02), team="Sixth Team")
-    board.rules(('rule = "rounded"', 'rule = "ratchet"'))
+    board.rules(('rule = "rounded"', 'rule = "clear"'))
     board.enter("20261105-seven", above(HIGHER, 0.01), team="Seventh Team")
     assert bar(board, "20261105-seven") == "20261104-six"
     assert said(board)["20261105-seven"] == NOT_CLEAR
@@ -564,7 +564,7 @@ def test_the_bar_is_the_best_of_all_runs_whatever_happens(board: ScoredBoard, se
     """Few files are read for it; here it is held against the definition."""
     rng = random.Random(seed)  # noqa: S311 - made-up scores, not keys
     answered = {BASE: list(LOW)}
-    rule = "ratchet"
+    rule = "clear"
 
     def draw() -> list[float]:
         level = rng.choice([0.0, 0.05, 0.1, 0.15])  # equal means among them
@@ -580,7 +580,7 @@ def test_the_bar_is_the_best_of_all_runs_whatever_happens(board: ScoredBoard, se
         if what == "enter":
             board.enter(name, values, team=f"Team {rng.randrange(5)}")
             right = max(answered, key=lambda one: sum(Fraction(v) for v in answered[one]))
-            if rule == "ratchet":
+            if rule == "clear":
                 assert bar(board, name) == right, (number, what)
             answered[name] = values
         elif what == "baseline":
@@ -599,7 +599,7 @@ def test_the_bar_is_the_best_of_all_runs_whatever_happens(board: ScoredBoard, se
                 answered[known] = draw()
                 board.correct(known, answered[known], anyway=rng.random() < 0.5)
         else:
-            new = "rounded" if rule == "ratchet" else "ratchet"
+            new = "rounded" if rule == "clear" else "clear"
             board.rules((f'rule = "{rule}"', f'rule = "{new}"'))
             rule = new
     assert faults(board) == ()

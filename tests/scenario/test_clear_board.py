@@ -1,4 +1,4 @@
-"""A board under the ratchet, by its commands: from new rules to an archive that anybody checks."""
+"""A board under `clear`, by its commands: from new rules to an archive that anybody checks."""
 
 from pathlib import Path
 
@@ -15,10 +15,10 @@ NEXT = "2026-11-03T10:00:00Z"
 END = "2026-12-03T10:00:00Z"
 
 
-def test_a_ratchet_from_its_rules_to_its_archive(tmp_path: Path) -> None:
+def test_the_clear_rule_from_its_rules_to_its_archive(tmp_path: Path) -> None:
     town = found_town(tmp_path)
     file = town.board / "board.toml"
-    file.write_text(file.read_text().replace('rule = "rounded"', 'rule = "ratchet"'))
+    file.write_text(file.read_text().replace('rule = "rounded"', 'rule = "clear"'))
     refused = town.organiser("rebuild", now=DAY, accepts=False)
     assert refused.code != 0
     assert "release.rule" in refused.out + refused.err
