@@ -23,8 +23,9 @@ from heldout.board.organiser import decide
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.words import rebuilt_facts
 from heldout.board.rules.changes import format_key
-from heldout.board.rules.release import NOT_CLEAR
-from heldout.board.scores import releasing
+from heldout.board.rules.parts import add_noise, draw_noise
+from heldout.board.rules.release import NOISE, NOT_CLEAR
+from heldout.board.scores import kept, releasing
 from heldout.board.scores.kept import Evidence, read_evidence
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.standings import make_standings, project
@@ -77,6 +78,13 @@ def text(values: Row) -> str:
     return f"{sum(values) / len(values):.3f}"
 
 
+def number(board: ScoredBoard, values: Row, *before: str, view: str = "eval") -> str:
+    """What is published of an entry's scores, after those numbers."""
+    drawn = draw_noise(board.vault.set_key(view), view, values)
+    noisy = add_noise(values, LOW, errors=NOISE, drawn=drawn, decimals=3)
+    return max(noisy, *(f"{float(one) + 0.001:.3f}" for one in (text(LOW), *before)))
+
+
 def said(board: ScoredBoard) -> dict[str, str]:
     """Entry -> what everybody reads of its score."""
     session = board.session
@@ -100,7 +108,7 @@ def faults(board: ScoredBoard) -> tuple[str, ...]:
 
 def test_a_score_clearly_above_every_run_is_published(board: ScoredBoard) -> None:
     board.enter(ONE, HIGH)
-    assert said(board) == {BASE: text(LOW), ONE: text(HIGH)}
+    assert said(board) == {BASE: text(LOW), ONE: number(board, HIGH)}
     assert bar(board, ONE) == BASE
     assert faults(board) == ()
 
@@ -121,7 +129,7 @@ def test_the_same_run_again_is_never_published(board: ScoredBoard) -> None:
     board.enter(THREE, nudge(HIGH, 3), team="Third Team")
     assert said(board) == {
         BASE: text(LOW),
-        ONE: text(HIGH),
+        ONE: number(board, HIGH),
         TWO: NOT_CLEAR,
         THREE: NOT_CLEAR,
     }
@@ -135,7 +143,26 @@ def test_a_rejected_run_and_one_that_waits_are_no_bar(board: ScoredBoard) -> Non
     board.reject(TWO)
     board.enter(THREE, HIGH, team="Third Team")
     assert bar(board, THREE) == BASE
-    assert said(board)[THREE] == text(HIGH)
+    assert said(board)[THREE] == number(board, HIGH)
+    assert faults(board) == ()
+
+
+def test_the_order_of_numbers_is_that_of_the_scores_for_all_their_noise(board: ScoredBoard) -> None:
+    """An erratum leaves it so, where entries are corrected in the order of their publication."""
+    names = [f"20261102-run{number:02}" for number in range(8)]
+    rises = [above(LOW, 0.02 * (number + 1)) for number in range(8)]
+    for name, values in zip(names, rises, strict=True):
+        board.enter(name, values)
+    numbers = [said(board)[name] for name in names]
+    alone = [number(board, values) for values in rises]
+    assert numbers == sorted(set(numbers))
+    assert numbers != alone  # the noise would have changed their order
+    board.relabel()
+    for name, values in zip(names, rises, strict=True):
+        board.correct(name, above(values, 0.01))
+    again = [said(board)[name] for name in names]
+    assert again == sorted(set(again)) != numbers
+    assert text(LOW) < min(again)
     assert faults(board) == ()
 
 
@@ -145,7 +172,7 @@ def test_a_run_that_was_withdrawn_before_it_was_published_is_no_bar(board: Score
     session.log("withdrawn", ONE, public={"files": {}}, sealed={"revision": 2})
     board.enter(TWO, HIGH)
     assert bar(board, TWO) == BASE
-    assert said(board)[TWO] == text(HIGH)
+    assert said(board)[TWO] == number(board, HIGH)
     assert faults(board) == ()
 
 
@@ -236,7 +263,7 @@ def test_a_correction_publishes_what_was_published_and_nothing_else(board: Score
     board.correct(BASE, nudge(LOW, 2))
     assert said(board) == {
         BASE: text(nudge(LOW, 2)),
-        ONE: text(above(HIGH, 0.05)),
+        ONE: number(board, above(HIGH, 0.05)),
         TWO: NOT_CLEAR,
     }
     assert faults(board) == ()
@@ -288,7 +315,7 @@ def test_while_labels_are_mixed_nothing_new_is_published(board: ScoredBoard) -> 
         assert f'heldout correct {" ".join(wait)} --why "…"' in str(caught.value)
     board.correct(ONE, nudge(LOW, 9))
     board.enter(THREE, HIGH, team="Third Team")
-    assert said(board)[THREE] == text(HIGH)
+    assert said(board)[THREE] == number(board, HIGH)
     assert bar(board, THREE) == ONE
     assert faults(board) == ()
 
@@ -316,20 +343,22 @@ def test_without_a_baseline_no_score_is_published(rounded: ScoredBoard, tmp_path
     board.baseline(BASE, LOW)
     assert bring_up_to_date(board.tick()).no_baseline == ()
     board.publish(sent)
-    assert said(board)[ONE] == text(HIGH)
+    assert said(board)[ONE] == number(board, HIGH)
     assert faults(board) == ()
 
 
-def test_the_mean_over_seeds_decides_and_only_a_published_one_has_a_spread(
+def test_the_mean_over_seeds_decides_and_a_number_with_noise_has_no_spread(
     board: ScoredBoard,
 ) -> None:
-    board.enter(ONE, (above(LOW, 0.1), above(LOW, 0.3)))
+    """The spread of two seeds says exactly which is the luckier, and by how much."""
+    seeds = above(LOW, 0.1), above(LOW, 0.3)
+    mean = [(a + b) / 2 for a, b in zip(*seeds, strict=True)]
+    board.enter(ONE, seeds)
     board.enter(TWO, (nudge(HIGH, 0, 0.4), nudge(HIGH, 1, -0.1)), team="Other Team")
-    assert said(board)[ONE] == text(HIGH)
+    assert said(board)[ONE] == number(board, mean)
     assert said(board)[TWO] == NOT_CLEAR
     one, two = (board.published(name)["seeds"] for name in (ONE, TWO))
-    assert one["spreads"].keys() == {"dev", "eval"}
-    assert two["spreads"].keys() == {"dev"}
+    assert one["spreads"].keys() == two["spreads"].keys() == {"dev"}
     assert faults(board) == ()
 
 
@@ -398,7 +427,7 @@ def test_each_season_has_a_bar_and_a_key_of_its_own(board: ScoredBoard) -> None:
     board.publish(sent)
     event = board.published("20261105-two")
     assert event["bars"] == {"next": "20261105-base"}
-    assert event["scores"]["next"] == text(HIGH)
+    assert event["scores"]["next"] == number(board, HIGH, view="next")
     assert faults(board) == ()
 
 
@@ -486,6 +515,11 @@ def publish_none(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(releasing, "draw_jitter", lambda *_: 1e9)
 
 
+def publish_exactly(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
+    """The number has no noise."""
+    patch.setattr(kept, "NOISE", 0.0)
+
+
 def begin_low(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     """A lower bar is taken than the best run: that of the baseline."""
     history = board.session.history()
@@ -506,12 +540,13 @@ def mix_labels(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
 
 FRAUDS: Mapping[str, tuple[Change, Row, str]] = {
     "published": (publish_all, nudge(LOW, 1, 0.3), f'but the rule gives "{NOT_CLEAR}"'),
-    "withheld": (publish_none, HIGH, f'published "{NOT_CLEAR}", but the rule gives "{text(HIGH)}"'),
+    "withheld": (publish_none, HIGH, f'published "{NOT_CLEAR}", but the rule gives "0.'),
     "lower bar": (
         begin_low,
         above(HIGH, 0.1),
         f'compared with "{BASE}", but the rule gives "{ONE}"',
     ),
+    "exact": (publish_exactly, HIGH, f'published "{text(HIGH)}", but the rule gives "0.'),
     "mixed labels": (mix_labels, HIGH, f'"{BASE}" was not scored with the labels of that day'),
 }
 

@@ -17,11 +17,13 @@ from heldout.board.rules.parts import add_noise, draw_noise, feedback_queries
 from heldout.board.rules.release import (
     CLEARLY,
     JITTER,
+    NOISE,
     ReleaseRule,
     RuleName,
     draw_jitter,
+    is_clear,
     is_higher,
-    release_clear,
+    raise_number,
     release_mean,
     release_score,
     standard_error,
@@ -37,7 +39,7 @@ Beside = Literal["", "feedback", "noise"]
 """What everybody is sent beside the score that ranks."""
 
 _NOISE = 10.0
-_VIEW = "redteam"
+_VIEW, _RANKING = "redteam", "redteam ranks"
 _MIDDLE = math.log(2)  # median of the exponential distribution with mean 1
 _EXPECTED = "rounded or clear, with +feedback or +noise after it"
 
@@ -138,6 +140,7 @@ class Board:
     _ranks: NDArray[np.bool_] = field(init=False)
     _start: Scores = field(init=False)
     _highest: Scores = field(init=False)
+    _before: str = field(init=False)
 
     def __post_init__(self) -> None:
         self._ranks = np.ones(len(self.baseline), np.bool_)
@@ -146,6 +149,7 @@ class Board:
             chosen = feedback_queries(self.key, ids, self.named.rule.feedback)
             self._ranks[[int(query) for query in chosen]] = False
         self._start = self._highest = self.ranking(self.baseline)
+        self._before = release_mean(self._start, decimals=self.named.decimals)
 
     def ranking(self, values: Scores) -> Scores:
         """The scores of the queries that rank."""
@@ -154,24 +158,31 @@ class Board:
     def submit(self, values: Scores) -> Answer:
         """Answer a run, by its scores per query; what it changes stays. No rule knows names."""
         scores = self.ranking(values)
-        published = self._decide(scores)
+        text = self._number(scores) if self._is_published(scores) else None
         if is_higher(scores, self._highest):
             self._highest = scores
+        published = None if text is None else float(text)
         if published is not None and (self.best is None or published > self.best[0]):
-            self.best = published, scores
+            self.best, self._before = (published, scores), str(text)
         return Answer(published, self._beside(values))
 
     def would_publish(self, values: Scores) -> bool:
         """Whether a run would get a score now; nothing changes."""
-        return self._decide(self.ranking(values)) is not None
+        return self._is_published(self.ranking(values))
 
-    def _decide(self, scores: Scores) -> float | None:
-        decimals = self.named.decimals
+    def _is_published(self, scores: Scores) -> bool:
         if self.named.rule.rule == "rounded":
-            return float(release_mean(scores, decimals=decimals))
+            return True
         jitter = draw_jitter(self.key, _VIEW, scores, self._start)
-        text = release_clear(scores, self._highest, jitter=jitter, decimals=decimals)
-        return None if text is None else float(text)
+        return is_clear(scores, self._highest, jitter=jitter)
+
+    def _number(self, scores: Scores) -> str:
+        decimals = self.named.decimals
+        if self.named.rule.rule == "rounded" or not np.ptp(self._start):
+            return release_mean(scores, decimals=decimals)
+        drawn = draw_noise(self.key, _RANKING, scores)
+        text = add_noise(scores, self._start, errors=NOISE, drawn=drawn, decimals=decimals)
+        return raise_number(text, [self._before], decimals=decimals)
 
     def _beside(self, values: Scores) -> float | None:
         decimals = self.named.decimals

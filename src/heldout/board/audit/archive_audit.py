@@ -28,7 +28,7 @@ from heldout.board.log.measured import Figures, Measured
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import held_out_file, is_commitment, names_of_view
 from heldout.board.rules.days import list_early, list_early_finals, list_moved, may_open_runs
-from heldout.board.rules.release import release_score, release_spread
+from heldout.board.rules.release import release_score
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.analyses_source import assemble_scores
@@ -50,7 +50,7 @@ from heldout.board.scores.measuring import (
     read_query_facets,
     read_released,
 )
-from heldout.board.scores.releasing import released
+from heldout.board.scores.releasing import list_noisy, released, spreads_of
 from heldout.board.scores.score import score_run, score_views
 from heldout.board.scores.sets import SetData
 from heldout.board.standings.standings import count_step
@@ -474,7 +474,8 @@ def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool
     """
     held = () if submission.baseline else submission.untold
     # The replay draws noise again, for all that an event says what it was told for.
-    noisy = {v: text for v, text in submission.scores.items() if v in submission.evidence}
+    noisy = list_noisy(spec, submission)
+    noisy = {view: text for view, text in noisy.items() if view in submission.evidence}
     told = released(spec, scores.views, held=held, noisy=noisy)
     untold = {view.name for view in spec.public_views} - told["scores"].keys()
     if {*submission.untold} != untold or submission.final.keys() - {
@@ -491,11 +492,7 @@ def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool
 def _spreads_follow(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
     """Whether the number of seeds and their spread are those of the seeds' own means."""
     views = {name: scores.views[name] for name in (*submission.scores, *submission.final)}
-    texts = {
-        name: release_spread(one.seeds, decimals=spec.decimals)
-        for name, one in views.items()
-        if one.seeds and spec.view(name).noise is None
-    }
+    texts = spreads_of(spec, views, views.keys() - list_noisy(spec, submission).keys())
     seeds = {len(one.seeds) or 1 for one in views.values()}
     return texts == submission.spreads and seeds <= {submission.seeds}
 

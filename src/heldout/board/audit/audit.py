@@ -57,7 +57,7 @@ from heldout.board.scores.kept import (
     read_evidence,
     read_scores,
 )
-from heldout.board.scores.releasing import released
+from heldout.board.scores.releasing import list_noisy, released
 from heldout.board.scores.score import ViewScore, open_manifest
 from heldout.board.scores.sets import find_edited, load_queries
 from heldout.board.site.exports import format_csv, format_json
@@ -508,7 +508,7 @@ def _find_mean(score: ViewScore) -> float:
 def _is_told(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> bool:
     """Whether scores and spreads would be told the same today."""
     held = () if submission.baseline else submission.untold
-    told = released(spec, scores.views, held=held, noisy=submission.scores)
+    told = released(spec, scores.views, held=held, noisy=list_noisy(spec, submission))
     known = {v: text for v, text in submission.spreads.items() if v in submission.scores}
     spreads = told.get("seeds", {}).get("spreads", {})
     return (told["scores"], spreads) == (submission.scores, known)

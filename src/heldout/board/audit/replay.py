@@ -23,7 +23,8 @@ from heldout.board.rules.release import (
     NOT_CLEAR,
     RuleName,
     draw_jitter,
-    release_clear,
+    is_clear,
+    raise_number,
     release_mean,
     release_score,
     score_vector,
@@ -34,8 +35,10 @@ from heldout.board.scores.kept import Evidence, follows_on, is_score_of, make_no
 from heldout.board.scores.releasing import (
     best_baseline,
     best_of,
+    carries_noise,
     has_labels_in_force,
     is_answered,
+    numbers_before,
     rule_of,
     values_of,
 )
@@ -377,22 +380,26 @@ def _held_before(event: _Event, view: str) -> str:
 
 def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> str:
     """What the rule lets out, in the words of the page."""
-    if view.noise is not None:
-        first = _first_score(event, view, score, found)
-        key = _read_key(view, score, found)
-        return make_noisy(event.spec, view, score.score, first, key=key)
-    values = score_vector(score.score.per_query, n=score.score.n)
     decimals = event.spec.decimals
-    # Errata and baselines are published as they are.
-    if event.entry.event.kind != "published" or event.rule(view.name) == "rounded":
+    values = score_vector(score.score.per_query, n=score.score.n)
+    baseline = event.entry.event.kind == "baseline" or event.submission.baseline
+    if not carries_noise(event.spec, view.name, baseline=baseline):
         return release_mean(values, decimals=decimals)
-    best = values_of(_find_best(event, view, found, where))
-    baseline = best_baseline(event.before, view.name)
-    if baseline is None:
-        raise ValueError("there was no baseline by which its jitter is measured")
-    base = values_of(found.read(baseline.evidence[view.name]))
-    jitter = draw_jitter(_read_key(view, score, found), view.name, values, base)
-    return release_clear(values, best, jitter=jitter, decimals=decimals) or NOT_CLEAR
+    key = _read_key(view, score, found)
+    clear = view.noise is None
+    if clear and event.entry.event.kind == "published":
+        best = values_of(_find_best(event, view, found, where))
+        first = best_baseline(event.before, view.name)
+        if first is None:
+            raise ValueError("there was no baseline by which its jitter is measured")
+        base = values_of(found.read(first.evidence[view.name]))
+        if not is_clear(values, best, jitter=draw_jitter(key, view.name, values, base)):
+            return NOT_CLEAR
+    first_score = _first_score(event, view, score, found)
+    text = make_noisy(event.spec, view, score.score, first_score, key=key)
+    answered = found.runs.get(view.name, _Runs()).digests if clear else ()
+    before = numbers_before(event.submission.id, answered, event.before, view.name)
+    return raise_number(text, before, decimals=decimals)
 
 
 def _first_score(event: _Event, view: View, score: Evidence, found: _Findings) -> ViewScore:

@@ -3,8 +3,9 @@
 `rounded` publishes every score.
 
 `clear` publishes a score only where it lies clearly above the best run that anybody has sent,
-published or not. It holds per view, for the whole board, so that many names are one name
-(docs/explanation/release.md has the reasons, docs/explanation/redteam.md what attackers gain).
+published or not, and then with noise. It holds per view, for the whole board, so that many names
+are one name (docs/explanation/release.md has the reasons, docs/explanation/redteam.md what
+attackers gain).
 
 Rounding is printf's: the exact binary value, rounded half to even at the last shown digit, as
 trec_eval prints it. Everything that leaves uses the text made here: page, comment, CSV, JSON, log.
@@ -13,7 +14,7 @@ trec_eval prints it. Everything that leaves uses the text made here: page, comme
 import hashlib
 import hmac
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from statistics import stdev
 from typing import Literal
@@ -29,8 +30,10 @@ NOT_CLEAR = "not clearly above the best run that was sent"
 
 CLEARLY = 2.0
 """Paired standard errors that make a clear difference: for `clear`, and in a final."""
-JITTER = 0.5
+JITTER = 0.75
 """Standard errors of the difference from the baseline that it asks for besides, in the mean."""
+NOISE = 1.0
+"""Standard errors of the noise in a number that `clear` publishes."""
 _MOST_SUBMISSIONS = 1_000_000
 
 # A run that differs in one query lies exactly one standard error away, whichever query it is:
@@ -119,7 +122,7 @@ def draw_jitter(key: bytes, view: str, values: ArrayLike, baseline: ArrayLike) -
         baseline: those of the baseline with the best published score.
 
     Returns:
-        In units of the measure: half that standard error times a draw of the exponential
+        In units of the measure: `JITTER` times that standard error times a draw of the exponential
         distribution with mean 1; 0 for a single query.
     """
     scores = np.ascontiguousarray(values, "<f8")
@@ -142,17 +145,14 @@ def release_mean(values: ArrayLike, *, decimals: int) -> str:
     return release_score(_mean(_check_values(values)), decimals=decimals)
 
 
-def release_clear(
-    values: ArrayLike, best: NDArray[np.float64], *, jitter: float, decimals: int
-) -> str | None:
-    """The same as `clear` publishes it; `None` where it is not clearly above the best run.
+def is_clear(values: ArrayLike, best: NDArray[np.float64], *, jitter: float) -> bool:
+    """Whether `clear` publishes a score: whether it lies clearly above that of the best run.
 
     Args:
         values: as for `release_mean`, higher is better.
         best: scores of the best run that anybody has sent so far, a baseline at first, of the same
             queries; after labels have changed those under the new labels.
         jitter: what `draw_jitter` gives for these values, in units of the measure.
-        decimals: digits after the point, 1 to 6.
 
     Raises:
         ValueError: a score is not a finite number, or the two are not of the same queries.
@@ -163,9 +163,23 @@ def release_clear(
     rise = scores - best
     # One query has no standard error, so it never shows a rise.
     needed = (CLEARLY * standard_error(rise) + jitter) * (1 + _TIE)
-    if rise.size == 1 or not float(rise.mean()) > needed:
-        return None
-    return release_score(_mean(scores), decimals=decimals)
+    return rise.size > 1 and float(rise.mean()) > needed
+
+
+def raise_number(text: str, before: Iterable[str], *, decimals: int) -> str:
+    """A number with noise as `clear` publishes it: one last digit above all before it, at least.
+
+    Each score that `clear` publishes is above those before it, so the order of the numbers is that
+    of the scores, for all their noise.
+
+    Args:
+        text: the score with noise.
+        before: the numbers that were published before it in the view.
+        decimals: digits after the point, 1 to 6.
+    """
+    digit = Decimal(1).scaleb(-decimals)
+    least = max(map(Decimal, before), default=Decimal("-Infinity")) + digit
+    return text if Decimal(text) >= least else str(least.quantize(digit))
 
 
 def is_higher(scores: NDArray[np.float64], before: NDArray[np.float64]) -> bool:

@@ -26,7 +26,7 @@ from heldout.board.log.events import Entry
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import is_key, names_of_view
 from heldout.board.rules.parts import add_noise, draw_noise
-from heldout.board.rules.release import score_vector
+from heldout.board.rules.release import NOISE, score_vector
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.score import ViewScore
 from heldout.board.store.vault import Vault
@@ -334,7 +334,7 @@ def make_noisy(
 
     Args:
         spec: the rules of its day.
-        view: one with `noise`.
+        view: one with `noise`, or one whose numbers are published by `clear`.
         score: the true score.
         first: that of the first baseline, as it was published first: if the unit of the noise
             changed later, two texts with the same noise would give the true score away.
@@ -345,8 +345,9 @@ def make_noisy(
     """
     values, unit = (score_vector(one.per_query, n=one.n) for one in (score, first))
     drawn = draw_noise(key, view.name, values)
+    errors = NOISE if view.noise is None else view.noise
     try:
-        return add_noise(values, unit, errors=view.noise or 0, drawn=drawn, decimals=spec.decimals)
+        return add_noise(values, unit, errors=errors, drawn=drawn, decimals=spec.decimals)
     except ValueError as error:
         raise StoreError(f"view {view.name} publishes scores with noise: {error}") from None
 

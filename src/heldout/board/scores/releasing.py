@@ -14,6 +14,7 @@ others, or their scores are not known, nothing is compared.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import takewhile
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,8 +28,9 @@ from heldout.board.rules.days import one_shot_deadline
 from heldout.board.rules.release import (
     RuleName,
     draw_jitter,
+    is_clear,
     is_higher,
-    release_clear,
+    raise_number,
     release_mean,
     release_score,
     release_spread,
@@ -257,30 +259,24 @@ def release_entry(
         StoreError: the vault lacks the scores of what it is compared with, or they are of other
             labels.
     """
-    scores: dict[str, str] = {}
     untold: list[str] = []
     compared: dict[str, str] = {}
     bars: dict[str, str] = {}
     noisy = noisy_scores(session, spec, views)
-    for name in (view.name for view in spec.public_views):
-        if name in noisy:
-            scores[name] = noisy[name]
-            continue
-        values = score_vector(views[name].per_query, n=views[name].n)
-        if rule_of(spec, name) == "rounded":
-            scores[name] = release_mean(values, decimals=spec.decimals)
-            continue
-        best = _find_best(session, submission, spec.view(name), views[name])
+    for view in (view for view in spec.public_views if rule_of(spec, view.name) == "clear"):
+        name = view.name
+        best = _find_best(session, submission, view, views[name])
         bars[name], compared[name] = best.run.id, best.digest
-        key = session.vault.set_key(spec.view(name).set)
-        jitter = draw_jitter(key, name, values, values_of(best.baseline))
-        text = release_clear(values, values_of(best.run), jitter=jitter, decimals=spec.decimals)
-        if text is None:
-            untold.append(name)
+        values = score_vector(views[name].per_query, n=views[name].n)
+        jitter = draw_jitter(
+            session.vault.set_key(view.set), name, values, values_of(best.baseline)
+        )
+        if is_clear(values, values_of(best.run), jitter=jitter):
+            noisy[name] = _number(session, spec, submission, view, views[name])
         else:
-            scores[name] = text
+            untold.append(name)
     entry = replace(submission, untold=tuple(untold), bars=bars)
-    released_now = _place(session, spec, entry, views, scores=scores)
+    released_now = _place(session, spec, entry, views, noisy=noisy)
     sealed = {**released_now.sealed, **({"compared": compared} if compared else {})}
     return replace(released_now, sealed=sealed)
 
@@ -288,10 +284,65 @@ def release_entry(
 def release_again(
     session: Session, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
 ) -> EntryRelease:
-    """What an erratum tells: the views that were told before, and no other."""
+    """What an erratum tells: the views that were told before, and no other.
+
+    A number with noise has that of the new scores, and stays above those published before it. So
+    several entries are corrected in the order in which they were published.
+    """
     noisy = noisy_scores(session, spec, views)
-    scores = released(spec, views, held=submission.untold, noisy=noisy)["scores"]
-    return _place(session, spec, submission, views, scores=scores)
+    for view in spec.public_views:
+        held = view.name in noisy or view.name in submission.untold
+        if not held and carries_noise(spec, view.name, baseline=submission.baseline):
+            noisy[view.name] = _number(session, spec, submission, view, views[view.name])
+    return _place(session, spec, submission, views, noisy=noisy)
+
+
+def _number(
+    session: Session, spec: BoardSpec, submission: Submission, view: View, score: ViewScore
+) -> str:
+    """The number with noise that `clear` publishes of a score."""
+    first = _first_score(session, view)
+    if first is None:
+        raise _no_baseline(view.name, "no baseline", "one, in whose standard errors its noise is")
+    text = make_noisy(spec, view, score, first, key=session.vault.set_key(view.set))
+    entries, history = session.vault.log().select(*_ANSWERS), session.history()
+    answered = _list_all(entries, history, view.name)
+    before = numbers_before(submission.id, answered, history, view.name)
+    return raise_number(text, before, decimals=spec.decimals)
+
+
+def numbers_before(name: str, answered: Iterable[str], history: History, view: str) -> list[str]:
+    """The numbers that were published in a view before an entry's.
+
+    Args:
+        name: the entry.
+        answered: the runs that events have answered for in the view, in their order.
+        history: what the log says.
+        view: name of the view.
+    """
+    earlier = (history.submissions[one] for one in takewhile(name.__ne__, answered))
+    return [one.scores[view] for one in earlier if view in one.scores and is_answered(one, view)]
+
+
+def carries_noise(spec: BoardSpec, view: str, *, baseline: bool) -> bool:
+    """Whether a number has noise: that of its view, or, unless it is a baseline's, of `clear`.
+
+    Args:
+        spec: the rules of the entry's day.
+        view: name of the view.
+        baseline: whether it is an organiser's.
+    """
+    clear = rule_of(spec, view) == "clear" and not baseline
+    return clear or spec.view(view).noise is not None
+
+
+def list_noisy(spec: BoardSpec, submission: Submission) -> dict[str, str]:
+    """View -> number of a submission, of those that carry noise."""
+    return {
+        view: text
+        for view, text in submission.scores.items()
+        if carries_noise(spec, view, baseline=submission.baseline)
+    }
 
 
 def released(
@@ -306,41 +357,40 @@ def released(
     Args:
         spec: the rules.
         views: the true scores.
-        noisy: the texts of views with noise, which depend on a key and a baseline.
+        noisy: the numbers with noise, which depend on a key and a baseline.
         held: views whose score is not told; where every score is told nothing is held.
     """
     scores = {}
     for name in (view.name for view in spec.public_views):
-        if spec.view(name).noise is not None:
-            scores.update({name: noisy[name]} if name in noisy else {})
-            continue
-        if name in held and rule_of(spec, name) != "rounded":
-            continue
-        values = score_vector(views[name].per_query, n=views[name].n)
-        scores[name] = release_mean(values, decimals=spec.decimals)
-    return _told_fields(spec, views, scores)
-
-
-def _told_fields(
-    spec: BoardSpec, views: Mapping[str, ViewScore], scores: Mapping[str, str]
-) -> dict[str, Any]:
-    """The fields with released scores: beside each what it is a mean over, queries and seeds."""
+        if name in noisy:
+            scores[name] = noisy[name]
+        elif spec.view(name).noise is None and (
+            name not in held or rule_of(spec, name) == "rounded"
+        ):
+            values = score_vector(views[name].per_query, n=views[name].n)
+            scores[name] = release_mean(values, decimals=spec.decimals)
+    # beside each what it is a mean over, queries and seeds
     queries = {name: views[name].n for name in scores}
-    fields: dict[str, Any] = {"scores": dict(scores), "queries": queries}
+    fields: dict[str, Any] = {"scores": scores, "queries": queries}
     seeds = max((len(score.seeds) for score in views.values()), default=0)
-    if not seeds:
-        return fields
-    return {**fields, "seeds": {"runs": seeds, "spreads": _spreads(spec, views, scores)}}
+    spreads = spreads_of(spec, views, (name for name in scores if name not in noisy))
+    return {**fields, **({"seeds": {"runs": seeds, "spreads": spreads}} if seeds else {})}
 
 
-def _spreads(
+def spreads_of(
     spec: BoardSpec, views: Mapping[str, ViewScore], names: Iterable[str]
 ) -> dict[str, str]:
-    """View -> spread over the seeds; empty for single runs, and of a score with noise."""
+    """View -> spread over the seeds; empty for single runs.
+
+    Args:
+        spec: the rules.
+        views: the true scores.
+        names: the views, none whose number has noise: two seeds would show which run is luckier.
+    """
     return {
         name: release_spread(views[name].seeds, decimals=spec.decimals)
         for name in names
-        if views[name].seeds and spec.view(name).noise is None
+        if views[name].seeds
     }
 
 
@@ -350,10 +400,11 @@ def _place(
     submission: Submission,
     views: Mapping[str, ViewScore],
     *,
-    scores: Mapping[str, str],
+    noisy: Mapping[str, str],
 ) -> EntryRelease:
     """Every score where it belongs: told now, or later."""
-    fields = _told_fields(spec, views, scores)
+    fields = released(spec, views, held=submission.untold, noisy=noisy)
+    scores, spreads = fields["scores"], fields.get("seeds", {}).get("spreads", {})
     if submission.untold:
         fields["untold"] = list(submission.untold)
     # Of the best run nothing is ever said: not whose it is, and not how good.
@@ -368,7 +419,7 @@ def _place(
         public={**({} if waits else fields), **(final if over else {})},
         sealed=later,
         scores=scores,
-        spreads=_spreads(spec, views, scores),
+        spreads=spreads,
     )
 
 
@@ -379,7 +430,7 @@ def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
         return {}
     texts = {name: release_score(one.mean, decimals=spec.decimals) for name, one in given.items()}
     told = {"scores": texts, "queries": {name: one.n for name, one in given.items()}}
-    spreads = _spreads(spec, given, given)
+    spreads = spreads_of(spec, given, given)
     return {"final": {**told, **({"spreads": spreads} if spreads else {})}}
 
 
@@ -478,10 +529,12 @@ class _Released(Protocol):
     def spreads(self) -> Mapping[str, str]: ...
     @property
     def seeds(self) -> int: ...
+    @property
+    def baseline(self) -> bool: ...
 
 
 def describe_released(entry: _Released, view: str, spec: BoardSpec) -> str:
-    """A score as it was released: `0.412`, `0.412 ± 0.004, 3 seeds`, `0.412, for information only`.
+    """A score as it was released: `0.412`, `0.412 ± 0.004, 3 seeds`, `0.412, with noise`.
 
     Args:
         entry: has a score there.
@@ -490,13 +543,10 @@ def describe_released(entry: _Released, view: str, spec: BoardSpec) -> str:
     """
     said = _with_spread(entry.scores[view], entry.spreads.get(view, ""), entry.seeds)
     named = next((one for one in spec.views if one.name == view), None)
-    if named is None or not named.for_information:
+    if named is None:
         return said
-    return (
-        f"{said}, with noise, for information only"
-        if named.noise is not None
-        else f"{said}, for information only"
-    )
+    noisy = carries_noise(spec, view, baseline=entry.baseline)
+    return said + ", with noise" * noisy + ", for information only" * named.for_information
 
 
 def describe_true(score: ViewScore, *, decimals: int) -> str:

@@ -329,7 +329,10 @@ def _say_release(spec: BoardSpec) -> str:
     return (
         "A score is published where it lies clearly above the best run that anybody has sent, "
         "published or not, the organisers' baselines among them: by more than two paired "
-        "standard errors and a secret amount that is drawn for each run. An entry whose score "
+        "standard errors and a secret amount that is drawn for each run. The number carries noise "
+        "of one standard error, the same for the same run, and is raised above those published "
+        "before where that is needed: the order of the numbers is that of the scores. "
+        "An entry whose score "
         f'does not is listed without a rank, as "{NOT_CLEAR}". A run whose score is not '
         "published raises that best run too, so small steps may never be published."
     )
