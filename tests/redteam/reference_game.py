@@ -10,6 +10,7 @@ from math import sqrt
 
 import numpy as np
 
+from heldout.board.rules.parts import draw_noise
 from heldout.board.rules.release import draw_jitter
 from heldout.redteam.attacks import Attack, Target
 from heldout.redteam.boards import Answer
@@ -56,6 +57,7 @@ class Board:
 
     def __post_init__(self) -> None:
         self.bar = self.baseline
+        self.shown = text_of(self.baseline)
 
     def publishes(self, row: Row) -> bool:
         if self.rule == "rounded":
@@ -69,7 +71,13 @@ class Board:
         published = self.publishes(row)
         if mean(row) > mean(self.bar):
             self.bar = row
-        return text_of(row) if published else None
+        if not published or self.rule == "rounded" or variance(self.baseline) == 0:
+            return text_of(row) if published else None
+        error = max(standard_error(row), standard_error(self.baseline))
+        noise = error * draw_noise(self.key, "redteam ranks", [float(x) for x in row])
+        noisy = Fraction(f"{float(mean(row)) + noise:.3f}")
+        self.shown = max(noisy, self.shown + Fraction(1, 1000))
+        return self.shown
 
 
 @dataclass
@@ -147,7 +155,7 @@ class Game:
 
         def margin(error: float) -> float:
             if self.board.rule == "clear":
-                return 2 * error + 0.6931471805599453 / 2 * spread
+                return 2 * error + 0.6931471805599453 * 3 / 4 * spread
             return error
 
         return Target(

@@ -8,6 +8,7 @@ import pytest
 from reference_game import Game
 
 from heldout.board.rules.release import ReleaseRule
+from heldout.redteam import boards
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import NamedRule, parse_rule
 from heldout.redteam.game import Outcome, Plan, Weak, begin, play
@@ -189,11 +190,14 @@ def test_exact_scores_decode_every_label_that_is_asked_for() -> None:
         assert found.worth * pair.unit + pair.truth == pytest.approx(best)
 
 
-def test_a_single_number_is_worth_two_fifths_of_u() -> None:
-    """The floor of every rule that publishes a number: its run, or the opposite of it.
+def test_a_single_number_without_noise_is_worth_two_fifths_of_u(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The floor of every rule that publishes an exact number: its run, or the opposite of it.
 
     E|N| u/2 = .4 u; docs/explanation/redteam.md, `clear` at a baseline 8 u below.
     """
+    monkeypatch.setattr(boards, "NOISE", 0.0)
     found = outcomes(
         "weighted vote", "clear", opposites(3000), submissions=20, games=250, gap=8, decimals=6
     )

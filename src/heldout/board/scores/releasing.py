@@ -305,7 +305,7 @@ def _number(
     if first is None:
         raise _no_baseline(view.name, "no baseline", "one, in whose standard errors its noise is")
     text = make_noisy(spec, view, score, first, key=session.vault.set_key(view.set))
-    entries, history = session.vault.log().select(*_ANSWERS), session.history()
+    entries, history = [*session.vault.log().select(*_ANSWERS)], session.history()
     answered = _list_all(entries, history, view.name)
     before = numbers_before(submission.id, answered, history, view.name)
     return raise_number(text, before, decimals=spec.decimals)
@@ -403,7 +403,7 @@ def _place(
     noisy: Mapping[str, str],
 ) -> EntryRelease:
     """Every score where it belongs: told now, or later."""
-    fields = released(spec, views, held=submission.untold, noisy=noisy)
+    fields: dict[str, Any] = released(spec, views, held=submission.untold, noisy=noisy)
     scores, spreads = fields["scores"], fields.get("seeds", {}).get("spreads", {})
     if submission.untold:
         fields["untold"] = list(submission.untold)
