@@ -193,10 +193,10 @@ class BoardLog:
         self.review(name, manifest)
         self.publish(name, manifest, score)
 
-    def baseline(self, name: str, score: str) -> None:
+    def baseline(self, name: str, score: str, *, view: str = "eval") -> None:
         public = {
-            "scores": {"dev": score, "eval": score},
-            "queries": {"dev": 100, "eval": 90},
+            "scores": {"dev": score, view: score},
+            "queries": {"dev": 100, view: 90},
             "type": "baseline",
             "embargo_until": None,
         }

@@ -11,13 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.board.rules.parts import add_noise, draw_noise, feedback_queries
-from heldout.board.rules.release import release_score
+from heldout.board.rules.parts import add_noise, draw_noise, split_queries
+from heldout.board.rules.release import ReleaseRule, release_score
 
 KEYS = st.binary(min_size=32, max_size=32)
 IDS = st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=200, unique=True)
 SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
+SEASONS = st.integers(1, 100)
 KEY = bytes(range(32))
+
+
+def feedback_queries(key: bytes, ids: Sequence[str], share: float) -> frozenset[str]:
+    return split_queries(key, ids, ReleaseRule(feedback=share))["feedback"]
 
 
 @settings(deadline=None, max_examples=100)
@@ -41,6 +46,22 @@ def test_a_smaller_share_takes_some_of_the_same_queries(
     assert few <= many
 
 
+@settings(deadline=None, max_examples=100)
+@given(KEYS, IDS, st.floats(0, 1, exclude_max=True), SEASONS, st.randoms())
+def test_season_parts_are_equal_pieces_of_the_deciding_part_whatever_the_order_of_ids(
+    key: bytes, ids: Sequence[str], share: float, seasons: int, random: Random
+) -> None:
+    rule = ReleaseRule(feedback=share, seasons=seasons)
+    parts = split_queries(key, ids, rule)
+    pieces = [parts[number] for number in range(1, seasons + 1)]
+    assert sum(map(len, pieces)) == len(parts["deciding"])
+    assert frozenset().union(*pieces) == parts["deciding"] == set(ids) - parts["feedback"]
+    assert max(map(len, pieces)) - min(map(len, pieces)) <= 1
+    again = random.sample(ids, len(ids))
+    assert split_queries(key, [*again, *again], rule) == parts
+    assert split_queries(key, ids, ReleaseRule(feedback=share))[1] == parts["deciding"]
+
+
 def test_another_key_gives_another_split() -> None:
     ids = [f"q{number}" for number in range(1000)]
     splits = [feedback_queries(bytes([number] * 32), ids, 0.25) for number in range(20)]
@@ -60,7 +81,9 @@ def openssl_hmac(message: bytes) -> str:
 def test_the_split_is_that_of_the_documented_hash() -> None:
     ids = ["1", "2", "q é", "4", "5", "6", "7", "8"]
     by_hash = sorted(ids, key=lambda one: openssl_hmac(b"heldout part\0" + one.encode()))
-    assert feedback_queries(KEY, ids, 0.25) == set(by_hash[:2])
+    parts = split_queries(KEY, ids, ReleaseRule(feedback=0.25, seasons=4))
+    cuts = {"feedback": (0, 2), "deciding": (2, 8), 1: (2, 3), 2: (3, 5), 3: (5, 6), 4: (6, 8)}
+    assert parts == {part: set(by_hash[low:high]) for part, (low, high) in cuts.items()}
 
 
 def test_noise_is_standard_normal_over_runs_and_the_same_for_the_same_scores() -> None:

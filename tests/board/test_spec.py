@@ -90,7 +90,7 @@ measure = "nDCG@10"
         ("embargo_months = 9", "embargo_months = -1", "0 to 120"),
         ("embargo_months = 9", "embargo_months = 99999", "0 to 120"),
         ("id_days = 7", "id_days = -1", "0 to 3660"),
-        ("off = []", "off = []\n[release]\nfeedback = 1", "above 0, below 1"),
+        ("off = []", "off = []\n[release]\nfeedback = 1", "0 or more, below 1"),
         ("off = []", "off = []\n[release]\nfeedback = nan", "a number"),
         ("off = []", "off = []\n[release]\nfeedback = true", "a number"),
         ("off = []", 'off = []\n[release]\nrule = "exact"', "rounded"),

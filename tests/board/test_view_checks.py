@@ -251,7 +251,12 @@ def test_a_view_with_noise_takes_any_measure_and_has_no_part_in_the_rule() -> No
             "one-shot",
         ),
         (
-            RULES.replace("[policy]", "[release]\nfeedback = 0\n\n[policy]"),
+            RULES.replace("[policy]", "[release]\nfeedback = -0.1\n\n[policy]"),
+            "release.feedback",
+            "0 or more",
+        ),
+        (
+            split_rules(rules=CLEAR).replace('"clear"', '"clear"\nfeedback = 0'),
             "release.feedback",
             "above 0",
         ),
@@ -263,6 +268,62 @@ def test_a_view_with_noise_takes_any_measure_and_has_no_part_in_the_rule() -> No
     ],
 )
 def test_what_no_part_or_noise_can_be(rules: str, wrong: str, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_spec(rules.encode())
+    told = [str(problem) for problem in caught.value.problems]
+    assert any(wrong in one and says in one for one in told), told
+
+
+def season_rules(*parts: int, keys: str = 'part = "feedback"', release: str = "seasons = 2") -> str:
+    """Rules with a season for each of some parts, and a view `more` of the same set."""
+    first, *_ = parts
+    rules = CLEAR.replace('primary = "eval"', f'primary = "part-{first}"')
+    rules = rules.replace('rule = "clear"', f'rule = "clear"\n{release}')
+    head, found, tail = rules.partition('name = "eval"\n')
+    assert found
+    rules = f'{head}name = "part-{first}"\npart = {first}\n{tail}'
+    rules = with_view(RR + keys, rules=rules)
+    for part in parts[1:]:
+        rules += f'[[views]]\nname = "part-{part}"\nset = "eval"\n{RR}part = {part}\n'
+    for number, part in enumerate(parts):
+        rules += f'[[seasons]]\nname = "s{number}"\nview = "part-{part}"\n'
+        rules += f"opens = 20{26 + number}-11-01\ncloses = 20{26 + number}-12-31\n"
+    return rules
+
+
+def test_seasons_share_a_set_of_which_each_has_its_part() -> None:
+    spec = parse_spec(season_rules(1, 2).encode())
+    for number, season in enumerate(spec.seasons, 1):
+        rules = spec.in_season(season)
+        assert {view.name for view in rules.views} == {"dev", f"part-{number}", "more"}
+        assert (rules.sets, rules.held_out_views) == (spec.sets, 1)
+    without = season_rules(1, 2, keys="public = false", release="seasons = 2\nfeedback = 0")
+    assert parse_spec(without.encode()).in_season(spec.seasons[1]).view("more").part is None
+    noisy = season_rules(1, 2, keys="noise = 10\npart = 2", release="seasons = 2\nfeedback = 0")
+    spec = parse_spec(noisy.encode())
+    views = [[view.name for view in spec.in_season(season).views] for season in spec.seasons]
+    assert views == [["dev", "part-1"], ["dev", "more", "part-2"]]
+
+
+@pytest.mark.parametrize(
+    ("rules", "wrong", "says"),
+    [
+        (season_rules(1, 2, release="seasons = 0"), "release.seasons", "1 to 100"),
+        (season_rules(1, 2, release="seasons = 101"), "release.seasons", "1 to 100"),
+        (season_rules(1, 3), "views[3].part", "1 to 2"),
+        (season_rules(0, 1), "views[1].part", "1 to 2"),
+        (season_rules(1, 2).replace("part = 2", "part = true"), "views[3].part", "whole number"),
+        (season_rules(1, 2).replace('"clear"', '"rounded"'), "views[1].part", "clear"),
+        (season_rules(1, 2, keys="public = false"), "views[1].part", 'part = "feedback"'),
+        (season_rules(1, keys="part = 2"), "views[2].part", "a season that ranks by part 2"),
+        (season_rules(1, 2, keys='part = "deciding"'), "views[2].part", "a season part"),
+        (season_rules(1, 2, keys="noise = 10"), "views[2].part", "eval is split"),
+        (season_rules(1, 1).replace('"part-1"\nset', '"b"\nset', 1), "seasons", "season part"),
+        (season_rules(1, 2, keys="part = 1\npublic = false"), "views[2].part", "public view"),
+        (season_rules(1, keys="part = 1").replace('"eval"', '"dev"'), "views[1].part", "held-out"),
+    ],
+)
+def test_what_no_season_part_can_be(rules: str, wrong: str, says: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_spec(rules.encode())
     told = [str(problem) for problem in caught.value.problems]
@@ -300,6 +361,25 @@ def test_part_noise_and_share_are_fixed_once_scores_are_published() -> None:
     assert changed_terms(noisy, after=noisy.replace("noise = 10", "noise = 1")) == [
         "views[2].noise"
     ]
+
+
+def test_season_parts_are_fixed_once_a_score_is_published_and_seasons_may_be_added() -> None:
+    def terms(before: str, after: str) -> list[str]:
+        log = BoardLog()
+        log.open(before)
+        log.baseline("20261101-bm25", "0.2", view="part-1")
+        return [key for key, *_ in list_changed_terms(log.history, parse_spec(after.encode()))]
+
+    one, two = season_rules(1), season_rules(1, 2)
+    assert terms(one, two) == []
+    assert terms(two, two.replace("seasons = 2", "seasons = 3")) == ["release.seasons"]
+    swapped = two.replace("part = 1", "part = 3").replace("part = 2", "part = 1")
+    swapped = swapped.replace("part = 3", "part = 2")
+    assert terms(two, swapped) == ["views[1].part"]
+
+
+def test_a_set_that_decided_as_a_whole_is_cut_into_no_season_parts() -> None:
+    assert changed_terms(SPLIT, after=season_rules(1, 2)) == ["views[1].part", "views[3].part"]
 
 
 def test_a_set_is_not_split_once_scores_on_all_of_it_are_public() -> None:

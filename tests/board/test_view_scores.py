@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from heldout.board.rules.spec import BoardSpec, QuerySet, View
+from heldout.board.rules.release import ReleaseRule
+from heldout.board.rules.spec import BoardSpec, Part, QuerySet, Season, View
 from heldout.board.scores.score import ViewScore, score_views
 from heldout.board.scores.sets import SetData, ViewFiles, check_sets
 from heldout.errors import InputError
@@ -56,7 +57,16 @@ def make_spec(*views: View, **keys: Any) -> BoardSpec:
     )
 
 
-def make_data(*, excluded: str = "", feedback: str | None = None) -> SetData:
+def split(feedback: str, *seasons: str) -> Mapping[Part, frozenset[str]]:
+    """The parts of the set, of which the feedback part and the season parts are given."""
+    informs = frozenset(feedback.split())
+    parts: dict[Part, frozenset[str]] = {"feedback": informs}
+    parts["deciding"] = frozenset(QUERIES) - informs
+    parts.update((number, frozenset(part.split())) for number, part in enumerate(seasons, 1))
+    return parts
+
+
+def make_data(*, excluded: str = "", parts: Mapping[Part, frozenset[str]] | None = None) -> SetData:
     digest = digest_bytes(b"f")
     return SetData(
         queries=parse_queries("".join(f"{q}\ttext\n" for q in QUERIES).encode(), path="q"),
@@ -69,7 +79,7 @@ def make_data(*, excluded: str = "", feedback: str | None = None) -> SetData:
             queries={"labels/f.tail": frozenset({"q0", "q4", "elsewhere"})},
             digests={"labels/f.facets": digest, "labels/f.tail": digest},
         ),
-        feedback=None if feedback is None else frozenset(feedback.split()),
+        parts=parts,
     )
 
 
@@ -139,7 +149,7 @@ def test_the_parts_of_a_set_are_the_whole_for_all_seeds_and_denominators(
 ) -> None:
     whole = view(facets=None, name="w")
     spec = make_spec(DECIDING, FEEDBACK, whole, denominator=denominator)
-    data = make_data(excluded=excluded, feedback="q1 q2")
+    data = make_data(excluded=excluded, parts=split("q1 q2"))
     found = score_views(spec, {"eval": data}, scans)
     assert set(found["f"].per_query) == {"q1", "q2"} - set(excluded.split())
     assert {**found["v"].per_query, **found["f"].per_query} == found["w"].per_query
@@ -151,15 +161,40 @@ def test_the_parts_of_a_set_are_the_whole_for_all_seeds_and_denominators(
 
 def test_a_part_and_a_list_of_queries_are_what_they_have_in_common() -> None:
     one = view(facets=None, part="feedback", queries="labels/f.tail")
-    data = {"eval": make_data(feedback="q1 q4")}
+    data = {"eval": make_data(parts=split("q1 q4"))}
     assert set(score_views(make_spec(one), data, SEEDS)["v"].per_query) == {"q4"}
 
 
 def test_groups_of_queries_are_those_within_the_part() -> None:
     one = view(summary="worst", part="deciding")
-    found = score_views(make_spec(one), {"eval": make_data(feedback="q4")}, SCANS)["v"]
+    found = score_views(make_spec(one), {"eval": make_data(parts=split("q4"))}, SCANS)["v"]
     assert found.groups == ("B",)
     assert found.per_query.keys() == {"q3", "q5"}
+
+
+def test_a_season_is_scored_on_its_part_of_a_set_that_it_shares() -> None:
+    views = [
+        view(facets=None, name="v", part=1),
+        view(facets=None, name="second", part=2),
+        FEEDBACK,
+    ]
+    seasons = [
+        Season(name="one", view="v", opens=date(2026, 11, 1), closes=date(2026, 12, 31)),
+        Season(name="two", view="second", opens=date(2027, 1, 1)),
+    ]
+    rule = ReleaseRule(rule="clear", seasons=2)
+    spec = make_spec(*views, seasons=tuple(seasons), release=rule)
+    data = {"eval": make_data(parts=split("q1", "q0 q2 q3", "q4 q5"))}
+    for day, name, queries in (
+        (date(2026, 12, 31), "v", {"q0", "q2", "q3"}),
+        (date(2027, 1, 1), "second", {"q4", "q5"}),
+    ):
+        rules = spec.on(day)
+        found = score_views(rules, data, SEEDS)
+        assert rules.primary == name
+        assert rules.sets == spec.sets
+        assert found.keys() == {name, "f"}
+        assert found[name].per_query.keys() == queries
 
 
 def test_who_has_no_key_has_no_score_on_a_part() -> None:
@@ -172,7 +207,7 @@ def test_a_split_that_leaves_too_few_queries_is_refused() -> None:
     spec = make_spec(DECIDING, FEEDBACK)
     for data, sizes in (
         (make_data(), [4, 2]),  # without a key a quarter of 6 is 2, rounded
-        (make_data(feedback="q1 q2 q3", excluded="q5"), [2, 3]),
+        (make_data(parts=split("q1 q2 q3"), excluded="q5"), [2, 3]),
     ):
         with pytest.raises(InputError) as caught:
             check_sets(spec, {"eval": data})
@@ -180,3 +215,18 @@ def test_a_split_that_leaves_too_few_queries_is_refused() -> None:
         assert {problem.code for problem in problems} == {"small-part"}
         assert [int(problem.found.split()[0]) for problem in problems] == sizes
         assert [problem.expected for problem in problems] == ["at least 300", "at least 100"]
+
+
+def test_season_parts_that_are_too_small_are_refused() -> None:
+    season = Season(name="one", view="v", opens=date(2026, 11, 1))
+    spec = make_spec(
+        view(facets=None, part=2),
+        seasons=(season,),
+        release=ReleaseRule(rule="clear", seasons=2, feedback=0),
+    )
+    for data, size in ((make_data(), 3), (make_data(parts=split("", "q1 q2", "q3 q4 q5")), 3)):
+        with pytest.raises(InputError) as caught:
+            check_sets(spec, {"eval": data})
+        (problem,) = caught.value.problems
+        assert (problem.code, problem.expected) == ("small-part", "at least 200")
+        assert problem.found.startswith(f"{size} queries that count in the season part 2")

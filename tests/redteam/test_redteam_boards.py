@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.rules.parts import add_noise, draw_noise, feedback_queries
+from heldout.board.rules.parts import add_noise, draw_noise, split_queries
 from heldout.board.rules.release import (
     NOISE,
     ReleaseRule,
@@ -180,7 +180,7 @@ def test_the_feedback_part_has_its_share_and_the_rest_ranks(
     board = board_of("clear+feedback", queries=queries, rule=ReleaseRule(feedback=share))
     numbers = np.arange(queries, dtype=np.float64)
     rank = {int(number) for number in board.ranking(numbers)}
-    part = feedback_queries(KEY, map(str, range(queries)), share)
+    part = split_queries(KEY, map(str, range(queries)), ReleaseRule(feedback=share))["feedback"]
     assert len(part) == size
     assert rank == set(range(queries)) - set(map(int, part))
 
@@ -188,13 +188,28 @@ def test_the_feedback_part_has_its_share_and_the_rest_ranks(
 def test_the_feedback_is_the_rounded_score_of_its_part_and_the_other_part_ranks() -> None:
     board = board_of("clear+feedback")
     run = np.random.default_rng(1).random(40) / 2 + 0.5
-    part = [int(query) for query in feedback_queries(KEY, map(str, range(40)), 0.25)]
+    part = [
+        int(query) for query in split_queries(KEY, map(str, range(40)), ReleaseRule())["feedback"]
+    ]
     answer = board.submit(run)
     assert answer.other == float(f"{run[part].mean():.3f}")
     assert answer.score is not None
     assert repr(board.best) == repr((answer.score, np.delete(run, part)))
     again = board.submit(run)
     assert again == Answer(score=None, other=answer.other)
+
+
+@pytest.mark.parametrize(("name", "rank"), [("clear", 10), ("clear+feedback", 8), ("rounded", 40)])
+def test_a_quarter_of_the_queries_that_decide_ranks_in_one_of_four_seasons(
+    name: str, rank: int
+) -> None:
+    board = board_of(name, queries=40, rule=ReleaseRule(seasons=4, feedback=0.2))
+    ranking = board.ranking(np.arange(40.0))
+    assert len(ranking) == rank == 40 * board.named.ranking_share
+    run = np.random.default_rng(1).random(40) / 2 + 0.5
+    published = board.submit(run).score
+    assert published is not None
+    assert repr(board.best) == repr((published, run[ranking.astype(int)]))
 
 
 def test_another_key_splits_the_queries_in_another_way() -> None:
@@ -206,7 +221,9 @@ def test_another_key_splits_the_queries_in_another_way() -> None:
 @given(seeds)
 def test_what_a_run_scores_on_the_feedback_part_does_not_move_its_score(seed: int) -> None:
     one, other = board_of("clear+feedback"), board_of("clear+feedback")
-    part = [int(query) for query in feedback_queries(KEY, map(str, range(40)), 0.25)]
+    part = [
+        int(query) for query in split_queries(KEY, map(str, range(40)), ReleaseRule())["feedback"]
+    ]
     for run in runs_of(seed, queries=40, count=6):
         changed = run.copy()
         changed[part] = 1 - changed[part]

@@ -16,7 +16,8 @@ from town import OTHER_TEAM, TEAM, Town, call, founding, git, named, write_input
 from trusting import Files, forge
 
 from heldout.board.audit.archive_audit import audit_archive
-from heldout.board.rules.parts import draw_noise, feedback_queries
+from heldout.board.rules.parts import draw_noise, split_queries
+from heldout.board.rules.release import ReleaseRule
 from heldout.board.scores import kept as evidence
 from heldout.board.scores import sets
 
@@ -163,7 +164,7 @@ def test_a_split_set_from_the_first_submission_to_the_archive(tmp_path: Path) ->
     low = send(town, "low", 1, top=0.2, team=TEAM)
     good = send(town, "good", 2, top=0.8, team={**OTHER_TEAM, "open_runs": True})
     every = {f"eval{number}" for number in range(QUERIES)}
-    feedback = feedback_queries(secret(town), every, 0.25)
+    feedback = split_queries(secret(town), every, ReleaseRule())["feedback"]
     assert len(feedback) == 105
     systems = {base: ([9], 0.2), low: ([1], 0.2), good: ([2], 0.8)}
     true = {name: reciprocal(*system) for name, system in systems.items()}
@@ -271,8 +272,8 @@ def test_an_organiser_who_splits_by_another_key_is_found_out(
 ) -> None:
     town = create_board(tmp_path / "town", DECIDING, CLEAR, views=FEEDBACK)
     with monkeypatch.context() as patch:
-        chosen = partial(feedback_queries, bytes(32))
-        patch.setattr(sets, "feedback_queries", lambda _, ids, share: chosen(ids, share))
+        chosen = partial(split_queries, bytes(32))
+        patch.setattr(sets, "split_queries", lambda _, ids, rule: chosen(ids, rule))
         add_baseline(town)
     faults = town.audit()["faults"]
     assert len(faults) == 2

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.board.rules.parts import add_noise, draw_noise, feedback_queries
+from heldout.board.rules.parts import add_noise, draw_noise, split_queries
 from heldout.board.rules.release import (
     CLEARLY,
     JITTER,
@@ -67,8 +67,9 @@ class NamedRule:
 
     @property
     def ranking_share(self) -> float:
-        """Share of the queries that rank."""
-        return 1 - self.rule.feedback if self.beside == "feedback" else 1.0
+        """Share of the queries that rank, of a season where there are season parts."""
+        feedback = self.rule.feedback if self.beside == "feedback" else 0.0
+        return (1 - feedback) / self.rule.seasons
 
 
 def parse_rule(text: str, rule: ReleaseRule, *, decimals: int, path: str) -> NamedRule:
@@ -76,7 +77,8 @@ def parse_rule(text: str, rule: ReleaseRule, *, decimals: int, path: str) -> Nam
 
     Args:
         text: as in `COMPARED`.
-        rule: what the text leaves open: the share of the feedback part.
+        rule: what the text leaves open: the share of the feedback part, and how many season parts
+            there are, which only `clear` has.
         decimals: digits after the point, 1 to 6.
         path: where it stands, for the error.
 
@@ -86,7 +88,9 @@ def parse_rule(text: str, rule: ReleaseRule, *, decimals: int, path: str) -> Nam
     name, plus, beside = text.partition("+")
     if name not in get_args(RuleName) or (plus and beside not in get_args(Beside)[1:]):
         raise InputError.of("redteam-release", path, quote(text), _EXPECTED)
-    named = msgspec.structs.replace(rule, rule="clear" if name == "clear" else "rounded")
+    named = msgspec.structs.replace(rule, rule="clear")
+    if name == "rounded":
+        named = msgspec.structs.replace(rule, rule="rounded", seasons=1)
     sent: Beside = "feedback" if beside == "feedback" else "noise" if beside else ""
     return NamedRule(rule=named, decimals=decimals, beside=sent)
 
@@ -138,16 +142,22 @@ class Board:
     key: bytes
     best: tuple[float, Scores] | None = None
     _ranks: NDArray[np.bool_] = field(init=False)
+    _informs: NDArray[np.bool_] = field(init=False)
     _start: Scores = field(init=False)
     _highest: Scores = field(init=False)
     _before: str = field(init=False)
 
     def __post_init__(self) -> None:
-        self._ranks = np.ones(len(self.baseline), np.bool_)
-        if self.named.beside == "feedback":
-            ids = [str(query) for query in range(len(self.baseline))]
-            chosen = feedback_queries(self.key, ids, self.named.rule.feedback)
-            self._ranks[[int(query) for query in chosen]] = False
+        n = len(self.baseline)
+        self._ranks, self._informs = np.ones(n, np.bool_), np.zeros(n, np.bool_)
+        if self.named.ranking_share < 1:
+            share = self.named.rule.feedback if self.named.beside == "feedback" else 0.0
+            rule = msgspec.structs.replace(self.named.rule, feedback=share)
+            parts = split_queries(self.key, map(str, range(n)), rule)
+            self._ranks, self._informs = (
+                np.isin(np.arange(n), [int(query) for query in parts[part]])
+                for part in (1, "feedback")
+            )
         self._start = self._highest = self.ranking(self.baseline)
         self._before = release_mean(self._start, decimals=self.named.decimals)
 
@@ -186,8 +196,8 @@ class Board:
 
     def _beside(self, values: Scores) -> float | None:
         decimals = self.named.decimals
-        if self.named.beside == "feedback" and not self._ranks.all():
-            mean = float(values[~self._ranks].mean())
+        if self._informs.any():
+            mean = float(values[self._informs].mean())
             return float(release_score(mean, decimals=decimals))
         if self.named.beside == "noise" and np.ptp(self.baseline) > 0:
             drawn = draw_noise(self.key, _VIEW, values)

@@ -18,7 +18,7 @@ from heldout.board.log.history import History, follow_history
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.organiser.finals import final_fields
 from heldout.board.rules.changes import key_name, names_of_view, rules_told_by
-from heldout.board.rules.parts import feedback_queries
+from heldout.board.rules.parts import name_part, split_queries
 from heldout.board.rules.release import (
     NOT_CLEAR,
     RuleName,
@@ -336,13 +336,12 @@ def _check_part(event: _Event, view: View, evidence: Evidence, found: _Findings)
     """It is over queries of the view's part, as the key draws it."""
     if view.part is None:
         return
-    every = frozenset(found.read_queries(event.spec.sets[view.set].queries))
+    every = found.read_queries(event.spec.sets[view.set].queries)
     key = _read_key(view, evidence, found)
-    feedback = feedback_queries(key, every, event.spec.release.feedback)
-    part = feedback if view.part == "feedback" else every - feedback
+    part = split_queries(key, every, event.spec.release)[view.part]
     strange = evidence.score.per_query.keys() - part
     if strange:
-        yield f"scored on {len(strange):,} queries that are not in the {view.part} part"
+        yield f"scored on {len(strange):,} queries that are not in the {name_part(view.part)}"
 
 
 def _check_labels(evidence: Evidence, view: View, before: History) -> Iterator[str]:

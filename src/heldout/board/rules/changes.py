@@ -38,7 +38,7 @@ _VIEW = (
 
 FIXED_BY_SCORES = (
     *("runs.order", "decimals", "denominator", "primary"),
-    "release.feedback of a split set",
+    "release.feedback and release.seasons of a split set",
     *("the set, measure, labels, part and noise of each view", "the files of each set"),
 )
 """What `list_changed_terms` holds fixed once a score is published, in words."""
@@ -276,19 +276,22 @@ def _compare_splits(
     """A split stays as it is, and no set is split of which scores are public already."""
     last = {view.name: (old, view) for old in reversed(rules) for view in old.views}
     known = [pair for name, pair in last.items() if name in named]
-    shares = [old.release.feedback for old, view in known if view.part is not None]
-    now = after.release.feedback
-    if shares and now != shares[0]:
-        hint = "another share would move queries from one part to the other"
-        yield ("release.feedback", now, f"{shares[0]}, as before", hint)
-    whole = {
-        view.set: view.name
-        for old, view in known
-        if view.part is None and view.public and old.sets[view.set].held_out
-    }
+    splits: dict[str, float] = {}
+    for old, view in known:
+        if view.part is not None:
+            splits.setdefault("feedback", old.release.feedback)
+        if view.season_part is not None:
+            splits.setdefault("seasons", old.release.seasons)
+    for key, was in splits.items():
+        if (now := getattr(after.release, key)) != was:
+            hint = "another number would move queries from one part to the other"
+            yield (f"release.{key}", now, f"{was}, as before", hint)
+    shown = [view for old, view in known if view.public and old.sets[view.set].held_out]
     for index, view in enumerate(after.views):
-        if view.part is not None and view.set in whole:
-            hint = f"{whole[view.set]} has published scores on all of its queries: split a new set"
+        wider = (None, "deciding") if view.season_part is not None else (None,)
+        whole = (one.name for one in shown if one.set == view.set and one.part in wider)
+        if view.part is not None and (name := next(whole, "")):
+            hint = f"{name} has published scores on all of its queries: split a new set"
             yield (f"views[{index}].part", view.part, f"no part of {view.set}", hint)
 
 

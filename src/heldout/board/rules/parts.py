@@ -1,7 +1,8 @@
 """Parts of a held-out set, and scores with noise: what the set's secret key decides.
 
 A set may be split: the scores on the feedback part are all published and do not affect the ranking,
-and those on the deciding part follow the board's release rule. Nobody without the key knows which
+and those on the deciding part follow the board's release rule. The deciding part may be cut into
+season parts, so that each season ranks by queries of its own. Nobody without the key knows which
 query lies in which part. A score may also be published with so much noise that it shows little
 more than that a run works. Who has the key, as everybody has it after the board's end, can draw
 both again (docs/reference/board.md).
@@ -10,20 +11,23 @@ both again (docs/reference/board.md).
 import hashlib
 import hmac
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.board.rules.release import release_score, standard_error
-from heldout.board.rules.spec import View
+from heldout.board.rules.release import ReleaseRule, release_score, standard_error
+from heldout.board.rules.spec import Part, View
 
 _FEWEST = 2
 
 
-def feedback_queries(key: bytes, queries: Iterable[str], share: float) -> frozenset[str]:
-    """The queries of the feedback part; all others are the deciding part.
+def split_queries(
+    key: bytes, queries: Iterable[str], rule: ReleaseRule
+) -> Mapping[Part, frozenset[str]]:
+    """The queries of every part of a split set.
 
     Neither labels nor the order of the ids play a part, so that new labels leave the split as it
     is.
@@ -31,15 +35,30 @@ def feedback_queries(key: bytes, queries: Iterable[str], share: float) -> frozen
     Args:
         key: the set's secret key, of the vault.
         queries: ids of all queries of the set.
-        share: `release.feedback`, above 0, below 1.
+        rule: its `feedback` and `seasons` count.
+
+    Returns:
+        The feedback part, the deciding part, and the season parts 1 to `rule.seasons`: the deciding
+        queries in the order of the draw, cut so that the sizes differ by one at most.
     """
-    every = set(queries)
 
     def draw(query: str) -> tuple[bytes, str]:
         message = b"\0".join((b"heldout part", query.encode()))
         return hmac.new(key, message, hashlib.sha256).digest(), query
 
-    return frozenset(sorted(every, key=draw)[: round(share * len(every))])
+    drawn = sorted(set(queries), key=draw)
+    first = round(rule.feedback * len(drawn))
+    deciding, seasons = drawn[first:], rule.seasons
+    cuts = [len(deciding) * season // seasons for season in range(seasons + 1)]
+    parts: dict[Part, list[str]] = {"feedback": drawn[:first], "deciding": deciding}
+    for number, (low, high) in enumerate(pairwise(cuts), 1):
+        parts[number] = deciding[low:high]
+    return {part: frozenset(ids) for part, ids in parts.items()}
+
+
+def name_part(part: Part) -> str:
+    """What a part is called: `deciding part`, `season part 2`."""
+    return f"season part {part}" if isinstance(part, int) else f"{part} part"
 
 
 def draw_noise(key: bytes, view: str, values: ArrayLike) -> float:
@@ -97,9 +116,9 @@ def say_part(view: View) -> str:
     """What a column or a line says beside the score of a part, or with noise; "" beside others."""
     if view.noise is not None:
         return "with noise (for information only)"
-    return {"deciding": "deciding part", "feedback": "feedback (for information only)"}.get(
-        view.part or "", ""
-    )
+    if view.part == "feedback":
+        return "feedback (for information only)"
+    return "" if view.part is None else name_part(view.part)
 
 
 def _checked_error(values: NDArray[np.float64]) -> float:

@@ -35,6 +35,7 @@ JITTER = 0.75
 NOISE = 1.0
 """Standard errors of the noise in a number that `clear` publishes."""
 _MOST_SUBMISSIONS = 1_000_000
+_MOST_SEASONS = 100
 
 # A run that differs in one query lies exactly one standard error away, whichever query it is:
 # rounding errors, which depend on the order of queries, must not decide that.
@@ -49,12 +50,15 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             anybody has sent.
         submissions: the number that the board declares for its whole life, of all teams; 1 to
             1,000,000.
-        feedback: share of a split set's queries that are its feedback part; above 0, below 1.
+        feedback: share of a split set's queries that is its feedback part; 0 for none, below 1.
+        seasons: number of season parts that the other queries of a split set are cut into; 1 to
+            100.
     """
 
     rule: RuleName = "rounded"
     submissions: int = 300
     feedback: float = 0.25
+    seasons: int = 1
 
 
 def check_rule(rule: ReleaseRule) -> Iterator[tuple[str, object, str, str]]:
@@ -62,9 +66,12 @@ def check_rule(rule: ReleaseRule) -> Iterator[tuple[str, object, str, str]]:
     if not 1 <= rule.submissions <= _MOST_SUBMISSIONS:
         hint = "how many submissions of all teams the board is meant for"
         yield ("release.submissions", rule.submissions, f"1 to {_MOST_SUBMISSIONS}", hint)
-    if not 0 < rule.feedback < 1:
+    if not 0 <= rule.feedback < 1:
         hint = "a quarter, 0.25, leaves most queries to the part that decides"
-        yield ("release.feedback", rule.feedback, "above 0, below 1", hint)
+        yield ("release.feedback", rule.feedback, "0 or more, below 1", hint)
+    if not 1 <= rule.seasons <= _MOST_SEASONS:
+        hint = "the queries that decide are cut into so many parts, one for each season"
+        yield ("release.seasons", rule.seasons, f"1 to {_MOST_SEASONS}", hint)
 
 
 def release_score(score: float, *, decimals: int) -> str:

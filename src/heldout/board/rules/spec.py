@@ -226,8 +226,9 @@ last day, as at TREC."""
 OpenRuns = Literal["never", "with-consent", "always"]
 """Whose runs are opened at a board's end: nobody's, of teams that agree, of every entry."""
 
-Part = Literal["deciding", "feedback"]
-"""The parts of a split set: one follows the release rule, of the other every score is published."""
+Part = Literal["deciding", "feedback"] | int
+"""The parts of a split set: one follows the release rule, of the other every score is published.
+A number is a season part: one of the pieces of the deciding part, from 1 to `release.seasons`."""
 
 EnvelopeForm = Literal["age", "openssl"]
 """The forms of `heldout.envelope`, named here so that nothing above needs to reach it."""
@@ -286,7 +287,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             documents that each group has.
         training_at_most: lists only entries that state at most so many training pairs.
         part: the part of a held-out set whose queries it is over; absent, all of them. The secret
-            key of the set splits it, by `release.feedback`.
+            key of the set splits it, by `release.feedback` and `release.seasons`.
         noise: standard errors of the noise that the score is published with; absent, none.
     """
 
@@ -313,17 +314,23 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.part == "feedback" or self.noise is not None
 
     @property
+    def season_part(self) -> int | None:
+        """Number of the season part that it is over; `None` for any other view."""
+        return self.part if isinstance(self.part, int) else None
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The paths that it names."""
         return tuple(file for file in (self.queries, self.facets, self.groups) if file is not None)
 
 
 class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[[seasons]]`: some of a board's days, with a held-out set of their own.
+    """`[[seasons]]`: some of a board's days, with a held-out set, or a part of one, of their own.
 
     Attributes:
         name: as in addresses and on the page.
-        view: the public view that ranks its entries. Its query set is asked of them alone.
+        view: the public view that ranks its entries. Its query set is asked of them alone, or is
+            the same in seasons that rank by different season parts of it.
         opens: first day.
         closes: last day; may be absent for the last season.
     """
@@ -545,14 +552,21 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return self if season is None else self.in_season(season)
 
     def in_season(self, season: Season) -> "BoardSpec":
-        """The rules of one season: its view ranks, and the sets of other seasons are not there."""
-        own = self.view(season.view).set
-        others = {self.view(other.view).set for other in self.seasons} - {own}
+        """The rules of one season: its view ranks, and what is other seasons' is not there.
+
+        That are their query sets, and the views over their parts of its own set.
+        """
+        own = self.view(season.view)
+        others = {self.view(other.view).set for other in self.seasons} - {own.set}
         return msgspec.structs.replace(
             self,
             primary=season.view,
             sets={name: queries for name, queries in self.sets.items() if name not in others},
-            views=tuple(view for view in self.views if view.set not in others),
+            views=tuple(
+                view
+                for view in self.views
+                if view.set not in others and (view.season_part in (None, own.part))
+            ),
         )
 
     def last_day(self, day: date) -> date | None:

@@ -107,11 +107,14 @@ def _check_keys(
 def _given(kind: inspect.Type) -> inspect.Type:
     """The kind of a value that is there: TOML has no null."""
     if isinstance(kind, inspect.UnionType):
-        return next(one for one in kind.types if not isinstance(one, inspect.NoneType))
+        kinds = tuple(one for one in kind.types if not isinstance(one, inspect.NoneType))
+        return kinds[0] if len(kinds) == 1 else inspect.UnionType(kinds)
     return kind
 
 
 def _fits(value: object, kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.UnionType):
+        return any(_fits(value, one) for one in kind.types)
     if isinstance(kind, inspect.LiteralType):
         return value in kind.values
     plain = _SIMPLE.get(type(kind))
@@ -130,6 +133,8 @@ def _is_day(text: str) -> bool:
 
 def _words(key: str, kind: inspect.Type) -> str:
     """What belongs there, for people."""
+    if isinstance(kind, inspect.UnionType):
+        return " or ".join(_words(key, one) for one in kind.types)
     if isinstance(kind, inspect.LiteralType):
         return "one of " + ", ".join(f'"{value}"' for value in kind.values)
     if isinstance(kind, inspect.VarTupleType):
@@ -248,9 +253,9 @@ def check_parts(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
     yield from _check_beside_split(spec, view, key)
     if view.part is None and view.noise is None:
         return
-    name = "noise" if view.part is None else "part"
+    name = "part" if view.noise is None else "noise"
     found: object = getattr(view, name)
-    if view.part is not None and view.noise is not None:
+    if view.part in ("deciding", "feedback") and view.noise is not None:
         hint = "scores on the feedback part are published exactly, those on the other by the rule"
         yield (f"{key}.noise", view.noise, "no noise, of a view with a part", hint)
         return
@@ -262,14 +267,19 @@ def check_parts(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
         hint = "scores of a one-shot board are published once, so nobody can learn from them"
         yield (f"{key}.{name}", found, f"no {name}, on a one-shot board", hint)
     yield from _check_information(spec, view, key, name)
-    yield from _check_split(spec, view, key) if view.part else _check_noise(spec, view, key)
+    if view.noise is not None:
+        yield from _check_noise(spec, view, key)
+    if view.part is not None:
+        yield from _check_split(spec, view, key)
+    if view.season_part is not None:
+        yield from _check_season_part(spec, view, view.season_part, f"{key}.part")
 
 
 def _check_information(spec: BoardSpec, view: View, key: str, name: str) -> Iterator[Wrong]:
     if not view.for_information:
         return
     found: object = getattr(view, name)
-    which = "the feedback part" if view.part else "a score with noise"
+    which = "a score with noise" if view.noise is not None else "the feedback part"
     if _ranks(spec, view):
         yield (
             f"{key}.{name}",
@@ -287,11 +297,40 @@ def _check_information(spec: BoardSpec, view: View, key: str, name: str) -> Iter
 
 def _check_split(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
     """A set is split for two kinds of view: one that decides, and one that informs."""
-    other = "deciding" if view.part == "feedback" else "feedback"
-    if not any(one.set == view.set and one.part == other for one in spec.views):
-        expected = f'a view with part = "{other}" of {view.set} too'
+    parts = {one.part for one in spec.views if one.set == view.set}
+    share = spec.release.feedback
+    if view.part == "feedback" and not share:
+        hint = "a quarter of the queries, 0.25, is usual"
+        yield ("release.feedback", share, "above 0, for a view of the feedback part", hint)
+    if view.part == "feedback" and not parts - {"feedback", None}:
+        expected = f'a view with part = "deciding" of {view.set} too'
         hint = "the queries of the other part would never be used: leave part out"
         yield (f"{key}.part", view.part, expected, hint)
+    if view.part != "feedback" and "feedback" not in parts and (share or not view.season_part):
+        expected = f'a view with part = "feedback" of {view.set} too'
+        hint = "the queries of the other part would never be used: leave part out"
+        if view.season_part is not None:
+            hint = f"{share:g} of its queries would never be used: or set release.feedback = 0"
+        yield (f"{key}.part", view.part, expected, hint)
+
+
+def _check_season_part(spec: BoardSpec, view: View, part: int, key: str) -> Iterator[Wrong]:
+    """The queries of a season part rank in one season, and no score on them is out before it."""
+    if not 1 <= part <= spec.release.seasons:
+        hint = "seasons = 4 in [release] cuts the queries that decide into four parts"
+        expected = f'"deciding", "feedback", or 1 to {spec.release.seasons} (release.seasons)'
+        yield (key, part, expected, hint)
+    if spec.release.rule != "clear":
+        hint = "every score on it would be published during the season"
+        yield (key, part, 'no season part, but with release.rule = "clear"', hint)
+    if not view.public:
+        yield (key, part, "a public view", "a season part is there to rank entries")
+    ranking = {season.view for season in spec.seasons}
+    if not any(
+        (one.set, one.part) == (view.set, part) and one.name in ranking for one in spec.views
+    ):
+        hint = "its scores would be published in every season: add one to [[seasons]]"
+        yield (key, part, f"a season that ranks by part {part} of {view.set}", hint)
 
 
 def _check_noise(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
@@ -314,9 +353,13 @@ def _check_beside_split(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong
     if not view.public or not files.held_out:
         return
     if view.part is None and view.set in split:
-        expected = f'part = "deciding" or "feedback", as {view.set} is split'
+        expected = f"a part, as {view.set} is split"
         hint = "it would publish scores on the deciding part: or set public = false"
         yield (f"{key}.part", "none", expected, hint)
+    cut = (one.name for one in spec.views if one.set == view.set and one.season_part)
+    if view.part == "deciding" and (other := next(cut, "")):
+        hint = f"it would publish scores on the part of {other}: or set public = false"
+        yield (f"{key}.part", view.part, "the number of a season part", hint)
     for name in sorted(split - {view.set}):
         if spec.sets[name].queries == files.queries and spec.sets[name].held_out:
             hint = f"it would publish scores on the deciding part of {name}: or set public = false"
@@ -539,7 +582,8 @@ def _check_comparable(view: View, key: str) -> Iterator[Wrong]:
 
 def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
     public = [view.name for view in spec.public_views]
-    sets = {view.name: view.set for view in reversed(spec.views)}
+    views = {view.name: view for view in reversed(spec.views)}
+    taken: list[View] = []
     before: Season | None = None
     for index, season in enumerate(spec.seasons):
         key = f"seasons[{index}]"
@@ -549,9 +593,11 @@ def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
             yield (f"{key}.name", season.name, "a name of its own: letters, digits, _ -", "")
         if season.view not in public:
             yield (f"{key}.view", season.view, "a public view: " + ", ".join(public), "")
-        elif sets.get(season.view) in [sets.get(other.view) for other in spec.seasons[:index]]:
+        elif any(_share_queries(views[season.view], other) for other in taken):
+            expected = "a view on a query set, or a season part, of its own"
             hint = "labels that were asked in one season are not held out for the next"
-            yield (f"{key}.view", season.view, "a view on a query set of its own", hint)
+            yield (f"{key}.view", season.view, expected, hint)
+        taken += [views[season.view]] if season.view in public else []
         if before is not None and (before.closes is None or season.opens <= before.closes):
             expected = f"a day after season '{before.name}' closes"
             yield (f"{key}.opens", season.opens.isoformat(), expected, "")
@@ -562,6 +608,11 @@ def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
         yield ("primary", spec.primary, spec.seasons[0].view, "the view of the first season")
     if spec.seasons and spec.kind != "sequential":
         yield ("kind", spec.kind, "sequential", "a board with seasons publishes scores one by one")
+
+
+def _share_queries(one: View, other: View) -> bool:
+    parts = {one.season_part, other.season_part}
+    return one.set == other.set and (None in parts or len(parts) == 1)
 
 
 def _check_seeds(spec: BoardSpec) -> Iterator[Wrong]:

@@ -27,8 +27,8 @@ import msgspec
 
 from heldout.board.log.history import History
 from heldout.board.rules.changes import key_name, list_open, list_stems, open_labels
-from heldout.board.rules.parts import feedback_queries
-from heldout.board.rules.spec import BoardSpec, QuerySet, View
+from heldout.board.rules.parts import name_part, split_queries
+from heldout.board.rules.spec import BoardSpec, Part, QuerySet, View
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError, Problem, StoreError, plural, quote
@@ -236,7 +236,7 @@ class SetData:
         files: what its views name besides.
         held_out: every file of the vault that its scores depend on, as `board.held_out` names it
             -> SHA-256.
-        feedback: the queries of the feedback part of a split set; `None` without its key.
+        parts: the queries of each part of a split set; `None` without its key.
     """
 
     queries: Queries
@@ -248,7 +248,7 @@ class SetData:
     book: GradeBook | None = None
     files: ViewFiles = field(default_factory=ViewFiles)
     held_out: Mapping[str, str] = field(default_factory=dict)
-    feedback: frozenset[str] | None = None
+    parts: Mapping[Part, frozenset[str]] | None = None
 
     @property
     def grades(self) -> Mapping[str, Mapping[str, int]] | None:
@@ -265,7 +265,7 @@ class SetData:
 
     def can_score(self, view: View) -> bool:
         """Whether the labels of a view are here, the key of its part, and all else it names."""
-        drawn = view.part is None or self.feedback is not None
+        drawn = view.part is None or self.parts is not None
         return drawn and self.judgments(view.labels) is not None and self.files.has(view)
 
     def asked(self, view: View) -> frozenset[str]:
@@ -275,10 +275,10 @@ class SetData:
             ValueError: whoever asks has no key that says which queries are in which part.
         """
         asked = frozenset(self.queries.texts)
-        if view.part is not None and self.feedback is None:
-            raise ValueError(view.name)
-        if view.part is not None and self.feedback is not None:
-            asked = self.feedback if view.part == "feedback" else asked - self.feedback
+        if view.part is not None:
+            if self.parts is None:
+                raise ValueError(view.name)
+            asked = self.parts[view.part]
         return asked if view.queries is None else asked & self.files.queries[view.queries]
 
     def judgments_of(self, view: View) -> Mapping[str, Mapping[str, int]]:
@@ -351,7 +351,7 @@ def _load(repository: Repository, spec: BoardSpec, name: str, vault: Vault | Non
         book=book,
         files=named,
         held_out={} if vault is None else vault.held_out(list_stems(spec, name)),
-        feedback=_draw_feedback(spec, name, queries, vault),
+        parts=_draw_parts(spec, name, queries, vault),
     )
 
 
@@ -375,10 +375,10 @@ def load_queries(repository: Repository, files: QuerySet, *, vault: Vault | None
     return parse_queries(file.read_bytes(), path=files.queries)
 
 
-def _draw_feedback(
+def _draw_parts(
     spec: BoardSpec, name: str, queries: Queries, vault: Vault | None
-) -> frozenset[str] | None:
-    """The feedback part of a split set; `None` for one without parts, and before there is a key.
+) -> Mapping[Part, frozenset[str]] | None:
+    """The parts of a split set; `None` for one without parts, and before there is a key.
 
     Raises:
         StoreError: a key that the log commits to is missing, or is none.
@@ -387,7 +387,7 @@ def _draw_feedback(
         return None
     if not vault.has_set_key(name) and key_name(name) not in vault.history().labels:
         return None
-    return feedback_queries(vault.set_key(name), queries.texts, spec.release.feedback)
+    return split_queries(vault.set_key(name), queries.texts, spec.release)
 
 
 def check_excluded(repository: Repository, spec: BoardSpec, *, vault: Vault) -> None:
@@ -469,8 +469,10 @@ def expected_run(spec: BoardSpec, data: SetData, *, submission_type: str) -> Exp
 
 
 _FEWEST = {"feedback": 100, "deciding": 300}
+_FEWEST_OF_SEASON = 200
 """Queries that count, of each part of a split set: with 100 a score between 0 and 1 has a standard
-error of about 0.04, and a release rule on fewer than 300 rarely publishes anything."""
+error of about 0.04, and a release rule on fewer than 300 rarely publishes anything. A season part
+may be smaller, for at the season's end each team gets a score on it."""
 
 Judgments = Mapping[str, Mapping[str, int]]
 
@@ -524,7 +526,7 @@ def _find_undefined(view: View, data: SetData) -> str | None:
 
 def _judgments_of(view: View, data: SetData) -> Judgments:
     """What a view is scored by; of a set that is to be split, and has no key yet, the whole."""
-    known = data.feedback is not None
+    known = data.parts is not None
     return data.judgments_of(view if known else msgspec.structs.replace(view, part=None))
 
 
@@ -535,14 +537,17 @@ def _list_small(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Proble
         if view.part is None or which in seen:
             continue
         seen.add(which)
-        size, least = _count_part(spec, view, sets[view.set]), _FEWEST[view.part]
+        size = _count_part(spec, view, sets[view.set])
+        least = _FEWEST_OF_SEASON if isinstance(view.part, int) else _FEWEST[view.part]
         if size < least:
             yield Problem(
                 code="small-part",
                 path=f"view {view.name}",
-                found=f"{size:,} queries that count in the {view.part} part of '{view.set}'",
+                found=f"{size:,} queries that count in the {name_part(view.part)} of '{view.set}'",
                 expected=f"at least {least}",
-                hint="take noise = 10 instead of a split, or change release.feedback, of which "
+                hint="take fewer release.seasons"
+                if view.season_part
+                else "take noise = 10 instead of a split, or change release.feedback, of which "
                 f"{spec.release.feedback:g} are the feedback part now",
             )
 
@@ -552,10 +557,12 @@ def _count_part(spec: BoardSpec, view: View, data: SetData) -> int:
     whole = msgspec.structs.replace(view, queries=None)
     judged = {query for query, grades in _judgments_of(whole, data).items() if grades}
     counted = len(judged - data.excluded)
-    if data.feedback is not None:
+    if data.parts is not None:
         return counted
     feedback = round(spec.release.feedback * counted)
-    return feedback if view.part == "feedback" else counted - feedback
+    if view.part == "feedback":
+        return feedback
+    return (counted - feedback) // (spec.release.seasons if view.season_part else 1)
 
 
 def _list_open(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem]:

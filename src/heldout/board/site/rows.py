@@ -14,7 +14,7 @@ import msgspec
 from heldout.answers.text import clean
 from heldout.board.log.manifest import LINKS, Efficiency, Identity
 from heldout.board.log.measured import Measured
-from heldout.board.rules.parts import say_part
+from heldout.board.rules.parts import name_part, say_part
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.columns import COLUMNS, Cell, Column, Value, make_cell
 from heldout.board.site.words import Part, count, file_stem, name, safe_link
@@ -366,7 +366,7 @@ def _column(view: View, spec: BoardSpec, *, only_set: bool) -> ViewColumn:
 
 def _say_scores(view: View, *, exposure: bool) -> str:
     some = "some of the judged queries" if view.queries is not None else "the judged queries"
-    which = "" if view.part is None else f" in the {view.part} part"
+    which = "" if view.part is None else f" in the {name_part(view.part)}"
     queries = f"{some}{which} of {clean(view.set)}"
     if exposure:
         fair = "How near the attention that groups of documents get comes to a target"

@@ -341,12 +341,18 @@ def _say_release(spec: BoardSpec) -> str:
 def _say_informing(spec: BoardSpec) -> str:
     """The columns that only inform a team, and how a split set is split."""
     views = [view for view in spec.public_views if view.for_information]
-    split = dict.fromkeys(view.set for view in views if view.part is not None)
+    split = dict.fromkeys(view.set for view in views if view.part == "feedback")
+    cut = dict.fromkeys(view.set for view in spec.public_views if view.season_part is not None)
     noisy = [view for view in views if view.noise is not None]
     says = [
         f"A secret {spec.release.feedback:.0%} of the queries of {clean(name)} are for feedback: "
         "every score on them is published, and the other queries alone decide the ranking."
         for name in split
+    ]
+    says += [
+        f"The queries of {clean(name)} that decide are cut into {spec.release.seasons} secret "
+        "parts of equal size, and each season ranks by one of them. Every submission answers all."
+        for name in cut
     ]
     says += [
         f"Every score in {clean(view.name)} is published with noise of {view.noise:g} standard "
