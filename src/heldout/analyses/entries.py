@@ -200,7 +200,7 @@ def _first_of(
 
 _NEEDED = ("id", "date")
 _OPTIONAL = ("team", "institution", "description", "baseline")
-_BASELINE = {"": False, "no": False, "yes": True}
+_BASELINE = {"": False, "no": False, "yes": True, "false": False, "true": True}
 
 
 def parse_entries(

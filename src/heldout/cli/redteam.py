@@ -1,7 +1,7 @@
 """`heldout redteam`: attackers against a board's release rule, before it opens."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +20,7 @@ from heldout.cli.printing import (
     print_json,
     print_table,
 )
-from heldout.errors import plural, printable
+from heldout.errors import OptionError, plural, printable
 from heldout.options import Json, Opt
 from heldout.redteam.boards import own_rule
 from heldout.redteam.game import PLANTED, Plan
@@ -33,6 +33,13 @@ from heldout.redteam.playing import (
     best_baseline,
     play_board,
     units_apart,
+)
+from heldout.redteam.replay import (
+    conclude_replay,
+    describe_replay,
+    read_history,
+    replay,
+    tabulate_replay,
 )
 from heldout.redteam.report import (
     OWN,
@@ -84,6 +91,16 @@ def redteam(
     *,
     systems: SystemOptions,
     games: GameOptions,
+    history: Annotated[
+        Path | None,
+        Opt(
+            "Table of a board, an MS MARCO one or a leaderboard.csv, to replay through each rule; "
+            "with --queries.",
+            names=("--replay",),
+            metavar="FILE.csv",
+            path="file",
+        ),
+    ] = None,
     as_json: Json = False,
     markdown: Annotated[bool, Opt("Tables in Markdown.")] = False,
     explain: Explain = False,
@@ -103,7 +120,11 @@ def redteam(
     Example:
       heldout redteam --runs bm25.tsv dense.tsv --qrels dev.qrels -m RR@10
       heldout redteam --board kb --runs bm25.tsv dense.tsv --baseline tfidf.tsv --seeds 50
+      heldout redteam --replay leaderboard.csv --queries 5793
     """
+    if history is not None:
+        _replay(history, games, as_json=as_json, markdown=markdown)
+        return
     folder = systems.folder
     repository = open_board(folder) if folder or not systems.qrels else None
     source = Source(
@@ -119,9 +140,31 @@ def redteam(
     if as_json:
         print_json(result.document)
     elif markdown:
-        _print_markdown(result)
+        _print_markdown(result.conclusion, (table[:3] for table in _tables(result)))
     else:
         _print(result, explain=explain, every=every)
+
+
+def _replay(table: Path, games: GameOptions, *, as_json: bool, markdown: bool) -> None:
+    if games.queries is None:
+        known = "MS MARCO documents have 5,793, passages 6,837"
+        raise OptionError(f"how many held-out queries has the board? --queries N ({known})")
+    read = read_history(table.read_bytes(), path=table.name)
+    found = replay(read, games.queries, seed=games.seed, progress=TERMINAL)
+    if as_json:
+        print_json(found.document)
+        return
+    if markdown:
+        _print_markdown(conclude_replay(found), tabulate_replay(found))
+        return
+    console = answers()
+    console.print(printable(conclude_replay(found)))
+    console.print()
+    print_facts(console, describe_replay(found))
+    for title, header, rows in tabulate_replay(found):
+        console.print()
+        console.print(title)
+        print_table(console, header, rows, left=("",))
 
 
 def _facts(result: Played) -> list[tuple[str, str]]:
@@ -206,11 +249,13 @@ def _tables(result: Played) -> list[_Table]:
     ]
 
 
-def _print_markdown(result: Played) -> None:
-    click.echo(f"{printable(result.conclusion)}\n")
-    for title, header, rows, _ in _tables(result):
+def _print_markdown(
+    conclusion: str, tables: Iterable[tuple[str, Sequence[str], list[list[str]]]]
+) -> None:
+    click.echo(f"{printable(conclusion)}\n")
+    for title, header, rows in tables:
         click.echo(f"{title}\n")
-        left = sum(name in ("attack", "release", "baseline") for name in header)
+        left = sum(name in ("", "attack", "release", "baseline") for name in header)
         for row in [header, ["---"] * left + ["--:"] * (len(header) - left), *rows]:
             click.echo(f"| {' | '.join(printable(cell) for cell in row)} |")
         click.echo("")
