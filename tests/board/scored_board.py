@@ -5,7 +5,7 @@ Everything behind the opening is real: vault, log, release rule, evidence, audit
 
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
@@ -40,11 +40,25 @@ def query_ids(name: str) -> tuple[str, ...]:
     return tuple(f"{name}{number:02}" for number in range(QUERIES))
 
 
-def view_score(query_set: str, values: Values, *, measure: str = "nDCG@10") -> ViewScore:
-    """Made-up values as a score; those on dev, whose labels are public, are always the same."""
-    rows = values if isinstance(values[0], Sequence) else [values]
-    if query_set == "dev":
-        rows = [[0.5] * QUERIES for _ in rows]
+def view_score(
+    query_set: str,
+    values: Values,
+    *,
+    measure: str = "nDCG@10",
+    asked: Collection[str] | None = None,
+) -> ViewScore:
+    """Made-up values as a score; those on dev, whose labels are public, are always the same.
+
+    Args:
+        query_set: the set that they are of.
+        values: of all its queries.
+        measure: of the view.
+        asked: the queries that the view is over; `None` for all.
+    """
+    rows: list[Any] = [*values] if isinstance(values[0], Sequence) else [values]
+    ids = [query for query in query_ids(query_set) if asked is None or query in asked]
+    chosen = [query_ids(query_set).index(query) for query in ids]
+    rows = [[0.5 if query_set == "dev" else row[at] for at in chosen] for row in rows]
     columns = [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
     return ViewScore(
         measure=measure,
@@ -52,8 +66,8 @@ def view_score(query_set: str, values: Values, *, measure: str = "nDCG@10") -> V
         n=len(columns),
         unanswered=0,
         without_relevant=0,
-        per_query=dict(zip(query_ids(query_set), columns, strict=True)),
-        seeds=tuple(math.fsum(row) / len(row) for row in rows) if len(rows) > 1 else (),  # type: ignore[arg-type] # rows of floats by now
+        per_query=dict(zip(ids, columns, strict=True)),
+        seeds=tuple(math.fsum(row) / len(row) for row in rows) if len(rows) > 1 else (),
     )
 
 
@@ -93,16 +107,25 @@ class ScoredBoard:
         accept_rules(session)
 
     def scores(
-        self, values: Values, files: Mapping[str, str], *, received: datetime | None = None
+        self,
+        values: Values,
+        files: Mapping[str, str],
+        *,
+        received: datetime | None = None,
+        baseline: bool = False,
     ) -> ScoreFile:
         """What scoring a run gives that has these scores on every view, by the labels of today."""
         session = self.session
-        spec = add_label_views(session.spec_at(received or self.now), session.spec())
+        then = session.spec_at(received or self.now, baseline=baseline)
+        spec = add_label_views(then, session.spec())
         sets = load_sets(session.repository, spec, vault=session.vault)
         return ScoreFile(
             files=dict(files),
             code_version="made up",
-            views={v.name: view_score(v.set, values, measure=v.measure) for v in spec.views},
+            views={
+                v.name: view_score(v.set, values, measure=v.measure, asked=sets[v.set].asked(v))
+                for v in spec.views
+            },
             labels={
                 f"{name}/{labels}" if labels else name: str(digest)
                 for name, data in sets.items()
@@ -117,7 +140,7 @@ class ScoredBoard:
         run.write_text(name)
         digest = str(digest_bytes(name.encode()))
         spec = session.spec().on(session.now.date())
-        scores = self.scores(values, dict.fromkeys(spec.sets, digest))
+        scores = self.scores(values, dict.fromkeys(spec.sets, digest), baseline=True)
         identity = Identity(
             team="organisers", institution="", description=name, paper="", code="", training_data=""
         )
@@ -189,7 +212,7 @@ class ScoredBoard:
         session = self.tick()
         known = session.history().submissions[name]
         files = dict(known.runs if known.baseline else known.files)
-        scores = self.scores(values, files, received=known.received)
+        scores = self.scores(values, files, received=known.received, baseline=known.baseline)
         return correct(session, name, scores, why="a label was wrong", anyway=anyway)
 
     def published(self, name: str) -> Mapping[str, Any]:

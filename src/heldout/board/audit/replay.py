@@ -233,7 +233,13 @@ def _check_finalist(evidence: Mapping[str, Evidence], name: str, view: View) -> 
 def _read_event(entry: Entry, before: History) -> _Event:
     name = str(entry.event.submission)
     known = before.submissions.get(name)
-    submission = known or Submission(id=name, received=entry.time, files={}, status="received")
+    submission = known or Submission(
+        id=name,
+        received=entry.time,
+        files={},
+        status="received",
+        baseline=entry.event.kind == "baseline",
+    )
     final = entry.get("final") or {"scores": {}, "queries": {}}
     return _Event(
         entry=entry,

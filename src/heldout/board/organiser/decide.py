@@ -24,7 +24,6 @@ from heldout.board.organiser.review import Review
 from heldout.board.policy.checks import add_months, counted
 from heldout.board.policy.identity import mentions
 from heldout.board.policy.registered import is_signed
-from heldout.board.rules.changes import add_label_views
 from heldout.board.scores.kept import (
     ScoreFile,
     follows_on,
@@ -33,6 +32,7 @@ from heldout.board.scores.kept import (
     store_scores,
     store_signatures,
 )
+from heldout.board.scores.precomputed import rules_of
 from heldout.board.scores.releasing import (
     EntryRelease,
     noisy_scores,
@@ -154,7 +154,7 @@ def publish_baseline(
     if before is not None:
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
     commit_held_out(session)
-    spec = session.spec().on(session.now.date())
+    spec = session.spec().on(session.now.date(), baseline=True)
     noisy = noisy_scores(session, spec, scored.scores.views, baseline=True)
     public = released(spec, scored.scores.views, noisy=noisy)
     kept = {
@@ -225,7 +225,7 @@ def correct(
     """
     submission = check_published(session, submission_id)
     check_scored(submission, scores)
-    spec = add_label_views(session.spec_at(submission.received), session.spec())
+    spec = rules_of(session, submission)
     told = release_again(session, spec, submission, scores.views)
     before = submission.scores
     same = _is_as_before(submission, told, scores)
@@ -411,7 +411,7 @@ def add_baseline(
     """
     parse_submission_id(name)
     note_held_out(session)
-    spec = session.spec().on(session.now.date())
+    spec = session.spec().on(session.now.date(), baseline=True)
     firsts = {name for name in runs if "~" not in name}
     problems = [
         Problem(

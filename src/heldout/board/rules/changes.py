@@ -516,7 +516,8 @@ def rules_told_by(history: History, submission: Submission, named: Collection[st
     """
     rules = parse_spec(history.rules_at(submission.received).encode())
     later = parse_spec(history.rules[-1][1].encode())
-    return add_label_views(rules.on(submission.received.date()), later, named=named)
+    then = rules.on(submission.received.date(), baseline=submission.baseline)
+    return add_label_views(then, later, named=named)
 
 
 def difference_facts(differences: Iterable[Difference]) -> list[tuple[str, str]]:

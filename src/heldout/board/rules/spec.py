@@ -545,16 +545,26 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """The season that takes submissions on a day; `None` for a board without seasons."""
         return next((s for s in self.seasons if _is_within(day, s)), None)
 
-    def on(self, day: date) -> "BoardSpec":
-        """The rules for what is submitted on a day: those of its season, or of the last before."""
+    def on(self, day: date, *, baseline: bool = False) -> "BoardSpec":
+        """The rules for what is submitted on a day: those of its season, or of the last before.
+
+        Args:
+            day: in UTC.
+            baseline: for a baseline, which is scored on all season parts of the set at once, so
+                that each season begins with it.
+        """
         begun = [season for season in self.seasons if season.opens <= day]
         season = begun[-1] if begun else next(iter(self.seasons), None)
-        return self if season is None else self.in_season(season)
+        return self if season is None else self.in_season(season, every_part=baseline)
 
-    def in_season(self, season: Season) -> "BoardSpec":
+    def in_season(self, season: Season, *, every_part: bool = False) -> "BoardSpec":
         """The rules of one season: its view ranks, and what is other seasons' is not there.
 
         That are their query sets, and the views over their parts of its own set.
+
+        Args:
+            season: one of `seasons`.
+            every_part: leave the views over the other parts of its set in.
         """
         own = self.view(season.view)
         others = {self.view(other.view).set for other in self.seasons} - {own.set}
@@ -565,7 +575,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             views=tuple(
                 view
                 for view in self.views
-                if view.set not in others and (view.season_part in (None, own.part))
+                if view.set not in others and (every_part or view.season_part in (None, own.part))
             ),
         )
 

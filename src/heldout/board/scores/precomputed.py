@@ -164,7 +164,8 @@ def _name(submission: str) -> str:
 
 def rules_of(session: Session, submission: Submission) -> BoardSpec:
     """The rules that an entry is scored by: those of its day, with label views that came later."""
-    return add_label_views(session.spec_at(submission.received), session.spec())
+    rules = session.spec_at(submission.received, baseline=submission.baseline)
+    return add_label_views(rules, session.spec())
 
 
 def sets_of(

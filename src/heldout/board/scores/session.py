@@ -146,10 +146,10 @@ class Session:
                 expected="an erratum, or nothing: its labels are opened",
             )
 
-    def spec_at(self, moment: datetime) -> BoardSpec:
-        """The rules for what was submitted at a moment."""
+    def spec_at(self, moment: datetime, *, baseline: bool = False) -> BoardSpec:
+        """The rules for what was submitted at a moment, by a team or as a baseline."""
         rules = parse_spec(self.history().rules_at(moment).encode(), path=SPEC)
-        return rules.on(moment.date())
+        return rules.on(moment.date(), baseline=baseline)
 
 
 def check_same(repository: Repository, vault: Vault) -> None:
