@@ -6,17 +6,18 @@
 
 The game is that of `heldout redteam` (redteam.md): two of the demo's runs, BM25 with stemming
 and a fusion, are about equally good, and a coin for each query decides which of the two a run
-takes there. So all runs have the same worth, the mean of both, and it is known. u is the standard
-error of the difference of the two systems. 1,000 queries are drawn without replacement, 5,793 with
-it.
+takes there. So all runs have the same worth, the mean of both, and it is known. 1,000 queries are
+drawn without replacement, 5,793 with it. u is the standard error of the difference of two
+finalists: as they differ on half of the queries, that of the two systems over sqrt(2).
 
 - `excess`: the highest score of F equal finalists less its worth. `printed`: the luck that
   `heldout board final` prints for them. `winner's`: the excess of the finalist that wins, the
   earliest that is not clearly below the best.
-- `4.5 u wins`: one finalist, at a random place in the order of receipt, is better by 4.5 u; its
-  paired standard error against an equal one is 1 u.
+- `1 u wins` and so on: one finalist, at a random position in the order of receipt, is better than
+  the others by so much.
 - `carried`: on the season's queries an attacker reads 299 exact scores of random runs, and votes
-  by them (Blum and Hardt 2015). The vote is then its finalist: its gain on queries of their own.
+  by them (Blum and Hardt 2015). The vote is then its finalist: its gain on queries of their own;
+  in units of the two systems' u, as in redteam.md.
 """
 
 import argparse
@@ -30,16 +31,15 @@ import numpy as np
 from click.testing import CliRunner
 from numpy.typing import NDArray
 
-from heldout.board.rules.final_view import decide_final
+from heldout.board.rules.final_view import LEADS, decide_final
 from heldout.cli.program import main as heldout
-from heldout.redteam.releases import Exchange, Run, coins, exchange, guess
+from heldout.redteam.releases import Exchange, Run, exchange, guess
 
 __all__ = ["Cell", "Mean", "carry_vote", "find_luck", "plant", "read_systems"]
 
 FINALISTS = (2, 5, 10)
 QUERIES = (1_000, 5_793)
 SYSTEMS = ("bm25-stem", "fusion")
-_PLANTED = 4.5
 _ASKED = 299
 _Z = 1.96
 
@@ -105,24 +105,32 @@ def play(pair: Exchange, count: int, rng: np.random.Generator) -> list[Floats]:
 def find_luck(pair: Exchange, count: int, *, games: int, rng: np.random.Generator) -> Cell:
     """How far the highest score of equal finalists lies above its worth, and what is printed."""
     found = [decide_final(play(pair, count, rng)) for _ in range(games)]
+    unit = find_unit(pair)
     return Cell(
-        excess=_mean([max(one.means) - pair.truth for one in found], pair),
-        printed=_mean([one.luck or 0.0 for one in found], pair),
-        winners=_mean([one.means[one.winner] - pair.truth for one in found], pair),
+        excess=_mean([max(one.means) - pair.truth for one in found], unit),
+        printed=_mean([one.luck or 0.0 for one in found], unit),
+        winners=_mean([one.means[one.winner] - pair.truth for one in found], unit),
     )
 
 
-def plant(pair: Exchange, count: int, *, games: int, rng: np.random.Generator) -> float:
-    """The share of games that a finalist wins which is better than the others."""
-    won = 0
+def plant(
+    pair: Exchange, count: int, *, leads: Sequence[float], games: int, rng: np.random.Generator
+) -> list[float]:
+    """For each lead in u the share of games that a finalist wins which is better by so much."""
+    won = np.zeros(len(leads))
     for _ in range(games):
         scores = play(pair, count, rng)
-        place = int(rng.integers(count))
-        # Two equal runs differ on half of the queries: the other half of the variance is added.
-        apart = np.where(coins(rng, pair.queries), pair.a - pair.b, pair.b - pair.a)
-        scores[place] = scores[place] + apart * math.sqrt(0.5) + _PLANTED * pair.unit
-        won += decide_final(scores).winner == place
-    return won / games
+        position = int(rng.integers(count))
+        equal = scores[position]
+        for number, lead in enumerate(leads):
+            scores[position] = equal + lead * find_unit(pair)
+            won[number] += decide_final(scores).winner == position
+    return list(won / games)
+
+
+def find_unit(pair: Exchange) -> float:
+    """Find u of two equally good finalists, who differ on half of the queries."""
+    return pair.unit * math.sqrt(0.5)
 
 
 def carry_vote(pair: Exchange, *, games: int, rng: np.random.Generator) -> tuple[Mean, Mean]:
@@ -132,7 +140,7 @@ def carry_vote(pair: Exchange, *, games: int, rng: np.random.Generator) -> tuple
     for _ in range(games):
         vote = _vote(pair, rng, season)
         final.append(float(pair.toss(rng).score(vote).mean()) - pair.truth)
-    return _mean(season, pair), _mean(final, pair)
+    return _mean(season, pair.unit), _mean(final, pair.unit)
 
 
 def _vote(pair: Exchange, rng: np.random.Generator, gains: list[float]) -> Run:
@@ -147,24 +155,33 @@ def _vote(pair: Exchange, rng: np.random.Generator, gains: list[float]) -> Run:
     return vote
 
 
-def _mean(values: Sequence[float], pair: Exchange) -> Mean:
-    units = np.array(values) / pair.unit
+def _mean(values: Sequence[float], unit: float) -> Mean:
+    units = np.array(values) / unit
     half = _Z * float(units.std(ddof=1)) / math.sqrt(units.size)
     return Mean(mean=float(units.mean()), half=half)
 
 
 def _lines(pair: Exchange, games: int, seed: int) -> Iterator[str]:
-    yield "| n | F | excess, u | printed, u | printed, RR@10 | winner's, u | 4.5 u wins |"
-    yield "| --: | --: | --: | --: | --: | --: | --: |"
+    yield "| n | F | excess, u | printed, u | printed, RR@10 | winner's, u |"
+    yield "| --: | --: | --: | --: | --: | --: |"
+    wins: list[str] = []
     for queries in QUERIES:
         for count in FINALISTS:
             rng = np.random.default_rng([seed, queries, count])
             some = _draw(pair, queries, rng)
             cell = find_luck(some, count, games=games, rng=rng)
-            share = plant(some, count, games=games, rng=rng)
-            printed = f"{cell.printed.mean:.3f} | {cell.printed.mean * some.unit:.4f}"
-            cells = f"{cell.excess} | {printed} | {cell.winners} | {share:.1%}"
-            yield f"| {queries:,} | {count} | {cells} |"
+            printed = f"{cell.printed.mean:.3f} | {cell.printed.mean * find_unit(some):.4f}"
+            yield f"| {queries:,} | {count} | {cell.excess} | {printed} | {cell.winners} |"
+            shares = plant(some, count, leads=LEADS, games=games, rng=rng)
+            cells = (
+                f"{share:.1%} ± {_Z * math.sqrt(share * (1 - share) / games):.1%}"
+                for share in shares
+            )
+            wins.append(f"| {queries:,} | {count} | {' | '.join(cells)} |")
+    yield ""
+    yield f"| n | F | {' | '.join(f'{lead:g} u wins' for lead in LEADS)} |"
+    yield f"| --: | --: |{' --: |' * len(LEADS)}"
+    yield from wins
     yield ""
     yield "| n | vote on the season's queries, u | carried onto the final's, u | contains 0 |"
     yield "| --: | --: | --: | --- |"

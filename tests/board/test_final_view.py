@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from heldout.board.rules.final_view import decide_final, expected_maximum
+from heldout.board.rules.final_view import decide_final, expected_maximum, share_of_wins
 from heldout.redteam.releases import Exchange, exchange, guess
 
 Scores = list[list[float]]
@@ -130,6 +130,15 @@ def test_the_expected_maximum_of_two_is_one_over_the_root_of_pi() -> None:
     assert expected_maximum(2) == pytest.approx(1 / math.sqrt(math.pi), abs=1e-12)
     with pytest.raises(ValueError, match="0"):
         expected_maximum(0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 10])
+def test_the_better_finalist_wins_more_often_than_its_share(count: int) -> None:
+    assert share_of_wins(count, 0) == pytest.approx(1 / count, abs=1e-9)
+    assert share_of_wins(count, 9) == pytest.approx(1, abs=1e-4)
+    # The earlier of two wins if the best is at most 2 u above it.
+    two = (norm.cdf(3 - 2) + norm.cdf(3 + 2)) / 2
+    assert share_of_wins(2, 3) == pytest.approx(two, abs=1e-9)
 
 
 GAMES = 600

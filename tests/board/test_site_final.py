@@ -70,6 +70,7 @@ def test_the_winner_is_the_earliest_that_is_not_clearly_below_the_best() -> None
     assert "wins with 0.402 RR@10: it is the earliest finalist that is not clearly below" in won
     assert "with 0.423. The scores came once, on 19 Nov 2026, from 1,000 queries never used" in won
     assert "of 6 equally good finalists the highest score lies 0.0068 RR@10 above its worth" in luck
+    assert "where they come in clusters" in luck
 
 
 def test_a_winner_that_is_the_best_and_a_single_finalist() -> None:

@@ -44,7 +44,7 @@ def row_of(town: Town, submission: str) -> dict[str, Any]:
 
 def show_baseline(folder: Path, said: str, *more: str) -> None:
     """Call the command that `board new` printed, with a run in place of each FILE."""
-    (line,) = re.findall(r"clear begins: heldout (board baseline .*)", said)
+    (line,) = re.findall(r"clear` begins: heldout (board baseline .*)", said)
     files = []
     for name in ("dev", "eval", *more):
         files.append(folder / f"bm25-{name}")
@@ -114,9 +114,14 @@ def prize(folder: Path) -> list[str | Path]:
 
 def test_a_prize_is_decided_by_a_final_on_a_set_of_its_own(tmp_path: Path) -> None:
     write_inputs(tmp_path)
+    known = [tmp_path / f"{name}.tsv" for name in ("good", "weak")]
+    for seed, file in zip((2, 1), known, strict=True):
+        file.write_text(placed("dev", seed))
     closes = ("--closes", "2027-03-31")
-    answer = call(tmp_path, *founding(tmp_path), *prize(tmp_path), *closes)
+    given = [word for file in known for word in ("--known-run", file)]
+    answer = call(tmp_path, *founding(tmp_path), *prize(tmp_path), *closes, *given)
     assert answer.code == 0, answer
+    assert "weak as your best baseline lies" in answer.out
     assert "for a prize:" in answer.out
     assert "after 2027-03-31, publish their scores (heldout board final)" in answer.out
     spec = rules_of(tmp_path)
@@ -128,6 +133,24 @@ def test_a_prize_is_decided_by_a_final_on_a_set_of_its_own(tmp_path: Path) -> No
     assert not (tmp_path / "board" / "qrels" / "final.qrels").exists()
     assert "(done before)" in call(tmp_path, *founding(tmp_path), *prize(tmp_path), *closes).out
     show_baseline(tmp_path, answer.out, "final")
+
+    places = ("--board", tmp_path / "board", "--vault", tmp_path / "vault", *given[:2])
+    described = call(tmp_path, "board", "describe", *places)
+    assert "wins 14%, 30%, 65% or 98% of finals" in described.out
+    assert "-bm25, lies" in described.out
+    assert "u below good" in described.out
+    gap = call(tmp_path, "board", "describe", *places, "--json").json["gap"]
+    assert (gap["best"], gap["queries"]) == ("good", towns.QUERIES)
+
+
+def test_known_runs_are_at_least_two_and_for_a_board_under_clear(tmp_path: Path) -> None:
+    write_inputs(tmp_path)
+    one = ("--known-run", tmp_path / "dev.tsv")
+    for wrong in (("--stake", "open", *one), ("--stake", "known", *one, *one)):
+        answer = call(tmp_path, *founding(tmp_path), *wrong)
+        assert answer.code == 2
+        assert "given at least twice" in answer.err
+    assert not (tmp_path / "board").exists()
 
 
 def test_a_prize_without_a_final_set_says_what_to_prepare(tmp_path: Path) -> None:

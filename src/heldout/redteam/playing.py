@@ -231,7 +231,7 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
         raise OptionError("which two systems? --runs A B, or a board and its --vault")
     root = source.repository.root
     vault = Vault.open(source.options.vault.absolute(), board=root, read_only=True)
-    every = _dev_scores(vault, source.spec, measure)
+    every = read_dev_scores(vault, source.spec, measure)
     baselines = {name: every[name] for name, s in vault.history().submissions.items() if s.baseline}
     pair = _nearest(baselines) or _nearest(every)
     if pair is not None:
@@ -272,7 +272,7 @@ def units_apart(pair: Exchange) -> float:
     return abs(float(pair.a.mean()) - float(pair.b.mean())) / pair.unit
 
 
-def _dev_scores(vault: Vault, spec: BoardSpec, measure: Measure) -> dict[str, dict[str, float]]:
+def read_dev_scores(vault: Vault, spec: BoardSpec, measure: Measure) -> dict[str, dict[str, float]]:
     """Published entry or baseline -> dev query -> score by this measure."""
     dev = _dev_set(spec)
     views = [

@@ -16,6 +16,7 @@ from heldout.board.organiser.rebuild import Rebuilt
 from heldout.board.organiser.review import Review
 from heldout.board.organiser.steps import PartOfCorrection
 from heldout.board.rules.changes import difference_facts, held_out_file
+from heldout.board.rules.final_view import INDEPENDENT
 from heldout.board.rules.release import release_score
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import RunReport
@@ -417,6 +418,7 @@ def final_facts(known: Final) -> Facts:
         ],
         ("winner", f"{opened.winner}, the earliest that is not clearly below the best"),
         ("luck", f"{luck}: how far the best of so many lies above its worth on average"),
+        *([("", INDEPENDENT)] if opened.luck else []),
     ]
 
 

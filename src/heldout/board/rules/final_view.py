@@ -20,6 +20,15 @@ from heldout.board.rules.release import CLEARLY, standard_error
 MOST_FINALISTS = 10
 """The most finalists that a view may have."""
 
+LEADS = (1.0, 2.0, 3.0, 4.5)
+"""Leads of a finalist, in u, for which `share_of_wins` is shown."""
+
+INDEPENDENT = (
+    "This takes queries as independent: where they come in clusters, such as paraphrases or "
+    "conversations, the luck is larger."
+)
+"""What holds of the printed luck, and of `share_of_wins`."""
+
 _TIE = 1e-9
 _STEP = 1 / 32
 _WIDTH = 12
@@ -92,6 +101,31 @@ def expected_maximum(count: int) -> float:
         raise ValueError(count)
     points = [i * _STEP for i in range(round(-_WIDTH / _STEP), round(_WIDTH / _STEP) + 1)]
     return _STEP * math.fsum(x * count * _density(x) * _share(x) ** (count - 1) for x in points)
+
+
+def share_of_wins(finalists: int, lead: float) -> float:
+    """How often a finalist wins that is better than all others, which are equally good.
+
+    In normal approximation: scores scatter independently by u/sqrt(2), so that two finalists
+    differ by u, and the order of receipt is random. It wins where it is the best or not clearly
+    below a later one, and all earlier ones are clearly below the best.
+
+    Args:
+        finalists: how many there are with it, at least 1.
+        lead: its worth less that of the others, in u.
+    """
+    root = math.sqrt(2)
+    total = 0.0
+    for step in range(round(-_WIDTH / _STEP), round(_WIDTH / _STEP) + 1):
+        best = step * _STEP  # the highest score, in u
+        below, level = _share((best - CLEARLY) * root), _share(best * root)
+        own = root * _density((best - lead) * root)
+        near = _share((best - lead) * root) - _share((best - lead - CLEARLY) * root)
+        other = root * _density(best * root) * near
+        for later in range(finalists):
+            ahead = own * level**later + later * other * level ** max(later - 1, 0)
+            total += below ** (finalists - 1 - later) * ahead
+    return _STEP * total / finalists
 
 
 def _density(x: float) -> float:

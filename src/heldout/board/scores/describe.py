@@ -521,14 +521,19 @@ def describe_views(spec: BoardSpec, sets: Mapping[str, SetData]) -> tuple[ViewFa
     )
 
 
+def list_counted(view: View, data: SetData) -> set[str]:
+    """The queries that a view's scores are over: judged, not excluded, and of its part."""
+    judged = {query for query, grades in data.judgments_of(view).items() if grades}
+    return judged - data.excluded
+
+
 def list_view_notes(views: tuple[ViewFacts, ...]) -> tuple[str, ...]:
     """A sentence for each thing that is worth knowing."""
     return tuple(note for view in views for note in _note(view))
 
 
 def _describe(view: View, data: SetData) -> ViewFacts:
-    judged = {query for query, grades in data.judgments_of(view).items() if grades}
-    counted = judged - data.excluded
+    counted = list_counted(view, data)
     facets = data.files.facets[view.facets] if view.facets is not None else {}
     sizes = {name: len(queries & counted) for name, queries in facets.items()}
     named = set().union(*facets.values())

@@ -13,6 +13,7 @@ import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.final import Final, OpenedFinal
+from heldout.board.rules.final_view import INDEPENDENT
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.confidence import RankingTrust
 from heldout.board.site.rows import (
@@ -269,7 +270,7 @@ def _say_opened(
     luck = phrase(
         f"Luck of the best: of {many} equally good finalists the highest score lies ",
         Part(text=f"{opened.luck} {measure}", strong=True),
-        " above its worth on average.",
+        f" above its worth on average. {INDEPENDENT}",
     )
     return (phrase(won, why, came), *((luck,) if opened.luck else ()))
 

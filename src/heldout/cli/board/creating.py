@@ -34,10 +34,11 @@ from heldout.trec.orders import Order
 if TYPE_CHECKING:
     from heldout.board.old_boards.legacy import Repair
     from heldout.board.organiser.creation import GivenSet
-    from heldout.board.rules.spec import ForgeSpec
+    from heldout.board.rules.spec import BoardSpec, ForgeSpec
     from heldout.board.rules.template import NewBoard
     from heldout.board.scores.describe import CollectionFacts, Description
     from heldout.board.scores.published_numbers import Price, PublishedNumbers
+    from heldout.redteam.gap import Gap
 
 
 _ORDERS: Mapping[Order, str] = {
@@ -55,8 +56,26 @@ _FINAL = (
     "the final: name at most 10 finalists (heldout board finalists) and, after {day}, publish "
     "their scores (heldout board final)"
 )
+_TWO_RUNS = (
+    "--known-run goes with --dev and --stake open or prize, and is given at least twice: the best "
+    "known run, and one that may become a baseline"
+)
+_NO_GAP = (
+    "not known: it needs a baseline, and another run on dev that is no near copy of it "
+    "(--known-run FILE)"
+)
 _FILES = "QUERIES QRELS"
 _TwoFiles = tuple[Path, Path]
+_KnownRuns = Annotated[
+    tuple[Path, ...],
+    Opt(
+        "Known run over the dev queries, such as the best published one; the answer says how far a "
+        "baseline lies below the best. Repeatable.",
+        names=("--known-run",),
+        metavar="FILE",
+        path="file",
+    ),
+]
 _NewVault = Annotated[Path, Opt("Vault, outside DIR.", names=("--vault",), metavar="DIR")]
 
 
@@ -98,6 +117,7 @@ def new(
             "has one relevant document]."
         ),
     ] = None,
+    known_runs: _KnownRuns = (),
     depth: Annotated[int, Opt("Most documents of a query in a run.", least=1)] = 1000,
     envelope: Annotated[Form, Opt("Encryption of what is sent.")] = "age",
     forge: Annotated[
@@ -127,6 +147,9 @@ def new(
     from heldout.board.organiser.creation import choose_order, create_board, is_created
     from heldout.board.rules.template import NewBoard
     from heldout.board.scores.describe import describe_sets
+    from heldout.board.scores.sets import load_sets
+    from heldout.redteam.gap import count_ranking, list_gaps, score_known
+    from heldout.scoring.names import read_own_measure
 
     if final is not None and stake not in (None, "prize"):
         raise click.UsageError(f"--final goes with --stake prize, not with --stake {stake}")
@@ -159,12 +182,24 @@ def new(
         forge=None if forge is None else _forge(forge),
         install=install,
     )
+    if known_runs and (dev is None or plan.stake == "known" or len(known_runs) == 1):
+        raise click.UsageError(_TWO_RUNS)
+    known = (
+        score_known(known_runs, sets["dev"].qrels, read_own_measure(measure), order=chosen)
+        if known_runs
+        else {}
+    )
     before = "   (done before)" if is_created(folder, vault.absolute(), plan, sets) else ""
     session = create_board(folder, vault.absolute(), plan, sets, now=now)
     description = describe_sets({name: (s.queries, s.qrels) for name, s in sets.items()})
+    gaps: list[Gap] = []
+    if known:
+        rules = session.spec().on(now.date())
+        given = load_sets(session.repository, rules, vault=session.vault)
+        gaps = list_gaps(known, queries=count_ranking(rules, given))
     if as_json:
         document = {"board": plan.name, "by": session.by, "order": chosen, "stake": plan.stake}
-        print_json({**document, **msgspec.to_builtins(description)})
+        print_json({**document, **msgspec.to_builtins(description), "gaps": gaps})
         return
     print_facts(
         answers(),
@@ -176,6 +211,8 @@ def new(
         ],
     )
     _print(description)
+    if gaps:
+        print_facts(answers(), [("", ""), *_gap_facts(gaps, "{} as your best baseline", measure)])
     print_facts(answers(), [*_new_board_facts(folder, vault, plan, now)])
 
 
@@ -233,6 +270,9 @@ def _new_board_facts(
     )
     run = f'{now:%Y%m%d}-bm25 {runs} --description "BM25"'
     yield ("", f"{first}: heldout board baseline {run} {places}")
+    if plan.stake != "known":
+        lies = "then measure how far it lies below the best known run"
+        yield ("", f"{lies}: heldout board describe {places} --known-run FILE")
     if plan.stake == "prize":
         yield ("", _NO_FINAL if plan.final is None else _FINAL.format(day=plan.closes))
     yield (
@@ -255,6 +295,7 @@ def _page_steps(plan: NewBoard) -> Sequence[str]:
 @with_options
 def describe(
     *,
+    known_runs: _KnownRuns = (),
     collection: Annotated[
         str | None,
         Opt(
@@ -267,7 +308,8 @@ def describe(
     """Describe the query sets: sizes, lengths, judgments, overlaps, and what they can show.
 
     With a vault it also describes the held-out labels, and counts the scores on them that were
-    published, by team.
+    published, by team. Under the rule clear it says how far the best baseline lies below the best
+    known run: an entry, a baseline, or a file that --known-run names.
 
     \b
     Example:
@@ -278,6 +320,7 @@ def describe(
     from heldout.board.scores.published_numbers import count_numbers, find_price
     from heldout.board.scores.sets import load_sets
     from heldout.board.store.vault import Vault
+    from heldout.redteam.gap import find_own_gap
 
     repository = place.board()
     vault = None
@@ -292,21 +335,31 @@ def describe(
         collection=None if collection is None else _count_documents(collection),
     )
     views = describe_views(spec, sets)
-    numbers = price = None
+    numbers = price = gap = None
+    clear = vault is not None and spec.release.rule == "clear"
+    if known_runs and not clear:
+        raise click.UsageError("--known-run goes with --vault, on a board with the rule clear")
     if vault is not None:
         history = vault.history()
         numbers = count_numbers(history, spec)
         price = find_price(vault, history, spec, day=place.now.date())
+        if clear:
+            gap = find_own_gap(vault, spec.on(place.now.date()), sets, known_runs)
     if place.as_json:
-        document = {**msgspec.to_builtins(description), "views": views}
+        document = {**msgspec.to_builtins(description), "views": views, "gap": gap}
         print_json({**document, "numbers": numbers, "price": price})
         return
     _print(description)
     print_facts(answers(), [("", note) for note in list_view_notes(views)])
+    print_facts(answers(), [*_final_facts(spec, description)])
     if numbers is not None:
         _print_numbers(numbers)
     if price is not None:
         print_facts(answers(), [*_price_facts(price)])
+    if clear:
+        gaps = [gap] if gap is not None else []
+        measure = spec.view(spec.primary).measure
+        print_facts(answers(), [*_gap_facts(gaps, "your best baseline, {},", measure)])
 
 
 @click.command()
@@ -371,6 +424,37 @@ def _price_facts(price: Price) -> Iterator[tuple[str, str]]:
         return
     of = f"u = {price.unit.size:.4f} between {price.unit.a} and {price.unit.b}"
     yield ("", f"{now}, {price.gain * price.unit.size:.4f} ({of})")
+
+
+def _gap_facts(gaps: Sequence[Gap], subject: str, measure: str) -> Iterator[tuple[str, str]]:
+    """A line for each baseline; `subject` has {} for its name."""
+    from heldout.redteam.gap import MOST, describe_gap
+
+    texts = [
+        describe_gap(one, subject=subject.format(one.baseline), measure=measure) for one in gaps
+    ]
+    if any(gap.size > MOST for gap in gaps):
+        texts.append(f"above {MOST:g} u a better baseline helps more than any rule: add one")
+    yield from zip(("gap", *[""] * len(texts)), texts or [_NO_GAP], strict=False)
+
+
+def _final_facts(spec: BoardSpec, description: Description) -> Iterator[tuple[str, str]]:
+    """How often the better finalist wins the final that the board has."""
+    from heldout.board.rules.final_view import INDEPENDENT, LEADS, share_of_wins
+    from heldout.board.scores.describe import ASSUMED
+
+    view = spec.finalists_view
+    if view is None or view.finalists is None:
+        return
+    *most, last = (f"{share_of_wins(view.finalists, lead):.0%}" for lead in LEADS)
+    *leads, highest = (f"{lead:g}" for lead in LEADS)
+    better = f"{', '.join(leads)} or {highest} u better than the others, which are equal,"
+    wins = f"wins {', '.join(most)} or {last} of finals"
+    yield ("final", f"of {view.finalists} finalists one that is {better} {wins}")
+    (queries,) = (one.resolution.queries for one in description.sets if one.name == view.set)
+    u = f"about {ASSUMED / queries**0.5:.4f} on {queries:,} {view.set} queries, assumed as above"
+    yield ("", f"u is the standard error of the difference of two equal finalists: {u}")
+    yield ("", INDEPENDENT)
 
 
 def _print(description: Description) -> None:
