@@ -8,7 +8,14 @@ import pytest
 from heldout.board.rules.release import ReleaseRule
 from heldout.redteam.boards import NamedRule, parse_rule
 from heldout.redteam.game import Plan, Weak
-from heldout.redteam.honest import HonestLine, Year, play_honest, play_year, summarise_years
+from heldout.redteam.honest import (
+    CREEPING,
+    HonestLine,
+    Year,
+    play_honest,
+    play_year,
+    summarise_years,
+)
 from heldout.redteam.releases import Exchange, exchange
 
 PLAN = Plan(submissions=3, seed=1)
@@ -22,8 +29,8 @@ def pair_of(queries: int = 2000) -> Exchange:
 PAIR = pair_of()
 
 
-def rule_of(name: str) -> NamedRule:
-    return parse_rule(name, ReleaseRule(), decimals=4, path="")
+def rule_of(name: str, seasons: int = 1) -> NamedRule:
+    return parse_rule(name, ReleaseRule(seasons=seasons), decimals=4, path="")
 
 
 def baseline(gap: float) -> Weak:
@@ -53,13 +60,28 @@ def test_the_clear_rule_shows_few_runs_and_most_of_the_steps_and_misses_small_on
     assert line.unpublished < 3 < line.creeping
 
 
+def test_with_seasons_every_leap_has_a_score_when_its_season_ends() -> None:
+    named = rule_of("clear+feedback", seasons=4)
+    years = [play_year(named, PAIR, baseline(8), PLAN, number=number) for number in range(12)]
+    steps = sum(len(year.waits) + year.never for year in years)
+    assert sum(year.never for year in years) <= 0.05 * steps  # a team that named another entry
+    assert all(0 <= wait <= 365 / 4 for year in years for wait in year.waits)
+    assert all(len(year.short) == 4 and min(year.short) >= 0 for year in years)
+    assert fmean(year.unpublished for year in years) < 0.5
+    creeping = [
+        play_year(named, PAIR, baseline(8), PLAN, number=number, steps=CREEPING)
+        for number in range(6)
+    ]
+    assert fmean(year.unpublished for year in creeping) < 1  # 9 or more without seasons
+
+
 def test_the_same_seed_plays_the_same_years_and_more_leave_the_first_as_they_were() -> None:
     named = rule_of("clear")
     one, again, other = (
         play_year(named, PAIR, baseline(4), PLAN, number=number) for number in (0, 0, 1)
     )
     assert one == again != other
-    small = play_year(named, PAIR, baseline(4), PLAN, number=0, creeping=True)
+    small = play_year(named, PAIR, baseline(4), PLAN, number=0, steps=CREEPING)
     assert small != one
     assert play_honest(named, PAIR, baseline(4), PLAN, years=1) == summarise_years(
         [one], [small], release="clear"

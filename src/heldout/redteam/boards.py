@@ -135,12 +135,14 @@ class Board:
         key: the secret of split, jitter and noise.
         best: the highest published score, and the per-query scores of its run on the queries that
             rank; `None` before the first. The baseline does not count.
+        season: whose part ranks, from 1.
     """
 
     named: NamedRule
     baseline: Scores
     key: bytes
     best: tuple[float, Scores] | None = None
+    season: int = 1
     _ranks: NDArray[np.bool_] = field(init=False)
     _informs: NDArray[np.bool_] = field(init=False)
     _start: Scores = field(init=False)
@@ -156,7 +158,7 @@ class Board:
             parts = split_queries(self.key, map(str, range(n)), rule)
             self._ranks, self._informs = (
                 np.isin(np.arange(n), [int(query) for query in parts[part]])
-                for part in (1, "feedback")
+                for part in (self.season, "feedback")
             )
         self._start = self._highest = self.ranking(self.baseline)
         self._before = release_mean(self._start, decimals=self.named.decimals)
