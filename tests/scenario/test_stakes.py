@@ -89,7 +89,8 @@ def test_an_open_board_takes_a_baseline_and_entries_and_is_audited(
     assert events[1]["queries"] == {"dev": queries, informing: counted[informing]}
     better, equal = row_of(town, first), row_of(town, second)
     assert better["rank"] == 1
-    assert better["scores"]["eval"] == pytest.approx(13 / 14, abs=0.02)
+    five_errors = 5 * stdev([1.0] * 6 + [0.5]) / counted["eval"] ** 0.5  # the number has noise
+    assert better["scores"]["eval"] == pytest.approx(13 / 14, abs=five_errors)
     assert equal["scores"].get("eval") is None
     assert informing in equal["scores"]
     assert all(row["rank"] is None for row in town.rows() if row["id"] != first)
