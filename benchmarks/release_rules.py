@@ -3,6 +3,7 @@
     heldout demo demo
     python benchmarks/release_rules.py demo --chart docs/images/redteam.svg     red-team.md
     python benchmarks/release_rules.py demo --seeds 20     a first look, two minutes
+    python benchmarks/release_rules.py demo --table replay years seasons     what seasons change
 
 The systems are two rankers of the demo that are about equally good, on its dev queries with the
 best known answer each (RR@10): BM25 with stemming, and a fusion. The weak baseline is tf-idf,
@@ -12,18 +13,29 @@ the other rules; the worst of each is played again, `--seeds` games on fresh see
 """
 
 import argparse
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from heldout.board.rules.final_view import decide_final
 from heldout.board.rules.release import ReleaseRule
+from heldout.board.rules.template import SPLIT_ABOVE
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, parse_rule
 from heldout.redteam.game import Plan, Weak
-from heldout.redteam.honest import play_honest
+from heldout.redteam.honest import CREEPING, LEAPS, play_honest, play_year, summarise_years
 from heldout.redteam.playing import Source, SystemOptions, Systems, draw, find_systems
-from heldout.redteam.releases import Scores
+from heldout.redteam.releases import Exchange, Labels, Scores, guess, newcomer
+from heldout.redteam.replay import (
+    conclude_replay,
+    describe_replay,
+    read_history,
+    replay,
+    tabulate_replay,
+)
 from heldout.redteam.report import Case, Line, draw_chart, play_cases, play_worst_again
 
 DECIMALS = 3
@@ -32,7 +44,17 @@ OTHERS = 8
 BOARDS = 1000
 EQUAL_RUNS = (30, 300)
 YEARS = 200
-_LEFT = ("attack", "rule", "baseline", "n")
+STEPS = {
+    "1 to 6 u, six": LEAPS,
+    ".5 u, twenty": (20, 0.5, 0.5),
+    "1 u, twenty": CREEPING,
+    "1.5 u, twenty": (20, 1.5, 1.5),
+}
+SEASONS = (4, 8, 12)
+NAMED = 100
+NOISES = (3.0, 10.0)
+FEEDBACK = ReleaseRule().feedback
+_LEFT = ("attack", "rule", "baseline", "n", "", "steps", "what is published")
 
 
 def find(demo: Path, queries: int) -> tuple[Systems, Scores]:
@@ -161,6 +183,131 @@ def play_years(demo: Path, queries: int, names: Sequence[str], seed: int, years:
     table([*header, "unpublished", "small steps unpublished"], rows)
 
 
+def play_calendar(demo: Path, queries: int, seed: int, years: int) -> None:
+    """Years without an attacker, as one season and as four with a part of the queries each."""
+    systems, weak = find(demo, queries)
+    name = "clear+feedback" if queries > SPLIT_ABOVE else "clear"
+    print(f"{queries:,} queries: {years} years of 60 honest teams, baseline 8 u below, {name}\n")
+    rows = []
+    for seasons in (1, 4):
+        rule = ReleaseRule(seasons=seasons)
+        named = parse_rule(name, rule, decimals=DECIMALS, path="--release")
+        for size, steps in STEPS.items():
+            played = [
+                play_year(
+                    named,
+                    systems.pair,
+                    Weak(gap=8.0, scores=weak),
+                    Plan(submissions=3, seed=seed),
+                    number=number,
+                    steps=steps,
+                )
+                for number in range(years)
+            ]
+            line = summarise_years(played, played, release=name)
+            shares = [line.seen, line.at_once, line.in_time, line.false_records]
+            cells = ["-" if share is None else f"{share:.1%}" for share in shares]
+            lost = ["-" if u is None else f"{u:.1f} u" for u in (line.unpublished, line.short)]
+            rows.append([size, str(seasons), *cells, *lost])
+    header = ["steps", "seasons", "see a score", "3 u at once", "3 u in the season", "false"]
+    table([*header, "unpublished", "winner below the best"], rows)
+
+
+def replay_boards() -> None:
+    """The histories of both MS MARCO boards, through every rule."""
+    folder = Path(os.environ["HELDOUT_DATA"]) / "leaderboards"
+    for name, queries in (("doc", 5793), ("passage", 6837)):
+        path = folder / f"msmarco-{name}-leaderboard.csv"
+        found = replay(read_history(path.read_bytes(), path=path.name), queries)
+        print(f"{conclude_replay(found)}\n")
+        for fact, said in describe_replay(found):
+            print(f"- {fact}: {said}")
+        for title, header, rows in tabulate_replay(found):
+            print(f"\n{title}\n")
+            table(header, rows)
+
+
+def play_seasons(demo: Path, queries: int, seed: int, games: int) -> None:
+    """What the exact numbers of all seasons but the last are worth in the last one.
+
+    Of a hundred named entries a season half are the attacker's, which sends random choices. Its
+    last run is a weighted vote: each number, less the mean of its season's, is its run's weight.
+    """
+    pair = find(demo, queries)[0].pair
+    deciding = queries - round(queries * (FEEDBACK if queries > SPLIT_ABOVE else 0))
+    print(f"{queries:,} queries, {deciding:,} of them rank; {games} games\n")
+    rows = []
+    for seasons in SEASONS:
+        worth: dict[str, list[float]] = {}
+        for game in range(games):
+            rng = np.random.default_rng([seed, queries, seasons, game])
+            for name, found in _play_seasons(pair, seasons, deciding, rng).items():
+                worth.setdefault(name, []).append(found)
+        for name, found in worth.items():
+            error = 1.96 * float(np.std(found, ddof=1)) / games**0.5
+            mean = float(np.mean(found))
+            interval = f"{_zero(mean)} ({_zero(mean - error)} to {_zero(mean + error)})"
+            rows.append([str(seasons), f"{deciding // seasons:,}", name, interval])
+    table(["seasons", "queries of a part", "what is published", "u"], rows)
+
+
+def _play_seasons(
+    pair: Exchange, seasons: int, deciding: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """The worth of the last run for each way to publish, then of a season's own board."""
+    labels = pair.toss(rng)
+    order = rng.permutation(pair.queries)[:deciding]
+    half = (labels.first - labels.second) / 2  # what a choice wins or loses
+    names = NAMED // 2
+    sent = [guess(rng, pair.queries) for _ in range(names * (seasons - 1))]
+    runs = np.array(sent, np.float32)
+    unit = float(np.sqrt(np.mean((pair.a - pair.b) ** 2) / deciding))
+    parts = np.array_split(order, seasons)
+    own, whole = np.empty(len(runs)), np.empty(len(runs))
+    for season, part in enumerate(parts[:-1]):
+        mine = slice(season * names, (season + 1) * names)
+        for numbers, asked in ((own, part), (whole, order)):
+            scores = runs[mine][:, asked] @ half[asked].astype(np.float32) / len(asked)
+            numbers[mine] = np.round(scores + pair.middle[asked].mean(), DECIMALS)
+
+    def learn(numbers: NDArray[np.float64], asked: NDArray[np.intp]) -> float:
+        """The worth of the vote on some queries, in their u."""
+        weights = numbers.reshape(seasons - 1, names)
+        weights = (weights - weights.mean(axis=1, keepdims=True)).ravel()
+        vote = np.sign(weights.astype(np.float32) @ runs)[asked]
+        return float((vote * half[asked]).mean()) / unit * (len(asked) / deciding) ** 0.5
+
+    # Two entries of a season differ by sqrt(seasons) u on a part; this noise makes it the same.
+    equal = ((seasons - 1) / 2) ** 0.5
+    found = {
+        "own parts, exact: worth on the next part, in its u": learn(own, parts[-1]),
+        "same queries, exact": learn(whole, order),
+    }
+    for noise in (equal, *NOISES):
+        numbers = whole + noise * unit * rng.normal(size=len(whole))
+        alike = ", as unclear as own parts" if noise == equal else ""
+        found[f"same queries, noise of {noise:.1f} u{alike}"] = learn(numbers, order)
+    return found | _end_season(pair, labels, parts[0], rng)
+
+
+def _end_season(
+    pair: Exchange, labels: Labels, part: NDArray[np.intp], rng: np.random.Generator
+) -> dict[str, float]:
+    """How lucky the attacker's entries are on the board of a season, in u of its part."""
+    unit = float(np.sqrt(np.mean((pair.a - pair.b) ** 2) / len(part)))
+    theirs = np.arange(NAMED) % 2 == 1
+    rows = [
+        labels.score(guess(rng, pair.queries))[part] if mine else newcomer(pair, rng)[part]
+        for mine in theirs
+    ]
+    lucks = (np.array([row.mean() for row in rows]) - pair.middle[part].mean()) / unit
+    winner = decide_final(rows).winner
+    return {
+        "own parts: luck of the attacker's highest number": float(lucks[theirs].max()),
+        "own parts: luck of the season's winner": float(lucks[winner]),
+    }
+
+
 def _nothing() -> None:
     """No progress is shown."""
 
@@ -175,7 +322,16 @@ def main() -> None:
     parser.add_argument("--queries", type=int, nargs="*", default=[1000, 5793])
     parser.add_argument("--chart", type=Path, help="SVG of the strongest attacks, first number")
     parser.add_argument("--release", nargs="*", default=list(COMPARED))
+    parser.add_argument("--table", nargs="*", choices=("replay", "years", "seasons"), default=[])
     given = parser.parse_args()
+    for name in given.table:
+        for queries in given.queries if name != "replay" else ():
+            play_one = play_calendar if name == "years" else play_seasons
+            play_one(given.demo, queries, given.seed, given.seeds)
+        if name == "replay":
+            replay_boards()
+    if given.table:
+        return
     plan = Plan(submissions=given.submissions, seed=given.seed)
     strongest = [
         play_attacks(given.demo, queries, given.release, plan, given.seeds)
