@@ -130,4 +130,4 @@ def test_a_score_on_another_part_is_found_out(
     found = faults(board)
     assert len(found) == 2
     for part in (1, 2):
-        assert any(f"queries that are not in the season part {part}" in fault for fault in found)
+        assert any(f"queries that are not in season part {part}" in fault for fault in found)

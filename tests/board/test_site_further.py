@@ -147,7 +147,7 @@ def test_a_season_part_is_named_on_the_page() -> None:
     page = files["leaderboard/index.html"].decode().replace("\N{NO-BREAK SPACE}", " ")
     text = " ".join(page.split())
     for said in (
-        "A mean over the judged queries in the season part 2 of eval",
+        "A mean over the judged queries in season part 2 of eval",
         "By RR@10 on eval, season part 2, rounded",
         "The queries of eval that decide are cut into 4 secret parts of equal size",
     ):

@@ -229,4 +229,4 @@ def test_season_parts_that_are_too_small_are_refused() -> None:
             check_sets(spec, {"eval": data})
         (problem,) = caught.value.problems
         assert (problem.code, problem.expected) == ("small-part", "at least 200")
-        assert problem.found.startswith(f"{size} queries that count in the season part 2")
+        assert problem.found.startswith(f"{size} queries that count in season part 2")

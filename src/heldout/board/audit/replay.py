@@ -347,7 +347,7 @@ def _check_part(event: _Event, view: View, evidence: Evidence, found: _Findings)
     part = split_queries(key, every, event.spec.release)[view.part]
     strange = evidence.score.per_query.keys() - part
     if strange:
-        yield f"scored on {len(strange):,} queries that are not in the {name_part(view.part)}"
+        yield f"scored on {len(strange):,} queries that are not in {name_part(view.part)}"
 
 
 def _check_labels(evidence: Evidence, view: View, before: History) -> Iterator[str]:

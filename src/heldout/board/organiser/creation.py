@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from statistics import median
 
 from heldout.board.log.events import format_entry, redact
 from heldout.board.organiser.rebuild import bring_up_to_date
+from heldout.board.policy.checks import add_months
 from heldout.board.rules.changes import is_key, list_stems
+from heldout.board.rules.release import ReleaseRule
+from heldout.board.rules.spec import Season
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import NewBoard, new_board_files
+from heldout.board.rules.template import SPLIT_ABOVE, NewBoard, new_board_files
 from heldout.board.scores.commitments import new_keys, store_versions
 from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import SetData, check_sets, digest_public
@@ -23,6 +26,10 @@ from heldout.ids import digest_bytes
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, format_qrels
 from heldout.trec.queries import Queries, format_queries
+
+_SEASON_QUERIES = 250
+_MOST_SEASONS = 4
+_YEAR = 365
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +63,42 @@ def choose_order(sets: Iterable[GivenSet]) -> tuple[Order, str]:
     if counts and median(counts) > 1:
         return "trec", f"a query has {median(counts):g} relevant documents, in the median"
     return "msmarco", "the labels have one relevant document for a query, as on MS MARCO"
+
+
+def plan_seasons(
+    query_set: str, judged: int, *, opens: date, closes: date | None, number: int | None = None
+) -> tuple[Season, ...]:
+    """Plan the seasons of a new board under `clear`, each ranked by a part of a query set.
+
+    They are quarters of a year from the first day on, of which the last one stays open. A board
+    with a last day is cut into seasons of equal length.
+
+    Args:
+        query_set: its name; the views are called `SET-1` and so on.
+        judged: how many of its queries have judgments.
+        opens: first day of the board.
+        closes: its last day.
+        number: how many, at least 1; `None` for as many as leave 250 judged queries to each, and
+            about a quarter of a year, but four at most.
+
+    Returns:
+        None where the board would be one season: it ranks by one view.
+    """
+    days = _YEAR if closes is None else (closes - opens).days + 1
+    if number is None:
+        deciding = judged - (judged > SPLIT_ABOVE) * round(ReleaseRule().feedback * judged)
+        number = min(_MOST_SEASONS, deciding // _SEASON_QUERIES, round(days * 4 / _YEAR))
+    if number <= 1:
+        return ()
+    starts = [
+        add_months(opens, 3 * n) if closes is None else opens + timedelta(days * n // number)
+        for n in range(number)
+    ]
+    ends = [*(start - timedelta(1) for start in starts[1:]), closes]
+    return tuple(
+        Season(name=f"s{n}", view=f"{query_set}-{n}", opens=start, closes=end)
+        for n, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
+    )
 
 
 def create_board(

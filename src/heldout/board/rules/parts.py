@@ -57,8 +57,8 @@ def split_queries(
 
 
 def name_part(part: Part) -> str:
-    """What a part is called: `deciding part`, `season part 2`."""
-    return f"season part {part}" if isinstance(part, int) else f"{part} part"
+    """What a part is called: `the deciding part`, `season part 2`."""
+    return f"season part {part}" if isinstance(part, int) else f"the {part} part"
 
 
 def draw_noise(key: bytes, view: str, values: ArrayLike) -> float:
@@ -118,7 +118,7 @@ def say_part(view: View) -> str:
         return "with noise (for information only)"
     if view.part == "feedback":
         return "feedback (for information only)"
-    return "" if view.part is None else name_part(view.part)
+    return "" if view.part is None else name_part(view.part).removeprefix("the ")
 
 
 def _checked_error(values: NDArray[np.float64]) -> float:

@@ -13,7 +13,14 @@ from typing import Literal
 
 import msgspec
 
-from heldout.board.rules.spec import BoardSpec, EnvelopeForm, Example, ForgeKind, ForgeSpec
+from heldout.board.rules.spec import (
+    BoardSpec,
+    EnvelopeForm,
+    Example,
+    ForgeKind,
+    ForgeSpec,
+    Season,
+)
 from heldout.trec.orders import Order
 
 WORKFLOW_PATHS: Mapping[ForgeKind, str] = {
@@ -141,26 +148,26 @@ submissions = 300""",
 
 _SPLIT = """
 # Share of the queries that is the feedback part; fixed by the first score that is published.
-feedback = 0.25"""
+feedback = $feedback"""
 
-_FEEDBACK = """
-# Every score on the feedback part is published, rounded. It shows that a run works, and ranks
-# nobody.
-[[views]]
-name = "feedback"
-set = $set
-measure = $measure
-part = "feedback"
+_CUT = """
+# The other queries are cut into so many secret parts of equal size, one for each season: what teams
+# learn about one part does not help them in the next season. Fixed by the first score, too.
+seasons = $seasons"""
+
+_SEASONS = """\
+# The calendar: each season ranks the entries that were received in it, by a secret part of its own
+# of the queries. Every submission answers all queries. Change the days here.
 """
 
-_CHECK = """
+_FEEDBACK = """\
+# Every score on the feedback part is published, rounded. It shows that a run works, and ranks
+# nobody.
+"""
+
+_CHECK = """\
 # Every score is published with noise of ten standard errors. It shows that a run works; it ranks
 # nobody.
-[[views]]
-name = "check"
-set = $set
-measure = $measure
-noise = 10
 """
 
 _FINAL = """\
@@ -194,6 +201,8 @@ class NewBoard:
         primary: the set whose view ranks.
         stake: what is at stake, which sets the release rule and the views that go with it.
         judged: number of queries of the primary set that have judgments.
+        seasons: its seasons under `clear`, each with a view `SET-N` of its own; none for a board
+            that ranks by one view.
         final: the set of the final view, `None` where there is none.
         example: a query with its answer, `None` for the first with public labels.
         forge: where submissions will be opened, `None` where git alone is asked.
@@ -213,6 +222,7 @@ class NewBoard:
     primary: str
     stake: Stake = "known"
     judged: int = 0
+    seasons: Sequence[Season] = ()
     final: str | None = None
     closes: date | None = None
     example: Example | None = None
@@ -228,7 +238,7 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "task": quote_toml(board.task),
         "opens": board.opens.isoformat(),
         "closes": _say_closes(board.closes),
-        "primary": quote_toml(board.primary),
+        "primary": quote_toml(board.seasons[0].view if board.seasons else board.primary),
         "envelope": quote_toml(board.envelope),
         "recipients": quote_toml(list(board.recipients)),
         "order": quote_toml(board.order),
@@ -240,6 +250,7 @@ def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
         "install": quote_toml(board.install),
         "example": _example_table(board.example),
         "views": "\n".join(_view_tables(name, board) for name in board.sets),
+        "seasons": _season_tables(board.seasons),
         "release": _release_table(board),
     }
     readme = _fill_readme(board.title, board.task, board.install, tuple(board.sets))
@@ -338,18 +349,38 @@ def _view_tables(name: str, board: NewBoard) -> str:
     words = {"set": quote_toml(name), "measure": quote_toml(board.measure)}
     if name == board.final:
         return Template(_FINAL).substitute(words)
-    own = Template("[[views]]\nname = $set\nset = $set\nmeasure = $measure\n").substitute(words)
+    plain = Template("[[views]]\nname = $name\nset = $set\nmeasure = $measure\n")
+
+    def table(called: str, more: str = "") -> str:
+        return plain.substitute(words, name=quote_toml(called)) + more
+
     if name != board.primary or board.stake == "known":
-        return own
-    if board.judged > SPLIT_ABOVE:
-        return own + 'part = "deciding"\n' + Template(_FEEDBACK).substitute(words)
-    return own + Template(_CHECK).substitute(words)
+        return table(name)
+    split = board.judged > SPLIT_ABOVE
+    parts = [(one.view, f"part = {n}\n") for n, one in enumerate(board.seasons, 1)]
+    own = [table(*one) for one in parts] or [table(name, 'part = "deciding"\n' * split)]
+    if split:
+        return "\n".join([*own, _FEEDBACK + table("feedback", 'part = "feedback"\n')])
+    checks = [table(f"check-{n}", f"noise = 10\n{part}") for n, (_, part) in enumerate(parts, 1)]
+    return "\n".join([*own, _CHECK + "\n".join(checks or [table("check", "noise = 10\n")])])
+
+
+def _season_tables(seasons: Sequence[Season]) -> str:
+    """The tables, with a line behind each; nothing where there are none."""
+    tables = [
+        f"[[seasons]]\nname = {quote_toml(one.name)}\nview = {quote_toml(one.view)}\n"
+        f"opens = {one.opens}\n" + f"closes = {one.closes}\n" * (one.closes is not None) + "\n"
+        for one in seasons
+    ]
+    return _SEASONS * bool(seasons) + "".join(tables)
 
 
 def _release_table(board: NewBoard) -> str:
     if board.stake == "known":
         return _RELEASE["known"]
-    return _RELEASE["open"] + _SPLIT * (board.judged > SPLIT_ABOVE)
+    split, seasons = board.judged > SPLIT_ABOVE, len(board.seasons)
+    text = _RELEASE["open"] + _SPLIT * (split or bool(seasons)) + _CUT * bool(seasons)
+    return Template(text).substitute(feedback=0.25 if split else 0, seasons=seasons)
 
 
 def _example_table(example: Example | None) -> str:

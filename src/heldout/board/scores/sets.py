@@ -543,7 +543,7 @@ def _list_small(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Proble
             yield Problem(
                 code="small-part",
                 path=f"view {view.name}",
-                found=f"{size:,} queries that count in the {name_part(view.part)} of '{view.set}'",
+                found=f"{size:,} queries that count in {name_part(view.part)} of '{view.set}'",
                 expected=f"at least {least}",
                 hint="take fewer release.seasons"
                 if view.season_part

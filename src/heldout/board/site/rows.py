@@ -366,7 +366,7 @@ def _column(view: View, spec: BoardSpec, *, only_set: bool) -> ViewColumn:
 
 def _say_scores(view: View, *, exposure: bool) -> str:
     some = "some of the judged queries" if view.queries is not None else "the judged queries"
-    which = "" if view.part is None else f" in the {name_part(view.part)}"
+    which = "" if view.part is None else f" in {name_part(view.part)}"
     queries = f"{some}{which} of {clean(view.set)}"
     if exposure:
         fair = "How near the attention that groups of documents get comes to a target"

@@ -97,6 +97,15 @@ def new(
             "release rule [asked on a terminal, else known]."
         ),
     ] = None,
+    seasons: Annotated[
+        int | None,
+        Opt(
+            "Number of seasons of a board with open names or a prize, each ranked by a secret part "
+            "of the held-out queries [a quarter of a year each, four at most, with 250 judged "
+            "queries or more].",
+            least=1,
+        ),
+    ] = None,
     final: Annotated[
         _TwoFiles | None,
         Opt(
@@ -144,7 +153,12 @@ def new(
       heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels \\
       --eval eval.tsv eval.qrels -m RR@10
     """
-    from heldout.board.organiser.creation import choose_order, create_board, is_created
+    from heldout.board.organiser.creation import (
+        choose_order,
+        create_board,
+        is_created,
+        plan_seasons,
+    )
     from heldout.board.rules.template import NewBoard
     from heldout.board.scores.describe import describe_sets
     from heldout.board.scores.sets import load_sets
@@ -160,9 +174,13 @@ def new(
         for name, files in (("dev", dev), ("eval", eval), ("final", final))
         if files is not None
     }
+    stake = stake or ("prize" if final is not None else _ask_stake())
+    if stake == "known" and seasons is not None:
+        raise click.UsageError("--seasons goes with --stake open or --stake prize")
     chosen, why = (order, "as --order says") if order else choose_order(sets.values())
     name, now = folder.resolve().name, time or read_clock()
-    judged = {query for query, grades in sets["eval"].qrels.judgments.items() if grades}
+    labelled = {query for query, grades in sets["eval"].qrels.judgments.items() if grades}
+    judged = len(sets["eval"].queries.texts.keys() & labelled)
     plan = NewBoard(
         name=re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-") or "board",
         title=title or name,
@@ -175,8 +193,11 @@ def new(
         depth=depth,
         sets={name: given.public for name, given in sets.items()},
         primary="eval",
-        stake=stake or ("prize" if final is not None else _ask_stake()),
-        judged=len(sets["eval"].queries.texts.keys() & judged),
+        stake=stake,
+        judged=judged,
+        seasons=()
+        if stake == "known"
+        else plan_seasons("eval", judged, opens=now.date(), closes=closes, number=seasons),
         final=None if final is None else "final",
         closes=closes,
         forge=None if forge is None else _forge(forge),
@@ -199,6 +220,7 @@ def new(
         gaps = list_gaps(known, queries=count_ranking(rules, given))
     if as_json:
         document = {"board": plan.name, "by": session.by, "order": chosen, "stake": plan.stake}
+        document["seasons"] = msgspec.to_builtins(plan.seasons)
         print_json({**document, **msgspec.to_builtins(description), "gaps": gaps})
         return
     print_facts(
@@ -237,13 +259,18 @@ def _new_board_facts(
     yield from (("", ""), ("release", f"for {PRICES[plan.stake]}"))
     if plan.stake != "known" and plan.judged > SPLIT_ABOVE:
         yield ("", "view feedback publishes every score on a quarter of the eval queries and ranks")
-        yield ("", "nobody; view eval ranks on the others")
+        yield ("", "nobody; the other eval queries rank")
     elif plan.stake != "known":
-        noise = "view check publishes every score with noise, for information only: eval has "
+        named = "views check-1 and so on publish" if plan.seasons else "view check publishes"
+        noise = f"{named} every score with noise, for information only: eval has "
         yield (
             "",
             f"{noise}{plan.judged:,} judged queries, only more than {SPLIT_ABOVE:,} are split",
         )
+    if plan.seasons:
+        number, ends = len(plan.seasons), plan.seasons[0].closes
+        yield ("", f"{number} seasons, each ranked by a secret part of its own; the first one ends")
+        yield ("", f"on {ends}. Change the days in [[seasons]] of board.toml")
     others = " or ".join(name for name in PRICES if name != plan.stake)
     yield ("", f"--stake {others} sets another rule (docs/explanation/release.md)")
     board = f"--board {shlex.quote(str(folder))}"

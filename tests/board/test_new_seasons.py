@@ -1,0 +1,85 @@
+"""The seasons that a new board begins with: how many, when, and a board.toml that has them."""
+
+from datetime import date, timedelta
+from itertools import pairwise
+
+import pytest
+
+from heldout.board.organiser.creation import plan_seasons
+from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.template import NewBoard, Stake, new_board_files
+
+OPENS, YEAR = date(2026, 11, 30), date(2027, 11, 29)
+
+
+def new_rules(
+    judged: int, *, stake: Stake = "open", closes: date | None = None, number: int | None = None
+) -> BoardSpec:
+    plan = NewBoard(
+        name="kb",
+        title="KB",
+        task="Find it.",
+        opens=OPENS,
+        closes=closes,
+        envelope="age",
+        recipients=["age1example"],
+        measure="RR@10",
+        order="trec",
+        depth=10,
+        sets={"dev": True, "eval": False},
+        primary="eval",
+        stake=stake,
+        judged=judged,
+        seasons=plan_seasons("eval", judged, opens=OPENS, closes=closes, number=number),
+    )
+    return parse_spec(new_board_files(plan)["board.toml"])
+
+
+@pytest.mark.parametrize("stake", ["open", "prize"])
+@pytest.mark.parametrize("closes", [None, YEAR])
+@pytest.mark.parametrize(
+    ("judged", "seasons"),
+    [(499, 1), (500, 2), (999, 3), (1000, 4), (1001, 3), (1334, 4), (5793, 4)],
+)
+def test_each_season_of_a_new_board_has_250_queries_that_decide(
+    judged: int, seasons: int, closes: date | None, stake: Stake
+) -> None:
+    spec = new_rules(judged, stake=stake, closes=closes)
+    decide = judged - round(judged / 4) if judged > 1000 else judged
+    assert decide // seasons >= 250 or seasons == 1
+    ranks = ["eval"] if seasons == 1 else [f"eval-{n}" for n in range(1, seasons + 1)]
+    checks = ["check"] if seasons == 1 else [f"check-{n}" for n in range(1, seasons + 1)]
+    informing = ["feedback"] if judged > 1000 else checks
+    assert [view.name for view in spec.views] == ["dev", *ranks, *informing]
+    assert (spec.primary, spec.release.seasons) == (ranks[0], seasons)
+    assert [season.view for season in spec.seasons] == (ranks if seasons > 1 else [])
+    for number, season in enumerate(spec.seasons, 1):
+        rules = spec.in_season(season)
+        shown = ["feedback"] if judged > 1000 else [f"check-{number}"]
+        assert [view.name for view in rules.views] == ["dev", season.view, *shown]
+        assert rules.view(season.view).part == number
+
+
+@pytest.mark.parametrize(
+    ("closes", "number", "days"),
+    [
+        (None, None, ["2026-11-30", "2027-02-28", "2027-05-30", "2027-08-30"]),
+        (None, 2, ["2026-11-30", "2027-02-28"]),
+        (YEAR, None, ["2026-11-30", "2027-03-01", "2027-05-31", "2027-08-30"]),
+        (date(2027, 5, 31), None, ["2026-11-30", "2027-03-01"]),
+        (date(2027, 1, 31), None, []),
+        (date(2027, 1, 31), 2, ["2026-11-30", "2026-12-31"]),
+        (None, 1, []),
+    ],
+)
+def test_seasons_are_quarters_or_equal_pieces_up_to_the_last_day(
+    closes: date | None, number: int | None, days: list[str]
+) -> None:
+    spec = new_rules(5793, closes=closes, number=number)
+    found = spec.seasons
+    assert [str(one.opens) for one in found] == days
+    for one, after in pairwise(found):
+        assert one.closes == after.opens - timedelta(1)
+    if found:
+        assert (found[0].opens, found[-1].closes) == (OPENS, closes)
