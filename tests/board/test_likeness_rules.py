@@ -1,7 +1,9 @@
 """What the rules say of runs that are like a new one: whose they are, and how many."""
 
 import hashlib
+from datetime import date
 
+import msgspec
 import numpy as np
 import pytest
 from boardlog import BoardLog, make_manifest, make_spec
@@ -10,6 +12,7 @@ from heldout.board.policy.case import Case
 from heldout.board.policy.checks import judge
 from heldout.board.policy.ensembles import find_likeness
 from heldout.board.policy.sketches import sketch_all
+from heldout.board.rules.spec import Season
 from heldout.ids import SubmissionId
 from heldout.trec.scans import Signature
 
@@ -25,11 +28,16 @@ def signature(name: str, *, changed: int = 0) -> Signature:
 
 
 def findings(
-    log: BoardLog, new: Signature, earlier: dict[str, Signature], team: str
+    log: BoardLog,
+    new: Signature,
+    earlier: dict[str, Signature],
+    team: str,
+    *,
+    seasons: tuple[Season, ...] = (),
 ) -> dict[str, list[str]]:
     log.wait(days=60)
     case = Case(
-        spec=make_spec(),
+        spec=msgspec.structs.replace(make_spec(), seasons=seasons),
         history=log.history,
         id=SubmissionId(f"{log.now:%Y%m%d}-new"),
         received=log.now,
@@ -71,6 +79,23 @@ def test_an_earlier_run_under_a_name_that_was_given_up_is_one_s_own() -> None:
     earlier = {"20261101-two": signature("two", changed=2)}
     assert set(findings(log, signature("two"), earlier, "Zeta House")) == {"small-change"}
     assert set(findings(log, signature("two"), earlier, "Stranger")) == {"near-others"}
+
+
+@pytest.mark.parametrize(("changed", "own"), [(0, "same-run"), (2, "small-change")])
+def test_a_team_may_send_its_system_again_in_a_new_season(changed: int, own: str) -> None:
+    log = BoardLog().open()
+    log.submit("20261101-one", make_manifest("Alpha Crew"), "0.400")
+    earlier = {"20261101-one": signature("one", changed=changed)}
+    new = date(2026, 12, 1)
+    one = Season(name="one", view="eval", opens=date(2026, 11, 1), closes=date(2026, 11, 30))
+    two = Season(name="two", view="eval", opens=new)
+    for seasons, team, expected in (
+        ((one, two), "Alpha Crew", set()),
+        ((one, two), "Stranger", {"same-run": "others-run"}.get(own, "near-others")),
+        ((msgspec.structs.replace(two, opens=one.opens),), "Alpha Crew", own),
+    ):
+        found = findings(log, signature("one"), earlier, team, seasons=seasons)
+        assert set(found) == ({expected} if expected else set())
 
 
 def test_a_baseline_is_named_as_one() -> None:

@@ -101,9 +101,13 @@ def check_id_words(case: Case) -> Iterator[str]:
 
 
 def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str]]:
-    """A rule's check: whether an earlier run, of the same team or of another, is so like it."""
+    """A rule's check: whether an earlier run, of the same team or of another, is so like it.
+
+    A team may send a system again in a new season: that ranks by queries of its own.
+    """
 
     def check(case: Case) -> Iterator[str]:
+        season = case.spec.season_on(case.received.date())
         keys = names_of(list_renamed(case.history), [case.manifest.team])
         alike: dict[str, dict[str, Neighbour]] = defaultdict(dict)
         for name, found in case.likenesses.items():
@@ -111,7 +115,10 @@ def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str
                 submission = case.history.submissions.get(other.id)
                 teams = () if submission is None else submission.counts_for
                 mine = not keys.isdisjoint(map(team_key, teams))
-                if other.verdict == verdict and mine == own:
+                past = submission is not None and (
+                    case.spec.season_on(submission.received.date()) != season
+                )
+                if other.verdict == verdict and mine == own and not (own and past):
                     alike[other.id][name] = other
         for name in list(alike)[:_SAID]:
             known = case.history.submissions.get(name)
