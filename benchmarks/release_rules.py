@@ -20,8 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.board.rules.final_view import decide_final
-from heldout.board.rules.release import ReleaseRule
+from heldout.board.rules.release import ReleaseRule, is_clear
 from heldout.board.rules.template import SPLIT_ABOVE
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, parse_rule
@@ -241,8 +240,8 @@ def play_seasons(demo: Path, queries: int, seed: int, games: int) -> None:
         worth: dict[str, list[float]] = {}
         for game in range(games):
             rng = np.random.default_rng([seed, queries, seasons, game])
-            for name, found in _play_seasons(pair, seasons, deciding, rng).items():
-                worth.setdefault(name, []).append(found)
+            for name, one in _play_seasons(pair, seasons, deciding, rng).items():
+                worth.setdefault(name, []).append(one)
         for name, found in worth.items():
             error = 1.96 * float(np.std(found, ddof=1)) / games**0.5
             mean = float(np.mean(found))
@@ -275,7 +274,8 @@ def _play_seasons(
         weights = numbers.reshape(seasons - 1, names)
         weights = (weights - weights.mean(axis=1, keepdims=True)).ravel()
         vote = np.sign(weights.astype(np.float32) @ runs)[asked]
-        return float((vote * half[asked]).mean()) / unit * (len(asked) / deciding) ** 0.5
+        error = unit * float(np.sqrt(deciding / len(asked)))
+        return float((vote * half[asked]).mean()) / error
 
     # Two entries of a season differ by sqrt(seasons) u on a part; this noise makes it the same.
     equal = ((seasons - 1) / 2) ** 0.5
@@ -301,7 +301,8 @@ def _end_season(
         for mine in theirs
     ]
     lucks = (np.array([row.mean() for row in rows]) - pair.middle[part].mean()) / unit
-    winner = decide_final(rows).winner
+    best = max(rows, key=np.mean)
+    winner = next(n for n, row in enumerate(rows) if not is_clear(best, row, jitter=0))
     return {
         "own parts: luck of the attacker's highest number": float(lucks[theirs].max()),
         "own parts: luck of the season's winner": float(lucks[winner]),

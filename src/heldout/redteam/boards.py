@@ -6,7 +6,9 @@ feedback part of the queries, or the score with noise (docs/explanation/release.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, get_args
 
 import msgspec
@@ -28,7 +30,7 @@ from heldout.board.rules.release import (
     release_score,
     standard_error,
 )
-from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec import BoardSpec, Part
 from heldout.errors import InputError, quote
 from heldout.redteam.releases import Scores
 
@@ -125,6 +127,11 @@ class Answer:
     other: float | None = None
 
 
+@lru_cache(maxsize=1)  # the seasons of one board share it
+def _split(key: bytes, count: int, rule: ReleaseRule) -> Mapping[Part, frozenset[str]]:
+    return split_queries(key, map(str, range(count)), rule)
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Board:
     """A board during one game.
@@ -155,7 +162,7 @@ class Board:
         if self.named.ranking_share < 1:
             share = self.named.rule.feedback if self.named.beside == "feedback" else 0.0
             rule = msgspec.structs.replace(self.named.rule, feedback=share)
-            parts = split_queries(self.key, map(str, range(n)), rule)
+            parts = _split(self.key, n, rule)
             self._ranks, self._informs = (
                 np.isin(np.arange(n), [int(query) for query in parts[part]])
                 for part in (self.season, "feedback")

@@ -17,7 +17,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from heldout.board.rules.final_view import decide_final
+from heldout.board.rules.release import is_clear
 from heldout.redteam.boards import NamedRule
 from heldout.redteam.game import Baseline, Plan, Weak, begin, rng_of
 from heldout.redteam.releases import Exchange, Scores, coins
@@ -186,9 +186,10 @@ def play_year(
             by_dev = sorted(range(len(runs)), key=lambda place: runs[place].on_dev)
             for place in {runs[place].team: place for place in by_dev}.values():
                 days.setdefault(place, _DAYS * (season + 1) / seasons)
-            ranked = sorted(days)
-            winner = ranked[decide_final([scored[place] for place in ranked]).winner]
-            short.append(max(runs[place].quality for place in ranked) - runs[winner].quality)
+            top = scored[max(days, key=lambda place: float(scored[place].mean()))]
+            # The season's winner, as in a final: the earliest that is not clearly below the best.
+            winner = min(place for place in days if not is_clear(top, scored[place], jitter=0))
+            short.append(max(runs[place].quality for place in days) - runs[winner].quality)
         for step in (run for run in runs if run.rise >= _CLEAR):
             since = [day for place, day in days.items() if runs[place].quality >= step.quality]
             waits += [min(since) - step.day] if since else []
