@@ -150,7 +150,13 @@ class ScoredBoard:
         )
 
     def send(
-        self, name: str, values: Values, *, team: str = "Some Team", until: date | None = None
+        self,
+        name: str,
+        values: Values,
+        *,
+        team: str = "Some Team",
+        until: date | None = None,
+        season_entry: bool = False,
     ) -> Review:
         """Received and reviewed; the review is given back."""
         session = self.tick()
@@ -168,6 +174,7 @@ class ScoredBoard:
             type="full ranking",
             training_data="none",
             embargo_until=until,
+            season_entry=season_entry,
         )
         sealed: dict[str, Any] = {
             "identity": identity_fields(manifest),

@@ -25,6 +25,8 @@ def _value(name: str, kind: Any, number: Iterator[int]) -> Any:
         return f"https://zq{name}.example/" if name in ("paper", "code") else f"zq{name}"
     if kind == Efficiency | None:
         return _fill(Efficiency, number)
+    if kind is bool:
+        return True
     return None if kind == bool | None else next(number)
 
 
@@ -42,7 +44,8 @@ def _texts(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 IDENTITY: Identity = _fill(Identity, iter(range(918_273_645, 10**9)))
-SECRETS = (*_texts(identity_fields(IDENTITY)), FINDING, REASON)
+FLAGS = ("open_runs", "season_entry")
+SECRETS = (*_texts({**identity_fields(IDENTITY), **dict.fromkeys(FLAGS)}), FINDING, REASON)
 
 
 def _log() -> BoardLog:
@@ -68,7 +71,7 @@ def _published(log: BoardLog, now: datetime) -> bytes:
 
 def test_every_field_of_the_identity_is_tried() -> None:
     stated = {*Identity.__struct_fields__, *Efficiency.__struct_fields__}
-    assert len(SECRETS) - 2 == len(stated - {"efficiency", "open_runs"})
+    assert len(SECRETS) - 2 == len(stated - {"efficiency", *FLAGS})
 
 
 def test_before_the_reveal_no_byte_has_a_part_of_it() -> None:

@@ -51,6 +51,7 @@ from heldout.board.scores.kept import Evidence, ScoreFile, parse_evidence, read_
 from heldout.board.scores.published import open_published_runs
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
+from heldout.board.standings.season_ends import list_due_ends, say_season
 from heldout.board.standings.standings import project
 from heldout.board.store.logs import LOG
 from heldout.board.store.repository import Repository, refuse_private
@@ -358,6 +359,11 @@ def check_closable(session: Session) -> None:
         raise StoreError(
             f"finalists are named, and the final ({final.view}) is not opened; nothing was closed: "
             "heldout board final"
+        )
+    if due := list_due_ends(history, session.spec(), session.now.date()):
+        raise StoreError(
+            f"{say_season(due[0].season)} is over, and its exact scores are not published; nothing "
+            "was closed: heldout rebuild"
         )
     last = max(_days_to_wait_for(history), default=session.now.date() - timedelta(1))
     if session.now.date() <= last:

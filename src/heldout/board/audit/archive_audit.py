@@ -53,6 +53,7 @@ from heldout.board.scores.measuring import (
 from heldout.board.scores.releasing import list_noisy, released, spreads_of
 from heldout.board.scores.score import score_run, score_views
 from heldout.board.scores.sets import SetData
+from heldout.board.standings.season_ends import list_wrong_ends
 from heldout.board.standings.standings import count_step
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
@@ -369,6 +370,7 @@ def _check_public(log: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str
 def _check(unpacked: Unpacked) -> Iterator[str]:
     yield from list_moved(unpacked.history)
     yield from list_early_finals(unpacked.history)
+    yield from list_wrong_ends(unpacked.log, unpacked.history)
     public = unpacked.history.files or {}
     for name in sorted(public.keys() & unpacked.names):
         if unpacked.digest(name) != public[name]:

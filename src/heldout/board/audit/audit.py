@@ -6,6 +6,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -61,6 +62,7 @@ from heldout.board.scores.releasing import list_noisy, released
 from heldout.board.scores.score import ViewScore, open_manifest
 from heldout.board.scores.sets import find_edited, load_queries
 from heldout.board.site.exports import format_csv, format_json
+from heldout.board.standings.season_ends import list_due_ends, list_wrong_ends, say_season
 from heldout.board.standings.seasons import current_standings
 from heldout.board.store.arrivals import sealed_owner
 from heldout.board.store.repository import KEYS, LEADERBOARD, SPEC, Repository
@@ -133,6 +135,7 @@ def audit_board(
         faults = [*_check_files(repository, history), *_find_unlogged(repository, history, public)]
         faults += _check_leaderboard(repository, public)
         faults += [*list_moved(history), *list_early(history), *list_early_finals(history)]
+        faults += list_wrong_ends(public, history)
         stamped = check_stamps(repository, public, roots)
         faults += stamped.faults
         if history.files:
@@ -143,6 +146,7 @@ def audit_board(
         faults_of_rules, notes = _check_rules(repository, history)
         faults += [*faults_of_rules, *_check_public(repository, history)]
         notes += [*list_unsaid_keys(public), *_tell_signers(public), *stamped.notes]
+        notes += _tell_ends(history, public[-1].time.date())
         if vault is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
             if isinstance(vault, Path):
@@ -470,6 +474,16 @@ def _check_final(vault: Vault, history: History) -> Iterator[str]:
             yield f"the vault has no scores of {name} on the final view"
         elif not follows_on(told, make_evidence(name, view, scores), history.labels):
             yield f"the final was not opened with the scores of {name} in the vault"
+
+
+def _tell_ends(history: History, today: date) -> Iterator[str]:
+    """Seasons that were over when the last event was logged, and were not ended."""
+    spec = parse_spec(history.rules[-1][1].encode())
+    for one in list_due_ends(history, spec, today):
+        yield (
+            f"{say_season(one.season)} is over since {one.last:%d %b %Y}, and its exact scores "
+            "are not published"
+        )
 
 
 def _tell_final(vault: Vault, history: History) -> Iterator[str]:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from heldout.board.log.events import Entry
+from heldout.board.log.final import order_by_receipt
 from heldout.board.log.history import History, follow_history
 from heldout.board.log.submission import Submission, apply_event
-from heldout.board.organiser.finals import final_fields
+from heldout.board.organiser.finals import end_fields, final_fields
 from heldout.board.rules.changes import key_name, names_of_view, rules_told_by
 from heldout.board.rules.parts import name_part, split_queries
 from heldout.board.rules.release import (
@@ -38,6 +39,7 @@ from heldout.board.scores.releasing import (
     carries_noise,
     has_labels_in_force,
     is_answered,
+    is_exact,
     numbers_before,
     rule_of,
     values_of,
@@ -167,7 +169,7 @@ def replay_releases(
     """
     found = _Findings(read=read, read_key=read_key, read_queries=read_queries)
     for entry, before in follow_history(entries):
-        if entry.event.kind == "opened-final":
+        if entry.event.kind in ("opened-final", "ended-season"):
             _replay_final(entry, before, found)
             continue
         name = quote(entry.event.submission)
@@ -193,25 +195,35 @@ def replay_releases(
 
 
 def _replay_final(entry: Entry, before: History, found: _Findings) -> None:
-    """Every score of a final, and what follows from them: who is clearly below, wins, the luck."""
-    place, final = f"event {entry.event.seq}: the final", before.final
-    digests = entry.get("evidence")
+    """Every score of a final or a season's end, and what follows: who wins, and the luck."""
+    spec = parse_spec(before.rules_at(entry.time).encode())
+    view: View | None
+    digests: Mapping[str, str] | None
+    if entry.event.kind == "ended-season":
+        place, known = f"event {entry.event.seq}: the season's end", before.submissions
+        view = next((view for view in spec.views if view.name == entry.get("view")), None)
+        names = order_by_receipt(entry.get("final_scores"), known)
+        found_now = {n: known[n].evidence.get(entry.get("view"), "") for n in names}
+        digests = found_now if all(found_now.values()) else None
+    else:
+        place, view = f"event {entry.event.seq}: the final", spec.finalists_view
+        names = () if before.final is None else before.final.finalists
+        digests = entry.get("evidence")
     if digests is None:
         found.notes.append(f"{place}: what its scores were published for is not opened")
         return
-    spec = parse_spec(before.rules_at(entry.time).encode())
-    view = spec.finalists_view
-    if final is None or view is None:  # `list_wrong_finals` says so
+    if not names or view is None:  # `list_early_finals` and `list_wrong_ends` say so
         return
     evidence: dict[str, Evidence] = {}
     try:
-        for name in final.finalists:
+        for name in names:
             evidence[name] = found.read(digests[name])
             found.releases += 1
             where = f"{place}: {quote(name)}"
             found.faults += [f"{where} {one}" for one in _check_finalist(evidence, name, view)]
             found.faults += [f"{where} {f}" for f in _check_labels(evidence[name], view, before)]
-        right = final_fields(view, evidence, decimals=spec.decimals)
+        make = end_fields if entry.event.kind == "ended-season" else final_fields
+        right = make(view, evidence, decimals=spec.decimals)
     except (HeldoutError, ValueError, LookupError) as error:
         found.faults.append(f"{place} cannot be gone over: {error}")
         return
@@ -387,8 +399,8 @@ def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, wh
     """What the rule lets out, in the words of the page."""
     decimals = event.spec.decimals
     values = score_vector(score.score.per_query, n=score.score.n)
-    baseline = event.entry.event.kind == "baseline" or event.submission.baseline
-    if not carries_noise(event.spec, view.name, baseline=baseline):
+    exact = event.entry.event.kind == "baseline" or is_exact(event.submission, view.name)
+    if not carries_noise(event.spec, view.name, exact=exact):
         return release_mean(values, decimals=decimals)
     key = _read_key(view, score, found)
     clear = view.noise is None

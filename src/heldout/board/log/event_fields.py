@@ -244,8 +244,8 @@ class _NamedFinalists(BoardFields, frozen=True, kw_only=True):
     why: _Open[str]
 
 
-class _OpenedFinal(BoardFields, frozen=True, kw_only=True):
-    """`luck` is "" for one finalist, who has none."""
+class _Outcome(BoardFields, frozen=True, kw_only=True):
+    """Scores of several entries, and who wins; `luck` is "" for one entry, which has none."""
 
     view: _Open[str]
     final_scores: _Open[_Scores]
@@ -255,7 +255,16 @@ class _OpenedFinal(BoardFields, frozen=True, kw_only=True):
     winner: _Open[str]
     luck: _Open[_Luck]
     why: _Open[str]
+
+
+class _OpenedFinal(_Outcome, frozen=True, kw_only=True):
     evidence: _Sealed[_Digests]
+
+
+class _EndedSeason(_Outcome, frozen=True, kw_only=True):
+    season: _Open[str]
+    named: _Open[_Names]
+    spreads: _Open[_Scores]
 
 
 class _Closed(BoardFields, frozen=True, kw_only=True):
@@ -288,6 +297,7 @@ FIELDS: Mapping[str, type[msgspec.Struct]] = {
     "measured": _Measured,
     "named-finalists": _NamedFinalists,
     "opened-final": _OpenedFinal,
+    "ended-season": _EndedSeason,
     "closed-board": _Closed,
     "changed-agreement": _ChangedAgreement,
     "registered": _Registered,

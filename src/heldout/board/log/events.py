@@ -168,6 +168,7 @@ KINDS: Mapping[str, str] = {
     "measured": "what board.toml allows by now to be told of the ranking beside the scores",
     "named-finalists": "an organiser named the entries that the final view scores",
     "opened-final": "the finalists' scores on the final view, and who wins",
+    "ended-season": "a season is over: the exact scores of the entries that stand for their teams",
     "closed-board": "the board takes nothing any more; its labels are opened",
     "changed-agreement": "the text that teams agree to changed; from here on it holds",
     "registered": "a team registered, or agreed to a changed text",
@@ -177,7 +178,7 @@ KINDS: Mapping[str, str] = {
 
 AFTER_CLOSING = frozenset(
     (
-        *("changed-rules", "corrected", "extended", "measured"),
+        *("changed-rules", "corrected", "ended-season", "extended", "measured"),
         *("opened-final", "rekeyed", "reviewed"),
     )
 )

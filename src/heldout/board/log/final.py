@@ -1,9 +1,10 @@
-"""A board's final as its log tells it: who the finalists are, and what their scores said."""
+"""A final and the ends of seasons as the log has them: whose scores were opened, and who won."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from heldout.board.log.events import Entry
 from heldout.board.log.submission import Submission
@@ -28,20 +29,21 @@ class Naming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedFinal:
-    """What the scores of the finalists said.
+    """What the scores of the finalists, or of a season's entries, said.
 
     Attributes:
         event: number of the event.
         at: its time.
-        scores: finalist -> score as text.
+        scores: entry -> score as text.
         queries: how many a score is a mean over.
-        best: the finalist with the highest score.
+        best: the entry with the highest score.
         below: those that are clearly below it, in the order of receipt.
         winner: the earliest of the others.
-        luck: how far the highest score lies above its worth on average, as text; "" for one
-            finalist.
+        luck: how far the highest score lies above its worth on average, as text; "" for one entry.
         why: the reason for scoring them again; "" for the first time.
-        evidence: finalist -> digest of what its score was published for; empty while sealed.
+        evidence: finalist -> digest of what its score was published for; empty while sealed, and of
+            a season, whose entries were scored in events of their own.
+        spreads: entry of a season -> standard deviation over its seeds as text, if it has several.
     """
 
     event: int
@@ -54,6 +56,20 @@ class OpenedFinal:
     luck: str
     why: str = ""
     evidence: Mapping[str, str] = field(default_factory=dict)
+    spreads: Mapping[str, str] = field(default_factory=dict)
+
+    def fields(self, view: str) -> Mapping[str, Any]:
+        """What the event says of the scores in a view, as `end_fields` gives it."""
+        return {
+            "view": view,
+            "final_scores": self.scores,
+            "queries": {view: self.queries},
+            "best": self.best,
+            "below": [*self.below],
+            "winner": self.winner,
+            "luck": self.luck,
+            "spreads": self.spreads,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +96,93 @@ class Final:
     def opened(self) -> OpenedFinal | None:
         """What holds of the scores, `None` before the final was opened."""
         return self.openings[-1] if self.openings else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonEnd:
+    """The end of a season, or of a board without seasons.
+
+    Attributes:
+        season: its name; "" without seasons.
+        view: name of the view that ranks it.
+        named: the entries that stand for their teams, in the order of receipt; the others with a
+            score had one before the end.
+        openings: what the scores said, in order; several where labels were corrected afterwards;
+            the last one holds.
+    """
+
+    season: str
+    view: str
+    named: tuple[str, ...]
+    openings: tuple[OpenedFinal, ...]
+
+    @property
+    def opened(self) -> OpenedFinal:
+        """What holds of the scores."""
+        return self.openings[-1]
+
+
+def fold_season_end(
+    before: SeasonEnd | None, entry: Entry, submissions: Mapping[str, Submission], *, closed: bool
+) -> SeasonEnd:
+    """The end of a season after an event `ended-season`.
+
+    Args:
+        before: as it was, `None` before its first event.
+        entry: the event, whose fields are of the right types.
+        submissions: of the board.
+        closed: whether the board was closed before.
+
+    Raises:
+        ValueError: the event cannot come where it stands, or contradicts itself.
+    """
+    opened, names = _read_outcome(entry, entry.get("view")), tuple(entry.get("named"))
+    end = SeasonEnd(
+        season=entry.get("season"), view=entry.get("view"), named=names, openings=(opened,)
+    )
+    known = [submissions.get(name) for name in opened.scores]
+    if not names or not all(one is not None and _is_entry(one) for one in known):
+        raise ValueError("it names nobody, or a score is that of no published entry")
+    if not opened.scores.keys() >= set(names) or names != order_by_receipt(names, submissions):
+        raise ValueError("who is named has no score, or is not in the order of receipt")
+    if before is None and closed:
+        raise ValueError("the board was closed before")
+    if wrong := [*_list_wrong(opened, order_by_receipt(opened.scores, submissions))]:
+        raise ValueError("; ".join(wrong))
+    if before is None:
+        return end
+    if not opened.why:
+        raise ValueError("it ends the season again without a reason")
+    same = (before.view, before.named, before.opened.scores.keys())
+    if same != (end.view, end.named, opened.scores.keys()):
+        raise ValueError("it ends the season again with other entries")
+    return replace(before, openings=(*before.openings, opened))
+
+
+def apply_season_end(
+    entry: Entry, submissions: Mapping[str, Submission]
+) -> Mapping[str, Submission]:
+    """The entries with their exact scores, which replace what was published of them before.
+
+    Args:
+        entry: an event `ended-season`.
+        submissions: as they were before; those that the event is not about are left out.
+    """
+    view, scores, spreads = (entry.get(name) for name in ("view", "final_scores", "spreads"))
+    stamp = (entry.time, entry.event.kind, str(entry.hash))
+    return {
+        one.id: replace(
+            one,
+            scores={**one.scores, view: scores[one.id]},
+            counts={**one.counts, **entry.get("queries")},
+            spreads={**one.spreads, **({view: spreads[one.id]} if one.id in spreads else {})},
+            untold=tuple(name for name in one.untold if name != view),
+            exact=(view,),
+            events=(*one.events, stamp),
+        )
+        for one in submissions.values()
+        if one.id in scores
+    }
 
 
 def fold_final(
@@ -140,19 +243,24 @@ def _is_entry(submission: Submission) -> bool:
     return submission.status == "published" and not submission.baseline
 
 
-def _open(final: Final, entry: Entry, *, closed: bool) -> Final:
-    opened = OpenedFinal(
+def _read_outcome(entry: Entry, view: str) -> OpenedFinal:
+    return OpenedFinal(
         event=entry.event.seq,
         at=entry.time,
         scores=entry.get("final_scores"),
-        queries=entry.get("queries").get(final.view, 0),
+        queries=entry.get("queries").get(view, 0),
         best=entry.get("best"),
         below=tuple(entry.get("below")),
         winner=entry.get("winner"),
         luck=entry.get("luck"),
         why=entry.get("why"),
         evidence=entry.get("evidence") or {},
+        spreads=entry.get("spreads") or {},
     )
+
+
+def _open(final: Final, entry: Entry, *, closed: bool) -> Final:
+    opened = _read_outcome(entry, final.view)
     if closed and not final.openings:
         raise ValueError("the board was closed before")
     if final.openings and not opened.why:
@@ -174,11 +282,11 @@ def _list_wrong(opened: OpenedFinal, finalists: Sequence[str]) -> Iterator[str]:
         yield "it does not say over how many queries"
     highest = max(map(Decimal, opened.scores.values()))
     if opened.best not in opened.scores or Decimal(opened.scores[opened.best]) < highest:
-        yield "its best finalist is not the one with the highest score"
+        yield "its best is not the one with the highest score"
     others = [name for name in finalists if name not in opened.below]
     if [*opened.below] != [name for name in finalists if name in opened.below]:
         yield "who is clearly below the best is not in the order of receipt"
     elif opened.best in opened.below or opened.winner != next(iter(others), ""):
-        yield "its winner is not the earliest finalist that is not clearly below the best"
+        yield "its winner is not the earliest that is not clearly below the best"
     if bool(opened.luck) != (len(finalists) > 1):
-        yield "it states luck for one finalist, or none for several"
+        yield "it states luck for one entry, or none for several"

@@ -20,13 +20,20 @@ import msgspec
 
 from heldout.board.log.event_fields import State, check_fields, check_order, place_of
 from heldout.board.log.events import Entry, Signers, signers_after
-from heldout.board.log.final import Final, fold_final
+from heldout.board.log.final import (
+    Final,
+    SeasonEnd,
+    apply_season_end,
+    fold_final,
+    fold_season_end,
+)
 from heldout.board.log.manifest import team_key
 from heldout.board.log.measured import Measured, read_measured
 from heldout.board.log.registration import Agreement, Team, fold_team, read_agreement
 from heldout.board.log.submission import Submission, apply_event
 from heldout.errors import StoreError
 
+_WITH_SCORES = frozenset({"published", "corrected", "baseline", "opened-final", "ended-season"})
 _WITH_METADATA = frozenset({"reviewed", "updated", "withdrawn", "published", "amended"})
 
 _KEYS_ARE_FIXED = 2
@@ -76,6 +83,7 @@ class History:
         measured: what was told of the ranking beside the scores, in order.
         signers: who may sign the next event; empty where events are not signed.
         final: its finalists and what their scores said; `None` before finalists were named.
+        season_ends: season, or "" on a board without seasons -> what its exact scores said.
     """
 
     submissions: Mapping[str, Submission]
@@ -90,6 +98,7 @@ class History:
     measured: tuple[Measured, ...] = ()
     signers: Signers = field(default_factory=dict)
     final: Final | None = None
+    season_ends: Mapping[str, SeasonEnd] = field(default_factory=dict)
 
     def in_any_case(self, name: str) -> Submission | None:
         """What has an id or a name, upper and lower case alike: some disks know no difference."""
@@ -135,7 +144,7 @@ def follow_history(entries: Iterable[Entry]) -> Iterator[tuple[Entry, History]]:
     fold = Fold()
     for entry in entries:
         again = entry.event.kind == "reviewed" and "evidence" in entry.event.sealed
-        if again or entry.event.kind in ("published", "corrected", "baseline", "opened-final"):
+        if again or entry.event.kind in _WITH_SCORES:
             yield entry, fold.now()
         fold.take(entry)
 
@@ -158,6 +167,7 @@ class Fold:
     measured: list[Measured] = field(default_factory=list)
     signers: Signers = field(default_factory=dict)
     final: Final | None = None
+    season_ends: dict[str, SeasonEnd] = field(default_factory=dict)
 
     def copy(self) -> "Fold":
         """The same, which grows on its own."""
@@ -168,6 +178,7 @@ class Fold:
             commitments=[*self.commitments],
             agreements=[*self.agreements],
             measured=[*self.measured],
+            season_ends=dict(self.season_ends),
         )
 
     def take(self, entry: Entry) -> None:
@@ -190,7 +201,7 @@ class Fold:
             self.closed = entry.time
         elif entry.event.kind == "changed-agreement":
             self.agreements.append(read_agreement(entry))
-        elif entry.event.kind in ("named-finalists", "opened-final", "measured"):
+        elif entry.event.kind in ("named-finalists", "opened-final", "ended-season", "measured"):
             self._measure(entry)
         elif entry.event.kind in ("registered", "revoked-registration"):
             self.teams = fold_team(self.teams, entry)
@@ -207,12 +218,17 @@ class Fold:
             self.commitments += _committed(entry)
 
     def _measure(self, entry: Entry) -> None:
-        """Take what is told of a ranking, or of a final."""
+        """Take what is told of a ranking, of a final, or of a season's end."""
         known = self.submissions
         shown = {s.id for s in known.values() if s.status == "published" and not s.baseline}
         try:
             if entry.event.kind == "measured":
                 self.measured.append(read_measured(entry, known=shown))
+            elif entry.event.kind == "ended-season":
+                name, closed = entry.get("season"), self.closed is not None
+                end = fold_season_end(self.season_ends.get(name), entry, known, closed=closed)
+                self.season_ends[name] = end
+                self.submissions |= apply_season_end(entry, known)
             else:
                 self.final = fold_final(self.final, entry, known, closed=self.closed is not None)
         except ValueError as error:
@@ -247,6 +263,7 @@ class Fold:
             measured=tuple(self.measured),
             signers=self.signers,
             final=self.final,
+            season_ends=dict(self.season_ends),
         )
 
 

@@ -86,6 +86,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         efficiency: what the system cost, `None` where nothing is stated.
         open_runs: whether the team agrees that its runs are opened at the board's end; `None`
             where it has not said, which is no agreement.
+        season_entry: whether it stands for its team at the season's end, on a board under `clear`.
     """
 
     team: str
@@ -96,6 +97,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     training_data: str
     efficiency: Efficiency | None = None
     open_runs: bool | None = None
+    season_entry: bool = False
 
 
 class Manifest(Identity, frozen=True, kw_only=True):
@@ -145,6 +147,7 @@ MEANINGS: Mapping[str, str] = {
     "code": 'an http or https address, or ""',
     "efficiency": 'what the system cost; null and "" say nothing',
     "open_runs": "true or false: whether your runs may be opened when the board ends",
+    "season_entry": "true or false: whether this entry stands for your team at the season's end",
     "embargo_until": "the day on which your names appear, or null",
     "program": "an image and a command in place of run files, or null",
 }
@@ -340,6 +343,8 @@ def _check_others(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
         yield _wrong(f"{path}:embargo_until", day, "a day as yyyy-mm-dd, or null")
     if not isinstance(fields.get("open_runs"), bool | None):
         yield _wrong(f"{path}:open_runs", fields["open_runs"], "true, false, or null")
+    if not isinstance(fields.get("season_entry", False), bool):
+        yield _wrong(f"{path}:season_entry", fields["season_entry"], "true or false")
     revision = fields.get("revision", 1)
     if type(revision) is not int or not 1 <= revision <= _MOST_REVISIONS:
         yield _wrong(f"{path}:revision", revision, "a whole number from 1 up")

@@ -58,6 +58,7 @@ class Submission:
         scores: view -> released score as text; empty until published, and while sealed.
         final: view -> score that is released after the last day; empty while sealed.
         untold: the views whose score `clear` does not publish.
+        exact: the views whose exact score a season's end published.
         bars: view -> the run above which its score had to be; empty while sealed, as it always is
             but in the vault and in an archive.
         counts: view -> number of queries averaged over.
@@ -99,6 +100,7 @@ class Submission:
     scores: Mapping[str, str] = field(default_factory=dict)
     final: Mapping[str, str] = field(default_factory=dict)
     untold: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
     bars: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     seeds: int = 1

@@ -1,29 +1,41 @@
-"""A final: who is in it, and its one opening.
+"""A final: who is in it, and its one opening; and the end of a season under `clear`.
 
 Every submission brings a run for the final's queries, which is scored in the vault. Nothing of
-these scores leaves it but those of the finalists, in one event, after the last day.
+these scores leaves it but those of the finalists, in one event, after the last day. The end of a
+season is the same in the view that ranks it, with an entry for each team.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heldout.board.log.final import Final, order_by_receipt
+from heldout.board.log.final import Final, SeasonEnd, order_by_receipt
 from heldout.board.log.submission import Submission
 from heldout.board.organiser.decide import check_published
 from heldout.board.rules.changes import names_of_view
 from heldout.board.rules.final_view import decide_final
-from heldout.board.rules.release import release_score, score_vector
+from heldout.board.rules.release import release_score, release_spread, score_vector
 from heldout.board.rules.spec import View
 from heldout.board.scores.kept import (
     Evidence,
     ScoreFile,
     digest_evidence,
     make_evidence,
+    read_evidence,
     read_stored,
     store_evidence,
 )
-from heldout.board.scores.session import Session, commit_held_out
+from heldout.board.scores.releasing import has_labels_in_force
+from heldout.board.scores.session import Session, commit_held_out, list_unlogged
+from heldout.board.standings.season_ends import (
+    Ending,
+    choose_named,
+    find_ending,
+    list_due_ends,
+    list_scored,
+    list_waiting,
+    say_season,
+)
 from heldout.errors import InputError, Problem, StoreError, quote
 
 
@@ -124,13 +136,13 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
 
 
 def final_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int) -> dict[str, Any]:
-    """The public fields of an `opened-final`, but the reason.
+    """The public fields of an `opened-final` that follow from the scores.
 
     The luck has one digit more than the scores: it is about as small as their last one.
 
     Args:
-        view: the final one.
-        evidence: finalist -> scores by query, in the order of receipt.
+        view: the final one, or that which ranks the season.
+        evidence: entry -> scores by query, in the order of receipt.
         decimals: digits after the point of a score.
 
     Raises:
@@ -139,7 +151,7 @@ def final_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int)
     names, scores = [*evidence], [one.score for one in evidence.values()]
     known = [{q for q, value in one.per_query.items() if value is not None} for one in scores]
     if any(queries != known[0] for queries in known):
-        raise ValueError("the finalists were scored on different queries")
+        raise ValueError("the entries were scored on different queries")
     outcome = decide_final([score_vector(one.per_query, n=one.n) for one in scores])
     luck = outcome.luck
     return {
@@ -156,8 +168,20 @@ def final_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int)
     }
 
 
+def end_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int) -> dict[str, Any]:
+    """The same of an `ended-season`, with the spreads over seeds."""
+    seeds = {name: one.score.seeds for name, one in evidence.items() if one.score.seeds}
+    spreads = {name: release_spread(one, decimals=decimals) for name, one in seeds.items()}
+    return {**final_fields(view, evidence, decimals=decimals), "spreads": spreads}
+
+
 def has_other_scores(session: Session) -> bool:
-    """Whether a finalist was scored again, with other labels, since the final was opened."""
+    """Whether an entry of a final, or of a season that ended, has other scores since."""
+    try:
+        if _list_changed_ends(session):
+            return True
+    except StoreError:  # some entries are still to be scored with the labels of today
+        return True
     view, final = session.spec().finalists_view, session.history().final
     opened = None if final is None else final.opened
     if view is None or opened is None:
@@ -170,6 +194,136 @@ def has_other_scores(session: Session) -> bool:
         and digest_evidence(make_evidence(name, view, scores)) != opened.evidence[name]
         for name, scores in kept.items()
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndStep:
+    """What became of a season whose last day is over.
+
+    Attributes:
+        season: its name; "" without seasons.
+        end: as the log has it now, `None` while the season waits.
+        waits: why its exact scores are not published yet; "" where they are.
+    """
+
+    season: str
+    end: SeasonEnd | None = None
+    waits: str = ""
+
+
+def end_due_seasons(session: Session) -> tuple[EndStep, ...]:
+    """Publish the exact scores of every season that is over; what has to wait changes nothing.
+
+    Args:
+        session: its lock is held.
+    """
+    due = list_due_ends(session.history(), session.spec(), session.now.date())
+    return tuple(_end(session, ending) for ending in due)
+
+
+def _end(session: Session, ending: Ending) -> EndStep:
+    history, day = session.history(), session.now.date()
+    if waiting := list_waiting(history, ending):
+        more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+        told = f"{waiting[0]}{more} received in it: decide first, heldout inbox lists them"
+        return EndStep(season=ending.season, waits=told)
+    if unlogged := list_unlogged(session):
+        told = f"labels/{unlogged[0]} was changed, and nobody logged why"
+        return EndStep(season=ending.season, waits=told)
+    named = choose_named(history, ending, day)
+    try:
+        fields = _score_end(session, ending.view, list_scored(history, ending, named))
+    except StoreError as error:
+        return EndStep(season=ending.season, waits=str(error))
+    return _log_end(session, ending.season, {**fields, "named": named, "why": ""})
+
+
+def end_seasons_again(session: Session, *, why: str) -> tuple[EndStep, ...]:
+    """Publish the scores of ended seasons again where labels were corrected since.
+
+    Args:
+        session: its lock is held.
+        why: the reason, needed where the scores are others; it is public.
+
+    Raises:
+        InputError: a reason is missing; nothing was logged.
+        StoreError: the vault lacks scores by the labels that the log commits to.
+    """
+    changed = _list_changed_ends(session)
+    if changed and not why:
+        view = session.spec().view(changed[0][0].view)
+        raise InputError(_need_reason(view, "other scores than those that were published"))
+    return tuple(
+        _log_end(session, end.season, {**fields, "named": end.named, "why": why})
+        for end, fields in changed
+    )
+
+
+def check_ended(session: Session) -> None:
+    """Refuse to go on where the board has no final, and no season has ended.
+
+    Raises:
+        InputError: the season is not over, or none ends with exact scores.
+    """
+    spec = session.spec()
+    season = spec.season_on(session.now.date())
+    ending = find_ending(spec, "" if season is None else season.name)
+    if session.history().season_ends:
+        return
+    if ending is None:
+        find_final_view(session)
+        return
+    raise InputError.of(
+        code="final-too-early",
+        path=f"view {ending.view}",
+        found=f"{session.now:%d %b %Y}",
+        expected=f"a day after the last one of {say_season(ending.season)}, {ending.last}",
+        hint="from then on heldout rebuild publishes the exact scores of the named entries",
+    )
+
+
+def _list_changed_ends(session: Session) -> list[tuple[SeasonEnd, Mapping[str, Any]]]:
+    """The ended seasons of which an entry was scored again since, with what is right today.
+
+    Raises:
+        StoreError: the vault lacks scores by the labels that the log commits to.
+    """
+    history, found = session.history(), []
+    for end in history.season_ends.values():
+        events = (one for name in end.opened.scores for one in history.submissions[name].events)
+        if any(at >= end.opened.at and kind in ("corrected", "reviewed") for at, kind, _ in events):
+            names = order_by_receipt(end.opened.scores, history.submissions)
+            fields = _score_end(session, end.view, names)
+            if fields != end.opened.fields(end.view):
+                found.append((end, fields))
+    return found
+
+
+def _score_end(session: Session, view_name: str, names: Sequence[str]) -> Mapping[str, Any]:
+    """What the scores of a season's entries say.
+
+    Raises:
+        StoreError: the vault lacks one by the labels that the log commits to.
+    """
+    history, spec = session.history(), session.spec()
+    view = spec.view(view_name)
+    digests = {name: history.submissions[name].evidence.get(view_name, "") for name in names}
+    evidence = {name: read_evidence(session.vault, one) for name, one in digests.items()}
+    wrong = [n for n, one in evidence.items() if not has_labels_in_force(one, view, history)]
+    if wrong:
+        raise StoreError(
+            f"{', '.join(wrong[:3])} was scored with other labels of {view.set} than the log "
+            f'commits to: heldout correct {" ".join(wrong)} --why "…"'
+        )
+    try:
+        return end_fields(view, evidence, decimals=spec.decimals)
+    except ValueError as error:
+        raise StoreError(f"no exact score was published: {error}") from None
+
+
+def _log_end(session: Session, season: str, fields: Mapping[str, Any]) -> EndStep:
+    session.log("ended-season", None, public={"season": season, **fields})
+    return EndStep(season=season, end=session.history().season_ends[season])
 
 
 def find_final_view(session: Session) -> View:

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from io import BytesIO
 from itertools import zip_longest
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from heldout.board.log.events import check_clock, format_entry
 from heldout.board.log.history import History
 from heldout.board.log.reading import Log, read_log
+from heldout.board.organiser.finals import EndStep, end_due_seasons
 from heldout.board.participant.checks import check_tree_rules
 from heldout.board.rules.changes import Difference, list_open
 from heldout.board.rules.spec import BoardSpec, Example
@@ -86,6 +87,7 @@ class Rebuilt:
         unknown: files in `leaderboard/` that heldout did not write; they are left alone.
         no_baseline: views in which no score can be published before they have a baseline.
         overdue: what only the vault can open although its day has come, where no vault is here.
+        ends: the seasons whose end was logged by this call, or is due and waits.
     """
 
     standings: Standings
@@ -98,25 +100,28 @@ class Rebuilt:
     unknown: tuple[str, ...] = ()
     no_baseline: tuple[str, ...] = ()
     overdue: tuple[Overdue, ...] = ()
+    ends: tuple[EndStep, ...] = ()
 
 
 def bring_up_to_date(session: Session) -> Rebuilt:
     """Log what is due by now, then make everything public again.
 
-    Due are the commitment to held-out files that are new, and the figures of the ranking that the
-    rules let be published by now. An edit of board.toml is left alone.
+    Due are the commitment to held-out files that are new, the exact scores of seasons that are
+    over, and the figures of the ranking that the rules let be published by now. An edit of
+    board.toml is left alone.
 
     Args:
         session: its lock is held, and its clock was looked at (`organiser_session`).
     """
     rules = note_held_out(session) or session.accepted
+    ends = end_due_seasons(session)
     if due := list_due(session):
         from heldout.board.scores.measuring import (  # noqa: PLC0415 - 0.3 s, mostly nothing is due
             log_figures,
         )
 
         log_figures(session, due)
-    return rebuild(session, rules=rules)
+    return replace(rebuild(session, rules=rules), ends=ends)
 
 
 def rebuild(session: Session, *, rules: NotedRules | None = None) -> Rebuilt:
@@ -158,8 +163,10 @@ def rebuild(session: Session, *, rules: NotedRules | None = None) -> Rebuilt:
 
 def catch_up(session: Session, *, news: bool) -> Rebuilt:
     """Bring up to date where there is news or the public side is behind; else change nothing."""
-    if news or is_behind(session):
-        return bring_up_to_date(session)
+    ends = end_due_seasons(session)
+    if news or any(one.end for one in ends) or is_behind(session):
+        rebuilt = bring_up_to_date(session)
+        return replace(rebuilt, ends=ends or rebuilt.ends)
     public = plan_public_log(session.repository, session.vault, now=session.now)
     keep_public_log(session.vault, public)
     standings, _ = current_standings(public.history, session.spec(), now=session.now)
@@ -169,6 +176,7 @@ def catch_up(session: Session, *, news: bool) -> Rebuilt:
         commit=None,
         unlogged=list_unlogged(session),
         no_baseline=list_without_baseline(session),
+        ends=ends,
     )
 
 

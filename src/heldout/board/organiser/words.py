@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.final import Final
+from heldout.board.log.final import Final, OpenedFinal
 from heldout.board.log.program import Program
 from heldout.board.organiser.decide import Decision
+from heldout.board.organiser.finals import EndStep
 from heldout.board.organiser.rebuild import Rebuilt
 from heldout.board.organiser.review import Review
 from heldout.board.organiser.steps import PartOfCorrection
@@ -143,6 +144,7 @@ def _who(result: Review) -> list[tuple[str, str]]:
         *[("link", link) for link in links],
         ("trained", manifest.training_data or "not said"),
         ("open runs", _OPEN_RUNS[manifest.open_runs]),
+        *([("season", "this entry stands for its team at the end")] * manifest.season_entry),
         *([("cost", ", ".join(costs))] if costs else []),
     ]
 
@@ -245,7 +247,7 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
         more = len(rebuilt.unknown) - _MOST_SHOWN
         shown += f" and {more:,} more" if more > 0 else ""
         facts.append(("note", f"heldout did not write {shown}: left alone, and not committed"))
-    facts += overdue_facts(rebuilt.overdue)
+    facts += [*overdue_facts(rebuilt.overdue), *end_facts(rebuilt.ends)]
     return [*facts, ("rebuilt", f"{told}; {'everything was up to date' if still else changed}")]
 
 
@@ -269,6 +271,7 @@ def rebuilt_document(rebuilt: Rebuilt) -> dict[str, Any]:
         "unlogged": [f"labels/{held_out_file(name)}" for name in rebuilt.unlogged],
         "unknown": list(rebuilt.unknown),
         "due": overdue_document(rebuilt.overdue),
+        "seasons": [end_document(one) for one in rebuilt.ends],
         "changed_rules": None if rebuilt.rules is None else list(rebuilt.rules.keys),
     }
 
@@ -407,14 +410,19 @@ def final_facts(known: Final) -> Facts:
     opened = known.opened
     if opened is None:
         return [("", name) for name in known.finalists]
-    luck = opened.luck or "none, for there is one finalist"
+    return _outcome_facts(opened, known.finalists)
+
+
+def _outcome_facts(opened: OpenedFinal, names: Iterable[str]) -> Facts:
+    """Scores, the highest first, and who wins; of equal ones in the order of the names."""
+    luck = opened.luck or "none, for there is one entry"
     return [
         *[
             (
                 "",
                 f"{opened.scores[name]}  {name}{'  clearly below' if name in opened.below else ''}",
             )
-            for name in sorted(known.finalists, key=lambda name: -float(opened.scores[name]))
+            for name in sorted(names, key=lambda name: -float(opened.scores[name]))
         ],
         ("winner", f"{opened.winner}, the earliest that is not clearly below the best"),
         ("luck", f"{luck}: how far the best of so many lies above its worth on average"),
@@ -422,14 +430,43 @@ def final_facts(known: Final) -> Facts:
     ]
 
 
+def end_facts(ends: Iterable[EndStep]) -> Facts:
+    """The seasons that ended, with the exact scores, and those that wait."""
+    facts: Facts = []
+    for one in ends:
+        if one.end is None:
+            told = f"{one.season or 'the board'} is over; its exact scores wait for {one.waits}"
+            facts.append(("season", told))
+        else:
+            opened = one.end.opened
+            facts.append(("season", f"{one.season or 'the board'} ended (event {opened.event})"))
+            facts += _outcome_facts(opened, opened.scores)
+    return facts
+
+
+def end_document(one: EndStep) -> dict[str, Any]:
+    """A season that ended, or waits, for a program."""
+    if one.end is None:
+        return {"season": one.season, "waits": one.waits}
+    end = one.end
+    return {
+        "season": one.season,
+        "event": end.opened.event,
+        "view": end.view,
+        "named": list(end.named),
+        **_outcome_document(end.opened),
+    }
+
+
 def final_document(known: Final) -> dict[str, Any]:
     """The final for a program."""
     opened = known.opened
     document: dict[str, Any] = {"view": known.view, "finalists": list(known.finalists)}
-    if opened is None:
-        return document
+    return document if opened is None else {**document, **_outcome_document(opened)}
+
+
+def _outcome_document(opened: OpenedFinal) -> dict[str, Any]:
     return {
-        **document,
         "scores": dict(opened.scores),
         "queries": opened.queries,
         "best": opened.best,

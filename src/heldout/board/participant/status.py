@@ -20,8 +20,11 @@ from heldout.board.participant.receipts import keep_receipt
 from heldout.board.participant.server import Server, ServerState
 from heldout.board.policy.amending import check_update
 from heldout.board.rules.days import one_shot_deadline
+from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.releasing import describe_released
+from heldout.board.standings.season_ends import find_ending
+from heldout.board.standings.standings import NOT_NAMED
 from heldout.board.store.repository import Repository
 from heldout.errors import InputError, plural
 from heldout.ids import SubmissionId
@@ -80,6 +83,7 @@ class SubmissionStatus:
         update: that what was sent last is not in force, and why; "" otherwise.
         proposal: the metadata that the team asks for and that are not in force.
         final: for a finalist.
+        season: what the end of its season brings, or brought; "" where it brings nothing.
         next: what the team has to do; "" for nothing.
         server: what the server says that it was sent to; `None` where it was not asked.
     """
@@ -101,6 +105,7 @@ class SubmissionStatus:
     update: str = ""
     proposal: LastProposal | None = None
     final: FinalResult | None = None
+    season: str = ""
     next: str = ""
     server: ServerState | None = None
 
@@ -156,6 +161,7 @@ def describe_submission(
         update=_say_update(repository, log, known, asked),
         proposal=asked,
         final=_final_result(history, name),
+        season=_say_season(history, spec, known),
         next=_say_next(repository, known),
     )
 
@@ -201,6 +207,7 @@ def status_facts(one: SubmissionStatus, *, now: datetime) -> list[tuple[str, str
         facts.append(("embargo", _say_reveal(one.reveals, now.date())))
     if one.final is not None:
         facts.append(("final", one.final.summary))
+    facts += [("season", one.season)] * bool(one.season)
     facts += [("receipt", one.receipt)] if one.receipt else []
     return [*facts, ("", ""), ("next", one.next)] if one.next else facts
 
@@ -277,6 +284,26 @@ def _final_result(history: History, name: str) -> FinalResult | None:
         winner=name == opened.winner,
         clearly_below=name in opened.below,
     )
+
+
+def _say_season(history: History, spec: BoardSpec, known: Submission) -> str:
+    season = spec.season_on(known.received.date())
+    name = "" if season is None else season.name
+    end, ending = history.season_ends.get(name), find_ending(spec, name)
+    if known.baseline or not (known.pending or known.status == "published"):
+        return ""
+    if end is None and ending is not None:
+        return (
+            f"ends on {ending.last:%d %b %Y}; then the entry that your team named (season_entry in "
+            "its metadata) gets its exact score"
+        )
+    if end is None or known.pending:
+        return ""
+    if known.id not in end.opened.scores:
+        return NOT_NAMED
+    mark = ", the winner" if known.id == end.opened.winner else ""
+    mark += ", clearly below the best" if known.id in end.opened.below else ""
+    return f"ended on {end.opened.at:%d %b %Y}; the exact score is published{mark}"
 
 
 def _say_next(repository: Repository, known: Submission) -> str:

@@ -207,12 +207,14 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
         yield ("kind", after.kind, '"one-shot", as before', hint)
     elif any(map(_is_entry, history.submissions.values())):
         yield from _compare_openings(term, after, today)
-    later = before.final_views or before.finalists_view
+    later = before.final_views or before.finalists_view or "" in history.season_ends
     was = term.deadline or (before.closes if later else None)
     if was is not None and today > was and after.closes != was:
         yield ("closes", _say(after.closes), f"{was}, as before", hint)
     seasons = {season.name: (i, season) for i, season in enumerate(after.seasons)}
-    for season in before.seasons if before.final_views else ():
+    for season in before.seasons:
+        if not before.final_views and season.name not in history.season_ends:
+            continue
         index, now_it_is = seasons.get(season.name, (None, None))
         closed = season.closes is not None and today > season.closes
         if closed and now_it_is is not None and now_it_is.closes != season.closes:

@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.log.events import Chain, Entry, format_entry, redact
+from heldout.board.log.final import apply_season_end
 from heldout.board.log.history import Fold, History, list_renamed
 from heldout.board.log.reading import (
     Log,
@@ -119,9 +120,16 @@ class PublicLog:
         fold = self.before.fold.copy()
         again = {str(entry.event.submission) for entry in self.changed.values()}
         found: dict[str, Submission] = {}
-        for entry in self._public_entries_of(again):
-            name = str(entry.event.submission)
-            found[name] = apply_event(found.get(name), entry, name)
+        own = [*self._public_entries_of(again)]
+        if fold.season_ends:
+            own += [e for e in self.before.about_board() if e.event.kind == "ended-season"]
+            own.sort(key=lambda entry: entry.event.seq)
+        for entry in own:
+            if entry.event.submission is None:
+                found |= apply_season_end(entry, found)
+            else:
+                name = entry.event.submission
+                found[name] = apply_event(found.get(name), entry, name)
         for name, submission in found.items():
             digest = fold.submissions[name].sealed_again
             fold.submissions[name] = replace(submission, sealed_again=digest)

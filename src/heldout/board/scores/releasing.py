@@ -292,7 +292,8 @@ def release_again(
     noisy = noisy_scores(session, spec, views)
     for view in spec.public_views:
         held = view.name in noisy or view.name in submission.untold
-        if not held and carries_noise(spec, view.name, baseline=submission.baseline):
+        exact = is_exact(submission, view.name)
+        if not held and carries_noise(spec, view.name, exact=exact):
             noisy[view.name] = _number(session, spec, submission, view, views[view.name])
     return _place(session, spec, submission, views, noisy=noisy)
 
@@ -324,15 +325,20 @@ def numbers_before(name: str, answered: Iterable[str], history: History, view: s
     return [one.scores[view] for one in earlier if view in one.scores and is_answered(one, view)]
 
 
-def carries_noise(spec: BoardSpec, view: str, *, baseline: bool) -> bool:
-    """Whether a number has noise: that of its view, or, unless it is a baseline's, of `clear`.
+def is_exact(entry: "_Released", view: str) -> bool:
+    """Whether `clear` publishes a score as it is: a baseline's, or any after its season's end."""
+    return entry.baseline or view in entry.exact
+
+
+def carries_noise(spec: BoardSpec, view: str, *, exact: bool) -> bool:
+    """Whether a number has noise: that of its view, or, unless it is exact, of `clear`.
 
     Args:
         spec: the rules of the entry's day.
         view: name of the view.
-        baseline: whether it is an organiser's.
+        exact: what `is_exact` says.
     """
-    clear = rule_of(spec, view) == "clear" and not baseline
+    clear = rule_of(spec, view) == "clear" and not exact
     return clear or spec.view(view).noise is not None
 
 
@@ -341,7 +347,7 @@ def list_noisy(spec: BoardSpec, submission: Submission) -> dict[str, str]:
     return {
         view: text
         for view, text in submission.scores.items()
-        if carries_noise(spec, view, baseline=submission.baseline)
+        if carries_noise(spec, view, exact=is_exact(submission, view))
     }
 
 
@@ -531,6 +537,8 @@ class _Released(Protocol):
     def seeds(self) -> int: ...
     @property
     def baseline(self) -> bool: ...
+    @property
+    def exact(self) -> Collection[str]: ...
 
 
 def describe_released(entry: _Released, view: str, spec: BoardSpec) -> str:
@@ -545,7 +553,7 @@ def describe_released(entry: _Released, view: str, spec: BoardSpec) -> str:
     named = next((one for one in spec.views if one.name == view), None)
     if named is None:
         return said
-    noisy = carries_noise(spec, view, baseline=entry.baseline)
+    noisy = carries_noise(spec, view, exact=is_exact(entry, view))
     return said + ", with noise" * noisy + ", for information only" * named.for_information
 
 

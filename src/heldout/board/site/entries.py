@@ -55,6 +55,7 @@ HISTORY_WORDS = {
     "published": "Approved and published; the score released",
     "corrected": "Corrected by the organisers",
     "extended": "The end of the embargo was moved",
+    "ended-season": "The season's end: the exact score released",
 }
 """What each kind of event says on the page of its entry."""
 
@@ -348,6 +349,8 @@ def _say_published(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime) 
         return f"Approved and published; all scores are published after {day_words(spec.closes)}"
     if column.key in row.untold:
         return "Approved and published; no score released"
+    if any(kind == "ended-season" for _, kind, _ in row.events):
+        return "Approved and published"
     return HISTORY_WORDS["published"]
 
 

@@ -5,6 +5,7 @@ an embargoed entry no more than the table does.
 """
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -18,6 +19,7 @@ import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.events import format_time
+from heldout.board.log.final import OpenedFinal
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, COSTS, ENTRY, RESULT, Value
@@ -58,6 +60,7 @@ _WORDS = {
     "view": "Scored on a new view",
     "scores": "Scores published",
     "final": "Winner of the final",
+    "season": "Winner of the season",
 }
 
 
@@ -160,34 +163,35 @@ def _why_no_score(row: Row, view: ViewColumn, *, over: bool) -> str:
     if view.final:
         return "it was not scored on this view; heldout correct scores it"
     nothing = view.primary or not row.scores  # before the day on which all scores are published
-    if view.key in row.untold:
+    if view.key in row.untold and not view.primary:
         return NOT_CLEAR
     withheld = row.unranked if nothing else ""
     return withheld or ("the old board gave none" if row.imported else "not scored on this view")
 
 
 def _final_json(standings: Standings, spec: BoardSpec) -> dict[str, Any]:
-    """The key `final` of leaderboard.json, where finalists are named; else nothing."""
-    final, view = standings.final, spec.finalists_view
-    if final is None or view is None:
-        return {}
-    opened = final.opened
-    document: dict[str, Any] = {
-        "view": view.name,
-        "measure": view.measure,
-        "finalists": list(final.finalists),
+    """The keys `final` and `season_end` of leaderboard.json, where there is a final, or an end."""
+    final, view, end = standings.final, spec.finalists_view, standings.season_end
+    document: dict[str, Any] = {}
+    if final is not None and view is not None:
+        about = {"view": view.name, "measure": view.measure, "finalists": list(final.finalists)}
+        document["final"] = about if final.opened is None else about | _outcome_json(final.opened)
+    if end is not None:
+        about = {"view": end.view, "season": end.season, "named": list(end.named)}
+        document["season_end"] = about | _outcome_json(end.opened)
+    return document
+
+
+def _outcome_json(opened: OpenedFinal) -> dict[str, Any]:
+    return {
+        "opened": format_time(opened.at),
+        "scores": {n: msgspec.Raw(text.encode()) for n, text in opened.scores.items()},
+        "queries": opened.queries,
+        "best": opened.best,
+        "clearly_below": list(opened.below),
+        "winner": opened.winner,
+        "luck": msgspec.Raw(opened.luck.encode()) if opened.luck else None,
     }
-    if opened is not None:
-        document |= {
-            "opened": format_time(opened.at),
-            "scores": {n: msgspec.Raw(text.encode()) for n, text in opened.scores.items()},
-            "queries": opened.queries,
-            "best": opened.best,
-            "clearly_below": list(opened.below),
-            "winner": opened.winner,
-            "luck": msgspec.Raw(opened.luck.encode()) if opened.luck else None,
-        }
-    return {"final": document}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,14 +289,20 @@ def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
 
 
 def _finals(standings: Standings, columns: tuple[ViewColumn, ...]) -> Iterator[_Item]:
-    """Each opening of a final; of a second one the reason says why."""
-    lines = {row.id: TableRow(public_row(row), columns) for row in standings.finalists}
-    openings = () if standings.final is None else standings.final.openings
-    for number, one in enumerate(openings, 1):
+    """Each opening of a final, and each end of the season; of a second one the reason says why."""
+    final, end = standings.final, standings.season_end
+    rows = (*standings.finalists, *(standings.rows if end is not None else ()))
+    lines = {row.id: TableRow(public_row(row), columns) for row in rows}
+    about = f"season {standings.season}".strip()
+    finals = [("final", "final", one) for one in (() if final is None else final.openings)]
+    finals += [("season", about, one) for one in (() if end is None else end.openings)]
+    number = Counter[str]()
+    for kind, about, one in finals:
+        number[kind] += 1
         yield _Item(
             when=one.at,
-            about=f"final {number}",
-            kind="final",
+            about=f"{about} {number[kind]}",
+            kind=kind,
             row=lines[one.winner],
             why=clean(one.why),
             final=one.scores[one.winner],

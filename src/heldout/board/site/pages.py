@@ -34,6 +34,7 @@ from heldout.board.site.sections import (
     make_final,
     make_listings,
     say_label_changes,
+    say_season_end,
 )
 from heldout.board.site.table import Table, cut_table, is_record, make_table
 from heldout.board.site.words import Part, Phrase, count, join_names, phrase, plain, safe_link
@@ -79,6 +80,7 @@ class BoardPage:
         decision_times: how long a decision takes and how many wait, in words; may be empty.
         example: a query with its answer.
         standing: who leads.
+        ends: what comes at the season's end, or came, in sentences.
         table: the entries, or the first page of them.
         changes: what other labels change in the ranking, in sentences.
         final: the section "Final", `None` before finalists are named.
@@ -106,6 +108,7 @@ class BoardPage:
     decision_times: str
     example: Example | None
     standing: Phrase
+    ends: tuple[Phrase, ...]
     table: Table
     changes: tuple[str, ...]
     final: FinalSection | None
@@ -187,6 +190,7 @@ def make_board_page(
         decision_times=_say_decision_times(standings),
         example=_example(facts.example),
         standing=standing,
+        ends=say_season_end(standings, spec),
         table=cut_table(table)[0],
         changes=say_label_changes(ranked, spec),
         final=make_final(standings, spec),

@@ -37,7 +37,13 @@ from heldout.board.site.rows import (
     public_rows,
 )
 from heldout.board.site.rules import BoardFacts
-from heldout.board.site.sections import Listing, listing_path, make_listing, rules_of
+from heldout.board.site.sections import (
+    Listing,
+    listing_path,
+    make_listing,
+    rules_of,
+    say_season_end,
+)
 from heldout.board.site.table import Table, make_table
 from heldout.board.site.words import count, file_stem, tie
 from heldout.board.standings.seasons import (
@@ -124,6 +130,7 @@ def _table(one: SeasonStandings, spec: BoardSpec, facts: BoardFacts) -> Listing:
         rows=rows,
         days=f"{_say_days(one.season)}; {count(entries, 'entry', 'entries')}",
         trust=make_ranking_trust(one.standings, rows, here, closed=facts.closed),
+        ends=say_season_end(one.standings, here),
     )
 
 

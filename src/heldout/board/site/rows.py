@@ -238,6 +238,11 @@ class TableRow:
         return self.row.unranked[:1].upper() + self.row.unranked[1:]
 
     @property
+    def mark(self) -> str:
+        """After the end of its season "winner" or "published at once", mostly ""."""
+        return self.row.mark
+
+    @property
     def imported(self) -> bool:
         """An old board's entry: its day and its trophy are that board's claims."""
         return self.row.imported

@@ -18,6 +18,7 @@ from heldout.board.rules.template import draft_command
 from heldout.board.site.rows import make_columns
 from heldout.board.site.sections import say_final
 from heldout.board.site.words import count, join_names, name, plain
+from heldout.board.standings.season_ends import find_ending, say_season
 from heldout.charts.axes import day_words
 from heldout.ids import Digest
 
@@ -334,7 +335,17 @@ def _say_release(spec: BoardSpec) -> str:
         "before where that is needed: the order of the numbers is that of the scores. "
         "An entry whose score "
         f'does not is listed without a rank, as "{NOT_CLEAR}". A run whose score is not '
-        "published raises that best run too, so small steps may never be published."
+        f"published raises that best run too, so small steps {_say_small_steps(spec)}."
+    )
+
+
+def _say_small_steps(spec: BoardSpec) -> str:
+    own = next((season.name for season in spec.seasons if season.view == spec.primary), "")
+    if find_ending(spec, own) is None:
+        return "may never be published"
+    return (
+        "wait for the end of the season: then one entry of each team has its exact score "
+        "published, and every entry that had a number"
     )
 
 
@@ -438,14 +449,20 @@ def list_trust(entries: Iterable[Entry], *, heads: Heads) -> tuple[TrustLine, ..
     return tuple(_trust_line(e, says, heads) for e in shown if (says := _say_event(e)))
 
 
+_SAYS = {
+    "closed-board": "Closed for good: the archive opens labels, scores by query and the log",
+    "opened-final": "Opened the final: the finalists' scores, once, and who wins",
+}
+
+
 def _say_event(entry: Entry) -> str:
     kind = entry.event.kind
-    if kind == "closed-board":
-        return "Closed for good: the archive opens labels, scores by query and the log"
+    if kind in _SAYS:
+        return _SAYS[kind]
     if kind == "named-finalists":
         return f"Named {count(len(entry.event.public['finalists']), 'finalist')}"
-    if kind == "opened-final":
-        return "Opened the final: the finalists' scores, once, and who wins"
+    if kind == "ended-season":
+        return f"Ended {say_season(entry.event.public['season'])}: exact scores, and who wins"
     if kind == "rekeyed":
         return f"Keys of the organisers changed ({_say_keys(entry)})"
     if "labels" not in entry.event.sealed:

@@ -5,6 +5,7 @@ What other labels change is said in sentences, out of published scores alone.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 from urllib.parse import quote
@@ -26,6 +27,7 @@ from heldout.board.site.rows import (
     public_row,
 )
 from heldout.board.site.words import Part, Phrase, count, phrase
+from heldout.board.standings.season_ends import Ending, find_ending, say_season
 from heldout.board.standings.seasons import listing_views, rank_listed
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
@@ -47,6 +49,7 @@ class Listing:
         path: of its CSV and JSON, as it stands in a link, without `.csv` and `.json`.
         days: of a season: its days and the number of its entries, in words.
         trust: what is published of a season's ranking beside the scores, `None` where nothing is.
+        ends: of a season: what comes at its end, or came, in sentences.
     """
 
     anchor: str
@@ -57,6 +60,7 @@ class Listing:
     path: str
     days: str = ""
     trust: RankingTrust | None = None
+    ends: tuple[Phrase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,25 +254,70 @@ def _say_coming(final: Final, spec: BoardSpec) -> Phrase:
     )
 
 
+def say_season_end(standings: Standings, spec: BoardSpec) -> tuple[Phrase, ...]:
+    """When the season ends, and what comes then; after its end who won, with how much luck.
+
+    Args:
+        standings: of the board or season.
+        spec: its rules.
+
+    Returns:
+        Sentences; none where a season's end publishes no exact score.
+    """
+    end, ending = standings.season_end, find_ending(spec, standings.season)
+    if end is None:
+        return () if ending is None else (phrase(_say_ending(ending, standings.as_of.date())),)
+    view = next(view for view in spec.views if view.name == end.view)
+    lines = {row.id: row for row in make_rows(standings, make_columns(spec))}
+    opened, early = end.opened, len(end.opened.scores) - len(end.named)
+    more = f", and {count(early, 'other')} that had a number at once" if early else ""
+    first, last = day_words(end.openings[0].at), day_words(opened.at)
+    again = f", and again on {last}" if len(end.openings) > 1 else ""
+    came = f" The season's end on {first}{again} gave exact scores"
+    came += f" to {count(len(end.named), 'named entry', 'named entries')}{more}."
+    changes = _list_openings(end.openings, lines)
+    return (*_say_opened(opened, lines, came, "entry", measure=clean(view.measure)), *changes)
+
+
+def _say_ending(ending: Ending, today: date) -> str:
+    season, last = say_season(ending.season), day_words(ending.last)
+    if today > ending.last:
+        return (
+            f"The last day of {season}, {last}, is over. The exact scores of the named entries "
+            "come when the organisers have decided on every submission and rebuild the page."
+        )
+    return (
+        f"The last day of {season} is {last}. On the day after it each team's named entry gets its "
+        "exact score: the latest with season_entry: true in its metadata. Where there is none, it "
+        "is the entry with the highest number for information, or else the latest."
+    )
+
+
 def _say_opened(
-    opened: OpenedFinal, lines: Mapping[str, TableRow], came: str, *, measure: str
+    opened: OpenedFinal,
+    lines: Mapping[str, TableRow],
+    came: str,
+    noun: str = "finalist",
+    *,
+    measure: str,
 ) -> tuple[Phrase, ...]:
+    nouns = "entries" if noun == "entry" else f"{noun}s"
     many, score = len(opened.scores), opened.scores[opened.winner]
     won = phrase(
         capital(name_entry(lines[opened.winner])), " wins with ", Part(text=score, strong=True)
     )
     if many == 1:
-        why = phrase(f" {measure}, as the only finalist.")
+        why = phrase(f" {measure}, as the only {noun}.")
     elif opened.winner == opened.best:
-        earlier = "; every earlier finalist is clearly below it" * (bool(opened.below))
-        why = phrase(f" {measure}, the highest score of {many} finalists{earlier}.")
+        earlier = f"; every earlier {noun} is clearly below it" * (bool(opened.below))
+        why = phrase(f" {measure}, the highest score of {many} {nouns}{earlier}.")
     else:
         best = phrase(name_entry(lines[opened.best]), f" with {opened.scores[opened.best]}.")
         why = phrase(
-            f" {measure}: it is the earliest finalist that is not clearly below the best, ", best
+            f" {measure}: it is the earliest {noun} that is not clearly below the best, ", best
         )
     luck = phrase(
-        f"Luck of the best: of {many} equally good finalists the highest score lies ",
+        f"Luck of the best: of {many} equally good {nouns} the highest score lies ",
         Part(text=f"{opened.luck} {measure}", strong=True),
         f" above its worth on average. {INDEPENDENT}",
     )
@@ -288,16 +337,20 @@ def _list_final_changes(final: Final, lines: Mapping[str, TableRow]) -> tuple[Ph
         phrase(f"Finalists named again on {day_words(one.at)}: ", _quote(one.why))
         for one in final.namings[1:]
     ]
-    openings = [
-        phrase(
+    return (*namings, *_list_openings(final.openings, lines))
+
+
+def _list_openings(
+    openings: Sequence[OpenedFinal], lines: Mapping[str, TableRow]
+) -> Iterator[Phrase]:
+    """What was opened before, and why it was opened again."""
+    for before, after in pairwise(openings):
+        yield phrase(
             f"On {day_words(before.at)} ",
             name_entry(lines[before.winner]),
             f" won with {before.scores[before.winner]}. Scored again on {day_words(after.at)}: ",
             _quote(after.why),
         )
-        for before, after in pairwise(final.openings)
-    ]
-    return (*namings, *openings)
 
 
 def _quote(why: str) -> Part:

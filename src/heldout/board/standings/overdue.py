@@ -14,6 +14,7 @@ from heldout.board.log.reading import Log
 from heldout.board.rules.days import list_terms, one_shot_deadline, tells_final
 from heldout.board.rules.spec import BoardSpec, due_day
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.standings.season_ends import list_due_ends, say_season
 from heldout.board.standings.seasons import current_standings, list_seasons
 from heldout.board.standings.standings import Standings
 
@@ -49,7 +50,7 @@ def list_overdue(
     worked = (log.last if isinstance(log, Log) else log[-1]).time.date()
     seasons = list_seasons(history if isinstance(log, Log) else log, spec, now=now)
     boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
-    found = {*_list_scores(log, history, standings)}
+    found = {*_list_scores(log, history, standings), *_list_ends(history, spec, now.date())}
     for board, rules in boards or [(standings, spec)]:
         found |= {*_list_names(board), *_list_figures(board, rules, history, worked)}
     return tuple(sorted(found, key=lambda one: (one.since, one.what)))
@@ -109,6 +110,12 @@ def _list_figures(
     if days and worked < max(days):
         of = f" of season {standings.season}" if standings.season else ""
         yield Overdue(what=f"the confidence figures{of}", since=min(days))
+
+
+def _list_ends(history: History, spec: BoardSpec, today: date) -> Iterator[Overdue]:
+    for one in list_due_ends(history, spec, today):
+        what = f"the exact scores at the end of {say_season(one.season)}"
+        yield Overdue(what=what, since=one.last + timedelta(1))
 
 
 def _list_scores(

@@ -18,7 +18,7 @@ from functools import partial
 from statistics import median
 
 from heldout.board.log.events import Entry, redact
-from heldout.board.log.final import Final
+from heldout.board.log.final import Final, SeasonEnd
 from heldout.board.log.history import History, read_history
 from heldout.board.log.manifest import Identity
 from heldout.board.log.measured import LeftOut, Measured
@@ -48,6 +48,9 @@ _LEFT_OUT: Mapping[LeftOut, str] = {
     "incomplete": "no score for each query, so not compared",
     "withheld": "not compared; an embargo withholds why",
 }
+
+NOT_NAMED = "another entry of this team was named for the season's end"
+"""What is said, after a season's end, of an entry whose score stays in the vault."""
 
 POST_HOC = "post hoc"
 """How the reason begins why an entry after the deadline of a one-shot board has no rank."""
@@ -88,6 +91,8 @@ class Row:
         events: (time, kind, hash) of every event about it.
         files: name of each sealed file -> SHA-256.
         costs: what running its program cost; `None` for run files, and while an embargo hides it.
+        exact: the views whose exact score a season's end published.
+        mark: after the end of its season "winner" or "published at once", mostly "".
     """
 
     rank: int | None
@@ -119,6 +124,8 @@ class Row:
     events: tuple[tuple[datetime, str, str], ...] = ()
     files: Mapping[str, str]
     costs: Costs | None = None
+    exact: tuple[str, ...] = ()
+    mark: str = ""
 
     @property
     def embargoed(self) -> bool:
@@ -145,6 +152,7 @@ class Standings:
         final: of the whole board, whose finalists may be of any season; `None` before they are
             named.
         finalists: their rows, without a rank, in the order of receipt.
+        season_end: the end of the season, or of a board without seasons; `None` before.
     """
 
     board: str
@@ -158,6 +166,7 @@ class Standings:
     measured: Measured | None = None
     final: Final | None = None
     finalists: tuple[Row, ...] = ()
+    season_end: SeasonEnd | None = None
 
     @property
     def every(self) -> tuple[Row, ...]:
@@ -271,8 +280,10 @@ def _make_standings(
         every = [s for s in every if season.view in {*s.scores, *s.untold}]
     today, terms = now.date(), list_terms(history, now)
     deadline = one_shot_deadline(history)
+    named = "" if season is None else season.name
+    end = history.season_ends.get(named)
     why = {
-        s.id: _why_unranked(s, spec.primary, deadline, terms)
+        s.id: _why_unranked(s, spec.primary, deadline, terms, end)
         or list_reasons(spec.views, s.identity).get(spec.primary, "")
         for s in every
     }
@@ -288,8 +299,8 @@ def _make_standings(
     for submission in shown:
         rank += not submission.baseline
         own = None if submission.baseline else rank
-        rows.append(make(submission, rank=own, trophy=submission.id in trophies))
-    named = "" if season is None else season.name
+        row = make(submission, rank=own, trophy=submission.id in trophies)
+        rows.append(row if end is None else replace(row, mark=_mark(row.id, end)))
     measured = find_measured(history.measured, season=named, view=spec.primary, now=now)
     corrected = {s.id: max(s.repaired) for s in every if s.repaired}
     if measured is not None and is_stale(measured, corrected):
@@ -310,7 +321,14 @@ def _make_standings(
         finalists=tuple(
             _row(history.submissions[name], views=(), today=today) for name in finalists
         ),
+        season_end=end,
     )
+
+
+def _mark(name: str, end: SeasonEnd) -> str:
+    if name == end.opened.winner:
+        return "winner"
+    return "published at once" if name in end.opened.scores and name not in end.named else ""
 
 
 def _add_ranges(
@@ -340,12 +358,15 @@ def _why_unranked(
     primary: str,
     deadline: date | None,
     terms: Sequence[Term],
+    end: SeasonEnd | None,
 ) -> str:
     """Why an entry has no rank, "" if it has one."""
     if submission.status == "imported" and primary not in submission.scores:
         return "the old board gave it no official score"
     if primary in submission.untold:
-        return NOT_CLEAR
+        ended, published = None if end is None else end.openings[0].at, submission.published
+        in_time = ended is not None and published is not None and published <= ended
+        return NOT_NAMED if in_time else NOT_CLEAR
     if deadline is not None and not submission.scores:
         return f"score shown after {deadline:%d %b %Y}"
     missed = None if submission.baseline else missed_deadline(terms, submission.received)
@@ -456,6 +477,7 @@ def _row(
         events=submission.events,
         files=submission.files,
         costs=submission.costs,
+        exact=submission.exact,
     )
 
 

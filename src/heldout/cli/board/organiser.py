@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -451,22 +452,42 @@ def final(
     Only after the last day. The earliest finalist wins that is not clearly below the best: by more
     than two paired standard errors. The page also says how much luck the best of so many has.
 
-    Called again it changes nothing, unless labels were corrected since and every finalist was
+    Under the rule clear the end of a season is the same with the named entries of all teams, which
+    heldout rebuild does by itself.
+
+    Called again it changes nothing, unless labels were corrected since and every entry in it was
     scored again (heldout correct): then it publishes the new scores, for a reason.
 
     \b
     Example:
       heldout board final --vault ../kb-vault
     """
+    from heldout.board.organiser import words
     from heldout.board.organiser.decide import check_text
-    from heldout.board.organiser.finals import find_final_view, open_final
+    from heldout.board.organiser.finals import (
+        check_ended,
+        end_seasons_again,
+        open_final,
+    )
     from heldout.board.organiser.rebuild import catch_up
 
     with place.session() as session:
-        known = session.history().final
+        known, ends = session.history().final, session.history().season_ends
         if why is not None:
-            check_text(session, why, *(() if known is None else known.finalists), anyway=yes)
-        find_final_view(session)
+            about = {name for one in ends.values() for name in one.opened.scores}
+            about |= set(() if known is None else known.finalists)
+            check_text(session, why, *about, anyway=yes)
+        again = end_seasons_again(session, why=why or "")
+        if session.spec().finalists_view is None:
+            rebuilt = catch_up(session, news=bool(again))
+            ended = replace(rebuilt, ends=(*again, *rebuilt.ends))
+            if not ended.ends:
+                check_ended(session)
+            place.answer(
+                words.rebuilt_document(ended),
+                [*words.rebuilt_facts(ended), *next_facts(session.repository)],
+            )
+            return
         if known is not None and known.opened is None and not yes:
             names = ", ".join(known.finalists)
             many = plural(len(known.finalists), "finalist")
@@ -477,8 +498,8 @@ def final(
             )
             require_yes("Open the final?")
         step = open_final(session, why=why or "")
-        rebuilt = catch_up(session, news=step.event is not None)
-        _report_final(place, session, step, rebuilt)
+        rebuilt = catch_up(session, news=step.event is not None or bool(again))
+        _report_final(place, session, step, replace(rebuilt, ends=(*again, *rebuilt.ends)))
 
 
 def _report_final(
