@@ -7,8 +7,7 @@ counted here.
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from itertools import combinations
@@ -16,8 +15,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.board.log.history import History, list_renamed, names_of
-from heldout.board.log.submission import Submission
+from heldout.board.log.history import History
 from heldout.board.rules.release import standard_error
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import read_scores
@@ -26,41 +24,6 @@ from heldout.board.store.vault import Vault
 
 VOTE = 0.4
 """What a vote over N published scores gains, in units of u sqrt(N)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TeamNumbers:
-    """What was published of a team's entries, or of all teams'.
-
-    Attributes:
-        name: the team by its latest entry; all names that an approved new name joins are one team.
-        entries: published ones.
-        numbers: scores on held-out labels, and spreads over seeds beside them; those that a
-            correction changed are published again.
-        without: how often such a score was not published, because the release rule withheld it.
-    """
-
-    name: str
-    entries: int
-    numbers: int
-    without: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedNumbers:
-    """How many numbers were published, for the organisers: it names teams under embargo.
-
-    Attributes:
-        views: the public views on held-out labels, which are counted, but for `informing` ones.
-        informing: such views for information only; what they publish is of no use in the ranking.
-        teams: most numbers first.
-        board: all teams together. The organisers' baselines and imported entries do not count.
-    """
-
-    views: tuple[str, ...]
-    informing: tuple[str, ...]
-    teams: tuple[TeamNumbers, ...]
-    board: TeamNumbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,34 +52,27 @@ class Price:
     unit: Unit | None
 
 
-def count_numbers(history: History, spec: BoardSpec) -> PublishedNumbers:
-    """Count what was published of each team, and of all.
+def list_ranking_views(spec: BoardSpec) -> tuple[str, ...]:
+    """Names of the public views on held-out labels, but for those for information only."""
+    held_out = (view for view in spec.public_views if spec.sets[view.set].held_out)
+    return tuple(view.name for view in held_out if not view.for_information)
+
+
+def count_numbers(history: History, views: Collection[str]) -> int:
+    """Count the published scores of teams' entries in some views, with spreads beside them.
+
+    Scores that a correction changed are published again. The organisers' baselines and imported
+    entries do not count.
 
     Args:
-        history: the organisers'.
-        spec: the rules of today, which say what views there are.
-
-    Raises:
-        ValueError: the history is the public one, which does not name every team.
+        history: the organisers' or the public one.
+        views: their names.
     """
-    held_out = [view for view in spec.public_views if spec.sets[view.set].held_out]
-    views = tuple(view.name for view in held_out if not view.for_information)
-    published = [
-        s for s in history.submissions.values() if s.status == "published" and not s.baseline
-    ]
-    renamed = list_renamed(history)
-    groups: dict[frozenset[str], list[Submission]] = defaultdict(list)
-    for submission in published:
-        groups[names_of(renamed, [_team(submission)])].append(submission)
-    teams = [
-        _count(_team(max(group, key=lambda one: one.received)), group, views)
-        for group in groups.values()
-    ]
-    return PublishedNumbers(
-        views=views,
-        informing=tuple(view.name for view in held_out if view.for_information),
-        teams=tuple(sorted(teams, key=lambda row: (-row.numbers, row.name))),
-        board=_count("board", published, views),
+    return sum(
+        ((view in one.scores) + (view in one.spreads)) * (1 + len(one.repaired))
+        for one in history.submissions.values()
+        for view in views
+        if one.status == "published" and not one.baseline
     )
 
 
@@ -136,9 +92,9 @@ def find_price(vault: Vault, history: History, spec: BoardSpec, *, day: date) ->
     view = rules.view(rules.primary)
     if spec.release.rule != "rounded" or not rules.sets[view.set].held_out:
         return None
-    own = [s for s in history.submissions.values() if s.status == "published"]
-    numbers = _count("", [s for s in own if not s.baseline], [view.name]).numbers
-    kept = {submission.id: read_scores(vault, submission.id) for submission in own}
+    numbers = count_numbers(history, [view.name])
+    own = (s.id for s in history.submissions.values() if s.status == "published")
+    kept = {submission: read_scores(vault, submission) for submission in own}
     scored = {
         name: scores.views[view.name].per_query
         for name, scores in kept.items()
@@ -174,22 +130,3 @@ def find_unit(scored: Mapping[str, Mapping[str, float | None]]) -> Unit | None:
 def _row(scores: Mapping[str, float | None], queries: Iterable[str]) -> NDArray[np.float64]:
     """Scores in one order, NaN where undefined."""
     return np.array([scores.get(query) for query in queries], np.float64)
-
-
-def _team(submission: Submission) -> str:
-    if submission.identity is None:
-        raise ValueError(f"{submission.id}: only the organisers' log names every team")
-    return submission.identity.team
-
-
-def _count(name: str, group: Sequence[Submission], views: Iterable[str]) -> TeamNumbers:
-    counted = [(submission, view) for submission in group for view in views]
-    return TeamNumbers(
-        name=name,
-        entries=len(group),
-        numbers=sum(
-            ((view in one.scores) + (view in one.spreads)) * (1 + len(one.repaired))
-            for one, view in counted
-        ),
-        without=sum(view in one.untold and view not in one.scores for one, view in counted),
-    )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from heldout.board.rules.spec import BoardSpec, ForgeSpec
     from heldout.board.rules.template import NewBoard
     from heldout.board.scores.describe import CollectionFacts, Description
-    from heldout.board.scores.published_numbers import Price, PublishedNumbers
+    from heldout.board.scores.published_numbers import Price
     from heldout.redteam.gap import Gap
 
 
@@ -335,7 +335,7 @@ def describe(
     """Describe the query sets: sizes, lengths, judgments, overlaps, and what they can show.
 
     With a vault it also describes the held-out labels, and counts the scores on them that were
-    published, by team. Under the rule clear it says how far the best baseline lies below the best
+    published. Under the rule clear it says how far the best baseline lies below the best
     known run: an entry, a baseline, or a file that --known-run names.
 
     \b
@@ -344,7 +344,11 @@ def describe(
     """
     from heldout.board.scores.commitments import check_recipients
     from heldout.board.scores.describe import describe_sets, describe_views, list_view_notes
-    from heldout.board.scores.published_numbers import count_numbers, find_price
+    from heldout.board.scores.published_numbers import (
+        count_numbers,
+        find_price,
+        list_ranking_views,
+    )
     from heldout.board.scores.sets import load_sets
     from heldout.board.store.vault import Vault
     from heldout.redteam.gap import find_own_gap
@@ -362,13 +366,14 @@ def describe(
         collection=None if collection is None else _count_documents(collection),
     )
     views = describe_views(spec, sets)
+    counted = list_ranking_views(spec)
     numbers = price = gap = None
     clear = vault is not None and spec.release.rule == "clear"
     if known_runs and not clear:
         raise click.UsageError("--known-run goes with --vault, on a board with the rule clear")
     if vault is not None:
         history = vault.history()
-        numbers = count_numbers(history, spec)
+        numbers = count_numbers(history, counted)
         price = find_price(vault, history, spec, day=place.now.date())
         if clear:
             gap = find_own_gap(vault, spec.on(place.now.date()), sets, known_runs)
@@ -380,7 +385,8 @@ def describe(
     print_facts(answers(), [("", note) for note in list_view_notes(views)])
     print_facts(answers(), [*_final_facts(spec, description)])
     if numbers is not None:
-        _print_numbers(numbers)
+        text = f"{numbers:,} published scores on held-out labels ({', '.join(counted)})"
+        print_facts(answers(), [("numbers", text)])
     if price is not None:
         print_facts(answers(), [*_price_facts(price)])
     if clear:
@@ -419,21 +425,6 @@ def baseline(
         {"id": name, "scores": {key: float(v) for key, v in row.scores.items()}},
         [*facts, *rebuilt_facts(rebuilt), *next_facts(session.repository)],
     )
-
-
-def _print_numbers(numbers: PublishedNumbers) -> None:
-    head = ["team", "entries", "numbers", "without a number"]
-    rows = [
-        [row.name, f"{row.entries:,}", f"{row.numbers:,}", f"{row.without:,}"]
-        for row in (*numbers.teams, numbers.board)
-    ]
-    print_facts(answers(), [("", "")])
-    print_table(answers(), head, rows)
-    counted = ", ".join(numbers.views) or "no public view"
-    text = f"published scores on held-out labels ({counted}), without the organisers' baselines"
-    if numbers.informing:
-        text += f" and without views for information only ({', '.join(numbers.informing)})"
-    print_facts(answers(), [("", ""), ("numbers", text)])
 
 
 def _price_facts(price: Price) -> Iterator[tuple[str, str]]:
