@@ -97,6 +97,11 @@ def test_each_season_ranks_its_entries_by_its_part_and_begins_with_the_same_base
         "s1": [ONE, BASE],
     }
     assert faults(board) == []
+    for _ in range(2):  # the page of a baseline in several seasons is of the latest, each time
+        page = board.session.repository.files.file(f"leaderboard/entries/{BASE}.html").read_bytes()
+        assert known[BASE].scores["eval-2"].encode() in page
+        assert b"season part 1" not in page
+        bring_up_to_date(board.tick())
 
 
 def test_scores_of_both_parts_are_made_again_and_opened_at_the_end(

@@ -4,7 +4,7 @@ The page of all seasons is made here: a table for each season, and all entries t
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -196,7 +196,6 @@ def render_board(
         **_render_standings("leaderboard", standings, here),
         **_render_table(standings, here, facts, same),
         **_figures_file(standings),
-        **_render_entries(standings, here, facts, same),
     }
     for view in listing_views(here):
         own = rank_listed(standings, view)
@@ -205,9 +204,13 @@ def render_board(
         page = make_seasons_page(seasons, spec, facts, standings=standings)
         files["seasons.html"] = _render(page)
     boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
-    files[FEED] = format_feed(boards or [(standings, here)], spec, facts)
-    for one, (_, rules) in zip(seasons, boards, strict=True):
-        files |= _render_entries(one.standings, rules, facts, same)
+    boards = boards or [(standings, here)]
+    files[FEED] = format_feed(boards, spec, facts)
+    shown: set[str] = set()  # a baseline may be in several seasons: its page is of the latest
+    for own, rules in boards:
+        files |= _render_entries(own, rules, facts, same, shown=shown)
+        shown.update(row.id for row in own.every)
+    for one, (_, rules) in zip(seasons, boards, strict=False):
         files |= _figures_file(one.standings)
         files |= _render_standings(_season_path(one.season), one.standings, rules)
     for name in STATIC:
@@ -240,13 +243,18 @@ def _figures_file(standings: Standings) -> dict[str, bytes]:
 
 
 def _render_entries(
-    standings: Standings, spec: BoardSpec, facts: BoardFacts, same: Same
+    standings: Standings,
+    spec: BoardSpec,
+    facts: BoardFacts,
+    same: Same,
+    *,
+    shown: Collection[str],
 ) -> dict[str, bytes]:
-    """A page for each row, but for those that are as they were."""
+    """A page for each row, but for those that have one or are as they were."""
     pages = {}
     for one in list_entry_sources(standings, spec=spec, facts=facts):
         path = f"entries/{file_stem(one.id)}.html"
-        if not same(f"leaderboard/{path}", one.digest):
+        if one.id not in shown and not same(f"leaderboard/{path}", one.digest):
             pages[path] = _render(one.make())
     return pages
 
