@@ -157,7 +157,8 @@ seasons = $seasons"""
 
 _SEASONS = """\
 # The calendar: each season ranks the entries that were received in it, by a secret part of its own
-# of the queries. Every submission answers all queries. Change the days here.
+# of the queries. Every submission answers all queries. On the day after a season's last day one
+# entry of each team gets its exact score. A season without a last day ends when the board closes.
 """
 
 _FEEDBACK = """\
