@@ -1,5 +1,7 @@
 """The end of a season under `clear`: each team's named entry gets its exact score, once."""
 
+import html
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -224,6 +226,34 @@ def test_the_archive_shows_that_the_scores_are_the_exact_ones(
     played(board)
     over(board)
     assert audit_archive(archive(board, tmp_path)).faults == ()
+
+
+def written(board: ScoredBoard, path: str) -> str:
+    data = board.session.repository.files.read(f"leaderboard/{path}")
+    return html.unescape(data.decode()).replace("\xa0", " ")
+
+
+def test_the_page_says_what_comes_and_what_came(board: ScoredBoard) -> None:
+    board.enter(ONE, nudge(LOW, 0))
+    board.enter(TWO, HIGH, team="Other Team")
+    board.enter(THREE, nudge(HIGH, 2), team="Other Team", season_entry=True)
+    board.enter("20261103-more", nudge(LOW, 1))
+    bring_up_to_date(board.tick())
+    assert "The last day of the season is 30 Nov 2026." in written(board, "index.html")
+    over(board)
+    page = written(board, "index.html")
+    exact = "gave exact scores to 2 named entries, and 1 other that had a number at once."
+    for said_ in ("wins with", exact, "Luck of the best: of 3 equally good entries", NOT_NAMED[1:]):
+        assert said_ in page, said_
+    assert page.count('<span class="tag">winner</span>') == 1
+    ended = json.loads(written(board, "leaderboard.json"))
+    assert ended["season_end"]["named"] == [THREE, "20261103-more"]
+    assert ended["season_end"]["winner"] == TWO
+    why = {row["id"]: row["why"].get("scores.eval") for row in ended["rows"]}
+    assert why == {**dict.fromkeys((BASE, TWO, THREE, "20261103-more")), ONE: NOT_NAMED}
+    assert written(board, "feed.xml").count("Winner of the season") == 1
+    own = written(board, f"entries/{THREE}.html")
+    assert own.count("The season's end: the exact score released") == 1
 
 
 Change = Callable[[pytest.MonkeyPatch], None]

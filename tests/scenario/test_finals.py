@@ -283,7 +283,12 @@ def test_a_prize_the_clear_rule_for_the_season_and_a_final(tmp_path: Path) -> No
     assert town.organiser("board", "finalists", *ids, now=NEXT).code == 0
     opened = town.organiser("board", "final", "--yes", "--json", now=AFTER)
     assert opened.json["scores"] == {name: true_score(town, name) for name in ids}
+    assert [set(one["scores"]) for one in opened.json["seasons"]] == [set(ids)]
+    assert {row["why"].get("scores.eval") for row in town.rows()} == {None}
     assert town.audit()["faults"] == []
+    town.push()
+    told = town.participant("status", ids[0], now=AFTER)
+    assert "the exact score is published" in told.out
     closed = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER)
     assert closed.code == 0, closed
     checked = town.participant("audit", tmp_path / "a.zip", "--json", now=LATER)

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from heldout.board.audit.archive import EARLIER, Unpacked, list_agreed, unpack_archive
-from heldout.board.audit.audit import FINAL_CHECKED, Audit
+from heldout.board.audit.audit import ENDS_CHECKED, FINAL_CHECKED, Audit
 from heldout.board.audit.replay import replay_releases
 from heldout.board.log.events import AFTER_CLOSING, Entry
 from heldout.board.log.measured import Figures, Measured
@@ -339,6 +339,7 @@ def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
     checked = [*_CHECKED, *say_labels(unpacked), _FOLLOWS]
     checked.append(f"{plural(replay.releases, 'release')} by the release rule of the day")
     final = unpacked.history.final
+    checked += [ENDS_CHECKED] * bool(unpacked.history.season_ends)
     checked += [FINAL_CHECKED] * (final is not None and final.opened is not None)
     checked += ["published trust statistics, computed again"] * bool(unpacked.history.measured)
     checked += [f"scores by query of {len(runs)} against their runs"] * bool(runs)

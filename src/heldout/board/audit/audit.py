@@ -72,6 +72,7 @@ from heldout.errors import HeldoutError, StoreError, TrustError, plural, quote
 from heldout.ids import digest_bytes
 
 FINAL_CHECKED = "the final, computed again: scores, who is clearly below the best, winner, luck"
+ENDS_CHECKED = "the ends of seasons: the day, and whose exact scores were published"
 
 # Pages of another version, or charts drawn on another machine, are other bytes of the same numbers.
 _PAGES = (
@@ -138,6 +139,7 @@ def audit_board(
         faults += list_wrong_ends(public, history)
         stamped = check_stamps(repository, public, roots)
         faults += stamped.faults
+        checked += [ENDS_CHECKED] * bool(history.season_ends)
         if history.files:
             checked.append("queries, public labels and candidates against its digests")
         if history.teams or history.agreements:

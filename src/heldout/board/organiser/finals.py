@@ -289,7 +289,8 @@ def _list_changed_ends(session: Session) -> list[tuple[SeasonEnd, Mapping[str, A
         StoreError: the vault lacks scores by the labels that the log commits to.
     """
     history, found = session.history(), []
-    for end in history.season_ends.values():
+    views = {view.name for view in session.spec().views}
+    for end in (one for one in history.season_ends.values() if one.view in views):
         events = (one for name in end.opened.scores for one in history.submissions[name].events)
         if any(at >= end.opened.at and kind in ("corrected", "reviewed") for at, kind, _ in events):
             names = order_by_receipt(end.opened.scores, history.submissions)

@@ -57,6 +57,7 @@ from heldout.board.scores.public_log import (
     list_hidden,
 )
 from heldout.board.scores.sets import check_excluded, digest_public, find_edited, restore_public
+from heldout.board.standings.season_ends import list_due_ends, say_season
 from heldout.board.store.logs import LOG
 from heldout.board.store.repository import LEADERBOARD, SPEC, Repository
 from heldout.board.store.sharing import newer_agreement, newer_rules
@@ -392,7 +393,9 @@ def check_clock(session: Session, *, sure: bool = False) -> None:
 def _check_ahead(session: Session, shown: Log) -> None:
     history = session.history()
     known = max(session.vault.log().last.time, _page_time(session.repository))
-    due = dict(_list_due(history, shown, session.now.date()))
+    due, today = dict(_list_due(history, shown, session.now.date())), session.now.date()
+    ended = list_due_ends(history, session.spec(), today)
+    due |= {f"the exact scores of {say_season(one.season)}": one.last for one in ended}
     ends = [_midnight(day) for day in due.values()]
     if due and session.now - max(known, *ends) > _LATEST_REVEAL:
         names = ", ".join(sorted(due)[:3])
