@@ -207,19 +207,13 @@ def test_what_rules_did_not_allow_then_is_found() -> None:
     assert [*list_early(right.history)] == []
 
 
-OUTCOME = {
+BINS = {
     "a": ONE,
     "b": TWO,
-    "neither": 86,
-    "a_alone": 1,
-    "b_alone": 1,
-    "both": 1,
-    "better": "",
-    "verdict": "no verdict",
-}
-BINS = {name: OUTCOME[name] for name in ("a", "b", "better", "verdict")} | {
     "a_alone": 10,
     "b_alone": 0,
+    "better": "",
+    "verdict": "no verdict",
 }
 FACET = {
     "of": "types",
@@ -246,8 +240,7 @@ FACETS = {
         {"ranges": {"low": [2, 1], "high": [1, 2], "level": 0.9, "flips": 9, "pairs": 1}},
         {"stability": {"trials": 9, "shares": [[100]]}},
         {"progress": [{"entry": THREE, "significant": True, "family": 1}]},
-        {"outcomes": [{"a": ONE, "b": TWO, "neither": 1, "a_alone": 1, "b_alone": 1, "both": 1}]},
-        {"step": 10, "outcomes": [OUTCOME]},
+        {"outcomes": [BINS]},
         {"step": 10, "outcomes": [BINS | {"a_alone": 11}]},
         {"step": 10, "outcomes": [BINS | {"a_alone": 80}]},
         {"step": 10, "outcomes": [BINS | {"a_alone": 50, "b_alone": 40}]},
@@ -255,14 +248,14 @@ FACETS = {
         {"alike": [[ONE, THREE]]},
         {"alike": [[ONE, ONE]]},
         {"alike": [[ONE, TWO], [TWO, ONE]]},
-        {"alike": [[ONE, TWO]], "outcomes": [OUTCOME]},
+        {"alike": [[ONE, TWO]], "step": 10, "outcomes": [BINS]},
         {"facets": FACETS | {"told": [FACET | {"queries": 20}]}},
         {"facets": FACETS | {"told": [FACET | {"rank": [1, 3]}]}},
         {"facets": FACETS | {"told": [FACET | {"high": [2]}]}},
     ],
     ids=[
-        *("too-few", "crossed", "not-square", "not-compared", "not-all-queries"),
-        *("exact", "within-a-bin", "no-bin", "too-many", "one-exact"),
+        *("too-few", "crossed", "not-square", "not-compared"),
+        *("no-step", "within-a-bin", "no-bin", "too-many", "one-exact"),
         *("unknown-like", "like-itself", "pair-twice", "outcomes-of-a-like"),
         *("small-facet", "rank-beyond", "facet-too-few"),
     ],
@@ -274,14 +267,11 @@ def test_figures_that_do_not_fit_their_entries_are_refused(figures: dict[str, An
         read_history(parse_log(log.data, path="log.jsonl"))
 
 
-def test_figures_of_new_and_of_old_are_read() -> None:
+def test_figures_are_read() -> None:
     log = board().wait(days=2)
-    log.measure(ONE, TWO, alike=[], facets=FACETS, outcomes=[OUTCOME])
-    log.measure(ONE, TWO)
-    new, old = log.history.measured
-    assert new.figures.alike == ()
-    assert new.figures.told == {"ranges", "facets", "outcomes"}
-    assert old.figures.alike is None
+    log.measure(ONE, TWO, step=10, facets=FACETS, outcomes=[BINS])
+    (measured,) = log.history.measured
+    assert measured.figures.told == {"ranges", "facets", "outcomes"}
 
 
 def test_counts_in_bins_are_read_as_their_lower_ends() -> None:
@@ -290,4 +280,3 @@ def test_counts_in_bins_are_read_as_their_lower_ends() -> None:
     (measured,) = log.history.measured
     (outcome,) = measured.figures.outcomes or ()
     assert (outcome.a_alone, outcome.b_alone) == (BINS["a_alone"], BINS["b_alone"])
-    assert (outcome.both, outcome.neither) == (None, None)

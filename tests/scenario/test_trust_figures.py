@@ -3,7 +3,6 @@
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from trusting import DAY, DECIDED, REVEAL, REVEALED, THIRD_TEAM, add_baseline, f
 from heldout.board.audit import archive_audit
 from heldout.board.log.measured import Figures
 from heldout.board.scores import due_figures, measuring
-from heldout.board.scores.measuring import Compared, measure_ranking
+from heldout.board.scores.measuring import measure_ranking
 from heldout.board.standings.standings import Comparable, choose_comparable
 
 pytestmark = pytest.mark.slow
@@ -119,32 +118,6 @@ def test_the_archive_s_audit_computes_it_again(town: Town) -> None:
     wrong = forge(archive, _change_a_score, town.root / "wrong.zip")
     answer = call(town.root, "audit", wrong, "--json")
     assert any("'measured'" in fault for fault in answer.json["faults"]), answer.json
-
-
-def test_an_event_of_old_that_compared_the_earlier_of_near_entries_is_held_and_shown(
-    town: Town, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def keep_earlier(*arguments: Any) -> Comparable:
-        found = choose_comparable(*arguments)
-        kept = found.entries[:3]
-        alike = dict.fromkeys(kept, frozenset[str]())
-        return Comparable(entries=kept, alike=alike, left_out={found.entries[3]: "near"})
-
-    def measure(compared: Compared, *arguments: Any, **options: Any) -> Figures:
-        old = replace(compared, released=None, alike=None, step=0)
-        return measure_ranking(old, *arguments, **options)
-
-    monkeypatch.setattr(measuring, "choose_comparable", keep_earlier)
-    monkeypatch.setattr(measuring, "measure_ranking", measure)
-    assert town.organiser("rebuild", now=DUE).code == 0
-    [figures] = measured(town)
-    assert figures["figures"]["alike"] is None
-    assert figures["left_out"] == {"20261102-x-copy": "near"}
-    assert "nearly the same as an earlier entry" in page(town)
-    monkeypatch.undo()
-    archive = town.root / "kb.zip"
-    assert town.organiser("archive", archive, "--yes", now=CLOSED).code == 0
-    assert call(town.root, "audit", archive, "--json").json["faults"] == []
 
 
 def test_an_organiser_who_lets_copies_be_compared_is_found_by_the_archive(
@@ -395,7 +368,6 @@ def test_a_run_with_other_ranks_and_one_other_query_does_not_read_its_label(
         told.append(events)
         assert town.audit()["ok"]
     assert told[0] == told[1]
-    assert all(pair["both"] is None for one in told[0] for pair in one["outcomes"])
     [first, *_] = told[0][1]["outcomes"]
     assert (first["a_alone"], first["b_alone"], first["better"]) == (0, 0, "")
 

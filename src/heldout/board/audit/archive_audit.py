@@ -54,7 +54,6 @@ from heldout.board.scores.releasing import list_noisy, released, spreads_of
 from heldout.board.scores.score import score_run, score_views
 from heldout.board.scores.sets import SetData
 from heldout.board.standings.season_ends import list_wrong_ends
-from heldout.board.standings.standings import count_step
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import HeldoutError, InputError, StoreError, plural, quote
@@ -282,16 +281,11 @@ def _compare(unpacked: Unpacked, one: Measured) -> Compared | None:
     board = assemble_scores(here, before, known, primary=one.view)
     compared = [s for s in before if s.id in one.entries and one.view in s.scores]
     compared.sort(key=lambda s: -Decimal(s.scores[one.view]))  # equal ones as they came
-    found = choose_compared(board, [s.id for s in compared], bar=here.baselines.bar)
-    if found is None or one.figures.alike is None:
-        return found
-    return replace(
-        found,
-        released=read_released(before, one.view),
-        alike=one.figures.alike,
-        step=count_step(len(found.table.queries)) if one.figures.step else 0,
-        facets=_read_facets(unpacked, here, one),
-    )
+    ranked, released = [s.id for s in compared], read_released(before, one.view)
+    found = choose_compared(board, ranked, released=released, bar=here.baselines.bar)
+    if found is None:
+        return None
+    return replace(found, alike=one.figures.alike, facets=_read_facets(unpacked, here, one))
 
 
 def _read_facets(unpacked: Unpacked, spec: BoardSpec, one: Measured) -> Sequence[QueryFacet]:

@@ -23,8 +23,8 @@ PARTS: tuple[TrustPart, ...] = get_args(TrustPart)
 a new one comes last."""
 
 LeftOut = Literal["near", "incomplete", "withheld"]
-"""Why an entry is not compared: nearly the same as all it could be compared with (in events without
-`Figures.alike`, as an earlier one); no score for each query; not said while an embargo holds."""
+"""Why an entry is not compared: nearly the same as all it could be compared with; no score for each
+query; not said while an embargo holds."""
 
 _Whole = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -127,7 +127,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     Attributes:
         a, b: ids; `a` stood above `b`.
         a_alone, b_alone: numbers of queries.
-        neither, both: exact numbers in events of old, whose other two are exact as well.
         better: `A` or `B` by the verdict, "" for none.
         verdict: `strict`, `do no harm` or `no verdict`.
     """
@@ -136,8 +135,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     b: str
     a_alone: _Whole
     b_alone: _Whole
-    neither: _Whole | None = None
-    both: _Whole | None = None
     better: Literal["", "A", "B"]
     verdict: Literal["strict", "do no harm", "no verdict"]
 
@@ -187,9 +184,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     Attributes:
         queries: how many the scores are over.
         k: how deep outcomes look; 0 without them.
-        step: how wide the bins of their counts are; 0 in events of old, which have exact counts.
-        alike: pairs of entries that are nearly the same and not compared with each other; `None`
-            in events of old, which compared the earlier one of such entries only.
+        step: how wide the bins of their counts are; 0 without them.
+        alike: pairs of entries that are nearly the same and not compared with each other.
         ranges, stability, progress, drift, outcomes, facets: `None` where not told.
         why: part that was to be told -> why it cannot be.
     """
@@ -197,7 +193,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     queries: _Whole
     k: _Whole = 0
     step: _Whole = 0
-    alike: tuple[tuple[str, str], ...] | None = None
+    alike: tuple[tuple[str, str], ...] = ()
     ranges: Ranges | None = None
     stability: Stability | None = None
     progress: tuple[Step, ...] | None = None
@@ -231,7 +227,7 @@ def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
         yield f"shares are not of {n} entries and ranks"
     named = {step.entry for step in figures.progress or ()}
     named |= {name for pair in figures.outcomes or () for name in (pair.a, pair.b)}
-    named |= {name for pair in figures.alike or () for name in pair}
+    named |= {name for pair in figures.alike for name in pair}
     if not named <= set(entries):
         yield "an entry is named that was not compared"
     if not all(_fits(pair, figures) for pair in figures.outcomes or ()):
@@ -255,13 +251,10 @@ def _fit(low: Sequence[int], high: Sequence[int], n: int) -> bool:
 
 
 def _fits(pair: Outcome, figures: Figures) -> bool:
-    """Whether counts are of all queries, or bins of them."""
+    """Whether counts are bins of the queries."""
     alone = pair.a_alone + pair.b_alone
-    if not figures.step:
-        return alone + (pair.neither or 0) + (pair.both or 0) == figures.queries
-    ends = _list_bins(figures.queries, figures.step)
-    exact = pair.neither is not None or pair.both is not None
-    return {pair.a_alone, pair.b_alone} <= {*ends} and alone <= figures.queries and not exact
+    ends = _list_bins(figures.queries, figures.step) if figures.step else ()
+    return {pair.a_alone, pair.b_alone} <= {*ends} and alone <= figures.queries
 
 
 def _list_bins(queries: int, step: int) -> range:
@@ -280,7 +273,7 @@ def end_bin(start: int, queries: int, step: int) -> int:
 
 
 def _list_wrong_pairs(figures: Figures) -> Iterator[str]:
-    alike = [frozenset(pair) for pair in figures.alike or ()]
+    alike = [frozenset(pair) for pair in figures.alike]
     if len(set(alike)) < len(alike) or any(len(pair) == 1 for pair in alike):
         yield "a pair that is not compared is named twice, or is one entry"
     if any(frozenset((pair.a, pair.b)) in alike for pair in figures.outcomes or ()):

@@ -11,7 +11,7 @@ scores say; with all others each of the two is compared as any entry is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -306,37 +306,42 @@ class Compared:
         table: scores by query of the entries on the view that ranks, in that order.
         ranked: the same ids by released score, the best first.
         bar: whether a record has to be above the baselines.
-        released: id -> score as it was told, which decides what was a record; `None` for events
-            of old, in which the true ones did.
-        alike: pairs that are not compared, the earlier entry first; `None` for events of old.
+        released: id -> score as it was published, which decides what was a record. Drift rests on
+            it too: true means give away what a release rounds, as a trend between two days has
+            them times 365.
+        step: how wide the bins are in which outcomes are counted.
+        alike: pairs that are not compared, the earlier entry first.
         facets: of the queries.
-        step: how wide the bins are in which outcomes are counted; 0 for events of old, which had
-            exact counts, and in which drift rests on true scores.
     """
 
     board: BoardScores
     table: ScoreTable
     ranked: tuple[str, ...]
     bar: bool
-    released: Mapping[str, float] | None = None
-    alike: tuple[tuple[str, str], ...] | None = None
-    facets: Sequence[QueryFacet] = field(default=())
-    step: int = 0
+    released: Mapping[str, float]
+    step: int
+    alike: tuple[tuple[str, str], ...] = ()
+    facets: Sequence[QueryFacet] = ()
 
     @property
     def apart(self) -> Apart:
         """Id -> those that it is not compared with."""
-        return read_pairs(self.alike or (), self.table.systems)
+        return read_pairs(self.alike, self.table.systems)
 
 
 def choose_compared(
-    board: BoardScores, ranked: Sequence[str], *, bar: bool = True
+    board: BoardScores,
+    ranked: Sequence[str],
+    *,
+    released: Mapping[str, float],
+    bar: bool = True,
 ) -> Compared | None:
     """Some entries of a board; `None` where they are not two with scores for the same queries.
 
     Args:
         board: all entries.
         ranked: ids of the chosen ones by released score, the best first.
+        released: id -> score as it was published, as `read_released` gives it.
         bar: whether a record has to be above the baselines.
     """
     view = board.view()
@@ -357,6 +362,8 @@ def choose_compared(
         table=table_of(rows, queries=sorted(view.table.queries)),
         ranked=tuple(name for name in ranked if name in rows),
         bar=bar,
+        released=released,
+        step=count_step(len(view.table.queries)),
     )
 
 
@@ -420,10 +427,8 @@ def _add_facets(compared: Compared, rng: Generator) -> Added:
 
 def _add_progress(compared: Compared, _: Generator) -> Added:
     board, view, apart = compared.board, compared.board.view(), compared.apart
-    if compared.released is not None:
-        told = {name: compared.released[name] for name in view.means if name in compared.released}
-        view = replace(view, means=told)
-    found = trace_progress(board, view, bar=compared.bar)
+    told = {name: compared.released[name] for name in view.means if name in compared.released}
+    found = trace_progress(board, replace(view, means=told), bar=compared.bar)
     steps = tuple(
         Step(
             entry=step.entry.id,
@@ -439,22 +444,17 @@ def _add_progress(compared: Compared, _: Generator) -> Added:
 
 def _add_drift(compared: Compared, rng: Generator) -> Added:
     board = compared.board
-    official = board.view()
-    dev = board.dev_view(official)
-    if compared.step:
-        # True means give away what a release rounds: a trend between two days has them times 365.
-        told = {e.id: (compared.released or {})[e.id] for e in board.entries if not e.baseline}
-        official = replace(official, means=told)
-    found = find_drift(board, official, dev, rng=rng)
+    dev = board.dev_view(board.view())
+    told = {e.id: compared.released[e.id] for e in board.entries if not e.baseline}
+    found = find_drift(board, replace(board.view(), means=told), dev, rng=rng)
     trend = found.difference
-    limit = _round_limit if compared.step else _round
     drift = Drift(
         dev=dev.view,
         ratio=_round(found.ratio),
         gap=_round(found.gap),
         per_year=None if trend is None else _round(trend.per_year),
-        low=None if trend is None else limit(trend.low),
-        high=None if trend is None else limit(trend.high),
+        low=None if trend is None else _round_limit(trend.low),
+        high=None if trend is None else _round_limit(trend.high),
         verdict=found.verdict,
         why=found.why,
     )
@@ -480,36 +480,23 @@ def _add_outcomes(compared: Compared, _: Generator) -> Added:
     ]
     if not pairs:
         return {"outcomes": (), "k": cutoff or 0}
-    if compared.step:
-        ranks = replace(ranks, ranks=join_near_found(ranks.ranks))
+    ranks = replace(ranks, ranks=join_near_found(ranks.ranks))
     found = analyse_outcomes(ranks, pairs, Rules()).pairs
     outcomes = tuple(_tell_outcome(one, len(ranks.queries), compared.step) for one in found)
     return {"outcomes": outcomes, "k": cutoff or 0}
 
 
 def _tell_outcome(one: Judged, queries: int, step: int) -> Outcome:
-    """Counts in bins, and no verdict of two that find the same queries; all counts without bins."""
+    """Counts in bins, and no verdict of two that find the same queries."""
     a_alone, b_alone = int(one.a_only), int(one.b_only)
-    told = Outcome(
+    near = a_alone + b_alone < FEWEST_DIFFERENT
+    return Outcome(
         a=one.a.name,
         b=one.b.name,
-        a_alone=a_alone,
-        b_alone=b_alone,
-        neither=int(one.neither),
-        both=int(one.both),
-        better=one.verdict.better or "",
-        verdict=one.verdict.word,
-    )
-    if not step:
-        return told
-    if a_alone + b_alone < FEWEST_DIFFERENT:
-        told = msgspec.structs.replace(told, better="", verdict="no verdict")
-    return msgspec.structs.replace(
-        told,
         a_alone=find_bin(a_alone, queries, step),
         b_alone=find_bin(b_alone, queries, step),
-        neither=None,
-        both=None,
+        better="" if near else one.verdict.better or "",
+        verdict="no verdict" if near else one.verdict.word,
     )
 
 
@@ -576,29 +563,24 @@ def _log(session: Session, board: BoardScores, due: Due) -> None:
     alike = {
         name: set(others) for name, others in _find_alike(session, complete, view.queries).items()
     }
-    every = choose_compared(board, [name for name in due.ranked if name in complete])
+    submissions, today = session.history().submissions, session.now.date()
+    released = read_released(submissions.values(), view.view)
+    ranked = [name for name in due.ranked if name in complete]
+    every = choose_compared(board, ranked, released=released)
     if every is None:
         return
     for name, others in find_near_scores(every.table).items():
         alike[name] |= others
-    submissions, today = session.history().submissions, session.now.date()
     hidden = {name for name in due.ranked if submissions[name].is_hidden(today)}
     chosen = choose_comparable(complete, alike, hidden)
-    compared = choose_compared(
-        board, [name for name in due.ranked if name in chosen.entries], bar=due.spec.baselines.bar
-    )
+    ranked = [name for name in due.ranked if name in chosen.entries]
+    compared = choose_compared(board, ranked, released=released, bar=due.spec.baselines.bar)
     if compared is None:
         return
     facets: Sequence[QueryFacet] = ()
     if "facets" in due.trust.show:
         facets = read_query_facets(session.repository, session.vault, due.spec, view=view.view)
-    compared = replace(
-        compared,
-        released=read_released(session.history().submissions.values(), view.view),
-        alike=chosen.pairs,
-        step=count_step(len(compared.table.queries)),
-        facets=facets,
-    )
+    compared = replace(compared, alike=chosen.pairs, facets=facets)
     figures = measure_ranking(compared, due.trust.show, seed=SEED)
     incomplete: dict[str, LeftOut] = {
         name: "withheld" if name in hidden else "incomplete"

@@ -87,7 +87,6 @@ class OutcomeRow:
         a_alone, b_alone: numbers of queries in words.
         bars: where each begins and how wide it is, in queries, with its colour: at least so many of
             `a` alone, perhaps, and the same of `b` from the other end.
-        both, neither: exact numbers in events of old, `None` since.
         queries: how many there are.
         verdict: in words.
     """
@@ -97,8 +96,6 @@ class OutcomeRow:
     a_alone: str
     b_alone: str
     bars: tuple[tuple[int, int, str], ...]
-    both: int | None
-    neither: int | None
     queries: int
     verdict: Phrase
 
@@ -196,12 +193,12 @@ def make_ranking_trust(
         facets=_make_facet_tables(measured, known),
         apart=tuple(
             phrase(name_entry(known[one]), " and ", name_entry(known[other]))
-            for one, other in figures.alike or ()
+            for one, other in figures.alike
             if one in known and other in known
         ),
         notes=tuple(_list_notes(measured)),
         left_out=tuple(
-            phrase(name_entry(known[name]), _say_left_out(why, measured))
+            phrase(name_entry(known[name]), _LEFT_OUT[why])
             for name, why in measured.left_out.items()
             if name in known
         ),
@@ -288,7 +285,7 @@ def _say_records(standings: Standings, spec: BoardSpec) -> Mapping[str, tuple[st
         return {}
     ranked = [row for row in standings.rows if row.baseline or row.rank is not None]
     records = best_so_far(ranked, spec.primary, bar=spec.baselines.bar)
-    pairs = {frozenset(pair) for pair in measured.figures.alike or ()}
+    pairs = {frozenset(pair) for pair in measured.figures.alike}
     steps = measured.figures.progress
     alike = {b.entry for a, b in pairwise(steps) if frozenset((a.entry, b.entry)) in pairs}
     said = {
@@ -319,8 +316,6 @@ def _outcome_rows(
             a_alone=_say_bin(pair.a_alone, measured.figures),
             b_alone=_say_bin(pair.b_alone, measured.figures),
             bars=_draw_bars(pair, measured.figures),
-            both=pair.both,
-            neither=pair.neither,
             queries=measured.figures.queries,
             verdict=_say_verdict(pair, known),
         )
@@ -332,22 +327,13 @@ def _outcome_rows(
 
 
 def _say_bin(start: int, figures: Figures) -> str:
-    """A count in words; events of old have exact ones."""
-    if not figures.step:
-        return f"{start:,}"
+    """A count in words."""
     end = end_bin(start, figures.queries, figures.step)
     return f"{start:,} to {end:,}" if start else f"at most {end:,}"
 
 
 def _draw_bars(pair: Outcome, figures: Figures) -> tuple[tuple[int, int, str], ...]:
     """The bars of two neighbours: `a` from the left and `b` from the right."""
-    if not figures.step:
-        both = pair.both or 0
-        return (
-            (0, pair.a_alone, "a"),
-            (pair.a_alone, both, "both"),
-            (pair.a_alone + both, pair.b_alone, "b"),
-        )
     n, a, b = figures.queries, pair.a_alone, pair.b_alone
     more = end_bin(a, n, figures.step) - a, end_bin(b, n, figures.step) - b
     return (
@@ -435,7 +421,7 @@ def _say_lead(measured: Measured, known: Mapping[str, TableRow]) -> Phrase:
     ids = measured.entries
     lows, highs = (dict(zip(ids, ends, strict=True)) for ends in (ranges.low, ranges.high))
     group = [row for row in known.values() if lows.get(row.id) == 1]
-    like = read_pairs(measured.figures.alike or (), [row.id for row in group])
+    like = read_pairs(measured.figures.alike, [row.id for row in group])
     if len(group) == len(ids):
         return phrase("No compared entry is significantly better than another.")
     if len(group) > _MOST_NAMED:
@@ -513,7 +499,6 @@ def _list_notes(measured: Measured) -> Iterator[str]:
             f"signed-rank of search length where both find one; Holm over one family of "
             f"{2 * len(outcomes):,} hypotheses, {count(len(outcomes), 'pair')} of neighbours."
         )
-    if outcomes and figures.step:
         yield (
             f"Counts of queries are ranges of {figures.step:,} queries, because an exact count "
             "can reveal a hidden label. An entry that finds nearly the same queries as an "
@@ -530,10 +515,3 @@ def _list_notes(measured: Measured) -> Iterator[str]:
     for part, words in _PARTS.items():
         if part in figures.why:
             yield f"No {words}: {figures.why[part]}."
-
-
-def _say_left_out(why: LeftOut, measured: Measured) -> str:
-    """The reason in brackets; events of old compared the earlier of near entries."""
-    if why == "near" and measured.figures.alike is None:
-        return " (nearly the same as an earlier entry)"
-    return _LEFT_OUT[why]

@@ -421,7 +421,7 @@ def _say_worth(entries: Sequence[TableRow], measured: Measured | None) -> Phrase
         return phrase(
             " The leader was not compared with the other entries, so its lead was not tested."
         )
-    apart = read_pairs(measured.figures.alike or (), ids)[leader]
+    apart = read_pairs(measured.figures.alike, ids)[leader]
     tested = len(ids) - 1 - len(apart)
     low = dict(zip(ids, measured.figures.ranges.low, strict=True))
     ahead = len(ids) - measured.figures.ranges.high[ids.index(leader)]  # of so many, significantly

@@ -41,7 +41,6 @@ FEWEST_DIFFERENT = 10
 one alone finds a relevant document between two whose outcomes are."""
 
 _BINS = 50
-_NEAR_OF_OLD = "nearly the same as an earlier entry, so not compared"
 
 _LEFT_OUT: Mapping[LeftOut, str] = {
     "near": "nearly the same as others, so not compared",
@@ -578,10 +577,7 @@ def _widen(measured: Measured, ranked: Mapping[str, date]) -> Mapping[str, RankR
 def _say_why(name: str, measured: Measured | None) -> str:
     """What the event says of an entry without a range; "" for one that it does not know."""
     if measured is not None and name in measured.left_out:
-        why = measured.left_out[name]
-        # Events of old say it in their own words, so that their leaderboard.json stays as it is.
-        old = why == "near" and measured.figures.alike is None
-        return _NEAR_OF_OLD if old else _LEFT_OUT[why]
+        return _LEFT_OUT[measured.left_out[name]]
     if measured is not None and name in measured.entries:
         return measured.figures.why.get("ranges", "rank ranges were not computed")
     return ""
