@@ -206,10 +206,13 @@ def play_calendar(demo: Path, queries: int, seed: int, years: int) -> None:
             line = summarise_years(played, played, release=name)
             shares = [line.seen, line.at_once, line.in_time, line.false_records]
             cells = ["-" if share is None else f"{share:.1%}" for share in shares]
-            lost = ["-" if u is None else f"{u:.1f} u" for u in (line.unpublished, line.short)]
+            lost = [
+                "-" if u is None else f"{u:.1f} u"
+                for u in (line.unpublished, line.first, line.short)
+            ]
             rows.append([size, str(seasons), *cells, *lost])
     header = ["steps", "seasons", "see a score", "3 u at once", "3 u in the season", "false"]
-    table([*header, "unpublished", "winner below the best"], rows)
+    table([*header, "unpublished", "first below the best", "winner"], rows)
 
 
 def replay_boards() -> None:

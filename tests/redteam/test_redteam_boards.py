@@ -1,6 +1,7 @@
 """What attackers play against is what leaves the vault: names, answers, the second number."""
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -333,3 +334,9 @@ def test_the_board_s_own_rule_has_what_its_views_send_beside(
     assert name == ("clear" + (f"+{expected}" if expected else ""))
     assert (found.beside, found.noise, found.decimals) == (expected, noise, 4)
     assert (found.rule.submissions, found.rule.feedback) == (90, 0.3)
+
+
+def test_each_season_ranks_by_queries_of_its_own() -> None:
+    board = board_of("clear+feedback", queries=40, rule=ReleaseRule(seasons=4, feedback=0.2))
+    parts = [replace(board, season=season).ranking(np.arange(40.0)) for season in (1, 2, 3, 4)]
+    assert len({*np.concatenate(parts).tolist()}) == 32

@@ -80,7 +80,7 @@ _HONEST_LEGEND = (
     ("steps", "those of 3 u or more: the system, or one as good, has a published score"),
     ("days", "median wait for it"),
     ("unpublished", "how much better the best system sent is than the best with a score, in u"),
-    ("", "and so with 27 steps of 0.2 to 1.2 u instead"),
+    ("", "and so with 20 steps of 1 u instead"),
 )
 
 

@@ -48,6 +48,7 @@ class Year:
         unpublished: how much better the best system sent is than the best with a score, at the end
             of the season where that is most, in u.
         short: for each season how much worse its winner is than the best system with a score, in u.
+        first: the same of the entry with the highest score.
     """
 
     seen: int
@@ -57,6 +58,7 @@ class Year:
     never: int
     unpublished: float
     short: tuple[float, ...] = ()
+    first: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ class HonestLine:
         days: median wait for those that have one in time; `None` without any.
         unpublished: mean of `Year.unpublished`.
         creeping: the same where progress comes in small steps.
-        short: mean of `Year.short`; `None` without seasons.
+        short, first: mean of `Year.short` and of `Year.first`; `None` without seasons.
     """
 
     release: str
@@ -88,6 +90,7 @@ class HonestLine:
     unpublished: float
     creeping: float
     short: float | None = None
+    first: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +170,7 @@ def play_year(
     waits: list[float] = []
     unpublished: list[float] = []
     short: list[float] = []
+    first: list[float] = []
     for season, group in groupby(sent, lambda run: int(run.day * seasons / _DAYS)):
         board = replace(board, season=season + 1, best=None)
         runs = list(group)
@@ -186,10 +190,12 @@ def play_year(
             by_dev = sorted(range(len(runs)), key=lambda place: runs[place].on_dev)
             for place in {runs[place].team: place for place in by_dev}.values():
                 days.setdefault(place, _DAYS * (season + 1) / seasons)
-            top = scored[max(days, key=lambda place: float(scored[place].mean()))]
+            top = max(days, key=lambda place: float(scored[place].mean()))
             # The season's winner, as in a final: the earliest that is not clearly below the best.
-            winner = min(place for place in days if not is_clear(top, scored[place], jitter=0))
-            short.append(max(runs[place].quality for place in days) - runs[winner].quality)
+            winner = min(n for n in days if not is_clear(scored[top], scored[n], jitter=0))
+            most = max(runs[place].quality for place in days)
+            short.append(most - runs[winner].quality)
+            first.append(most - runs[top].quality)
         for step in (run for run in runs if run.rise >= _CLEAR):
             since = [day for place, day in days.items() if runs[place].quality >= step.quality]
             waits += [min(since) - step.day] if since else []
@@ -206,6 +212,7 @@ def play_year(
         never=never,
         unpublished=max(unpublished),
         short=tuple(short),
+        first=tuple(first),
     )
 
 
@@ -215,6 +222,7 @@ def summarise_years(years: Sequence[Year], creeping: Sequence[Year], *, release:
     steps = len(waits) + sum(year.never for year in years)
     records = sum(year.records for year in years)
     shorts = [short for year in years for short in year.short]
+    firsts = [first for year in years for first in year.first]
     wrong = sum(year.false_records for year in years)
     return HonestLine(
         release=release,
@@ -228,6 +236,7 @@ def summarise_years(years: Sequence[Year], creeping: Sequence[Year], *, release:
         unpublished=fmean(year.unpublished for year in years),
         creeping=fmean(year.unpublished for year in creeping),
         short=fmean(shorts) if shorts else None,
+        first=fmean(firsts) if firsts else None,
     )
 
 
