@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from heldout.board.organiser.creation import plan_seasons
+from heldout.board.organiser.creation import add_seasons
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import NewBoard, Stake, new_board_files
@@ -31,9 +31,8 @@ def new_rules(
         primary="eval",
         stake=stake,
         judged=judged,
-        seasons=plan_seasons("eval", judged, opens=OPENS, closes=closes, number=number),
     )
-    return parse_spec(new_board_files(plan)["board.toml"])
+    return parse_spec(new_board_files(add_seasons(plan, number=number))["board.toml"])
 
 
 @pytest.mark.parametrize("stake", ["open", "prize"])
@@ -83,3 +82,8 @@ def test_seasons_are_quarters_or_equal_pieces_up_to_the_last_day(
         assert one.closes == after.opens - timedelta(1)
     if found:
         assert (found[0].opens, found[-1].closes) == (OPENS, closes)
+
+
+def test_a_board_of_known_teams_has_no_seasons() -> None:
+    spec = new_rules(5793, stake="known")
+    assert (spec.primary, spec.seasons, spec.release.seasons) == ("eval", (), 1)

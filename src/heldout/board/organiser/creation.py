@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
 
@@ -10,10 +10,9 @@ from heldout.board.log.events import format_entry, redact
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.policy.checks import add_months
 from heldout.board.rules.changes import is_key, list_stems
-from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import Season
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import SPLIT_ABOVE, NewBoard, new_board_files
+from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.board.scores.commitments import new_keys, store_versions
 from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import SetData, check_sets, digest_public
@@ -65,40 +64,37 @@ def choose_order(sets: Iterable[GivenSet]) -> tuple[Order, str]:
     return "msmarco", "the labels have one relevant document for a query, as on MS MARCO"
 
 
-def plan_seasons(
-    query_set: str, judged: int, *, opens: date, closes: date | None, number: int | None = None
-) -> tuple[Season, ...]:
-    """Plan the seasons of a new board under `clear`, each ranked by a part of a query set.
+def add_seasons(plan: NewBoard, *, number: int | None = None) -> NewBoard:
+    """Plan the seasons of a new board under `clear`, each ranked by a part of the primary set.
 
     They are quarters of a year from the first day on, of which the last one stays open. A board
     with a last day is cut into seasons of equal length.
 
     Args:
-        query_set: its name; the views are called `SET-1` and so on.
-        judged: how many of its queries have judgments.
-        opens: first day of the board.
-        closes: its last day.
+        plan: the board; one of known teams has no seasons.
         number: how many, at least 1; `None` for as many as leave 250 judged queries to each, and
             about a quarter of a year, but four at most.
 
     Returns:
-        None where the board would be one season: it ranks by one view.
+        The board, without seasons where there would be one: it ranks by one view then.
     """
+    opens, closes = plan.opens, plan.closes
     days = _YEAR if closes is None else (closes - opens).days + 1
     if number is None:
-        deciding = judged - (judged > SPLIT_ABOVE) * round(ReleaseRule().feedback * judged)
-        number = min(_MOST_SEASONS, deciding // _SEASON_QUERIES, round(days * 4 / _YEAR))
-    if number <= 1:
-        return ()
+        most = min(_MOST_SEASONS, round(days * 4 / _YEAR))
+        number = min(most, plan.deciding // _SEASON_QUERIES)
+    if number <= 1 or plan.stake == "known":
+        return plan
     starts = [
         add_months(opens, 3 * n) if closes is None else opens + timedelta(days * n // number)
         for n in range(number)
     ]
     ends = [*(start - timedelta(1) for start in starts[1:]), closes]
-    return tuple(
-        Season(name=f"s{n}", view=f"{query_set}-{n}", opens=start, closes=end)
+    seasons = [
+        Season(name=f"s{n}", view=f"{plan.primary}-{n}", opens=start, closes=end)
         for n, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
-    )
+    ]
+    return replace(plan, seasons=seasons)
 
 
 def create_board(

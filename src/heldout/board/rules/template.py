@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import (
     BoardSpec,
     EnvelopeForm,
@@ -230,6 +231,16 @@ class NewBoard:
     forge: ForgeSpec | None = None
     install: str = ""
 
+    @property
+    def feedback(self) -> float:
+        """Share of the primary set's queries that is its feedback part, under `clear`."""
+        return ReleaseRule().feedback if self.judged > SPLIT_ABOVE else 0
+
+    @property
+    def deciding(self) -> int:
+        """How many of its judged queries decide, in the mean over keys of the set."""
+        return self.judged - round(self.feedback * self.judged)
+
 
 def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
     """Path in the board -> content: board.toml, README.md, .gitignore, the public keys."""
@@ -357,7 +368,7 @@ def _view_tables(name: str, board: NewBoard) -> str:
 
     if name != board.primary or board.stake == "known":
         return table(name)
-    split = board.judged > SPLIT_ABOVE
+    split = bool(board.feedback)
     parts = [(one.view, f"part = {n}\n") for n, one in enumerate(board.seasons, 1)]
     own = [table(*one) for one in parts] or [table(name, 'part = "deciding"\n' * split)]
     if split:
@@ -379,9 +390,9 @@ def _season_tables(seasons: Sequence[Season]) -> str:
 def _release_table(board: NewBoard) -> str:
     if board.stake == "known":
         return _RELEASE["known"]
-    split, seasons = board.judged > SPLIT_ABOVE, len(board.seasons)
-    text = _RELEASE["open"] + _SPLIT * (split or bool(seasons)) + _CUT * bool(seasons)
-    return Template(text).substitute(feedback=0.25 if split else 0, seasons=seasons)
+    seasons, share = len(board.seasons), board.feedback
+    text = _RELEASE["open"] + _SPLIT * bool(share or seasons) + _CUT * bool(seasons)
+    return Template(text).substitute(feedback=share, seasons=seasons)
 
 
 def _example_table(example: Example | None) -> str:

@@ -154,10 +154,10 @@ def new(
       --eval eval.tsv eval.qrels -m RR@10
     """
     from heldout.board.organiser.creation import (
+        add_seasons,
         choose_order,
         create_board,
         is_created,
-        plan_seasons,
     )
     from heldout.board.rules.template import NewBoard
     from heldout.board.scores.describe import describe_sets
@@ -195,14 +195,12 @@ def new(
         primary="eval",
         stake=stake,
         judged=judged,
-        seasons=()
-        if stake == "known"
-        else plan_seasons("eval", judged, opens=now.date(), closes=closes, number=seasons),
         final=None if final is None else "final",
         closes=closes,
         forge=None if forge is None else _forge(forge),
         install=install,
     )
+    plan = add_seasons(plan, number=seasons)
     if known_runs and (dev is None or plan.stake == "known" or len(known_runs) == 1):
         raise click.UsageError(_TWO_RUNS)
     known = (
@@ -268,9 +266,13 @@ def _new_board_facts(
             f"{noise}{plan.judged:,} judged queries, only more than {SPLIT_ABOVE:,} are split",
         )
     if plan.seasons:
-        number, ends = len(plan.seasons), plan.seasons[0].closes
-        yield ("", f"{number} seasons, each ranked by a secret part of its own; the first one ends")
-        yield ("", f"on {ends}. Change the days in [[seasons]] of board.toml")
+        number, size = len(plan.seasons), plan.deciding // len(plan.seasons)
+        yield (
+            "",
+            f"{number} seasons, each ranked by a secret part of about {size:,} queries: fewer",
+        )
+        yield ("", "seasons would have larger parts, on which smaller differences show")
+        yield ("", f"the first ends on {plan.seasons[0].closes}: change the days in board.toml")
     others = " or ".join(name for name in PRICES if name != plan.stake)
     yield ("", f"--stake {others} sets another rule (docs/explanation/release.md)")
     board = f"--board {shlex.quote(str(folder))}"
