@@ -496,6 +496,20 @@ def test_names_that_an_approval_joined_are_one_team() -> None:
     assert choose_named(log.history, ending, OVER.date()) == (B, C)
 
 
+def test_a_team_names_an_entry_that_is_published_already_or_another_one() -> None:
+    log = BoardLog().open(CLEAR)
+    for name in (A, B):
+        log.wait(days=1)
+        log.submit(name, make_manifest("X"), "0.4")
+    ending = find_ending(parse_spec(CLEAR.encode()), "")
+    assert ending is not None
+    assert choose_named(log.history, ending, OVER.date()) == (B,)
+    log.update(A, make_manifest("X", season_entry=True, revision=2))
+    assert choose_named(log.history, ending, OVER.date()) == (A,)
+    log.update(A, make_manifest("X", revision=3))
+    assert choose_named(log.history, ending, OVER.date()) == (B,)
+
+
 def test_a_baseline_and_what_came_late_are_not_named() -> None:
     log = BoardLog().open(CLEAR)
     log.baseline("20261101-bm25", "0.3")
