@@ -181,23 +181,6 @@ def test_the_readme_follows_the_rules_until_somebody_edits_it(town: Town) -> Non
     assert readme.read_text("utf-8") == own
 
 
-def test_a_readme_of_the_first_version_follows_too(town: Town) -> None:
-    readme = town.board / "README.md"
-    text = readme.read_text("utf-8")
-    for new, old in (
-        (
-            "draft my-system --dev dev.run.gz --eval eval.run.gz",
-            "draft NAME --run dev=FILE --run eval=FILE",
-        ),
-        ("and the command stands here then.", "and the command here."),
-    ):
-        assert new in text
-        readme.write_text(readme.read_text("utf-8").replace(new, old), "utf-8")
-    set_key(town, "title", "A new title")
-    assert town.organiser("rebuild", now=LATER).code == 0
-    assert readme.read_text("utf-8").startswith("# A new title\n")
-
-
 def test_readme_and_page_show_one_command(town: Town) -> None:
     command = "heldout draft my-system --dev dev.run.gz --eval eval.run.gz"
     for page in ("README.md", "leaderboard/index.html"):

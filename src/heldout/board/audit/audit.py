@@ -41,7 +41,6 @@ from heldout.board.policy.registered import registration_faults, signature_fault
 from heldout.board.rules.changes import (
     held_out_file,
     list_differences,
-    list_unsaid_keys,
     parse_key,
     rules_told_by,
 )
@@ -147,7 +146,7 @@ def audit_board(
             faults += registration_faults(public)
         faults_of_rules, notes = _check_rules(repository, history)
         faults += [*faults_of_rules, *_check_public(repository, history)]
-        notes += [*list_unsaid_keys(public), *_tell_signers(public), *stamped.notes]
+        notes += [*_tell_signers(public), *stamped.notes]
         notes += _tell_ends(history, public[-1].time.date())
         if vault is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]

@@ -36,9 +36,6 @@ from heldout.errors import StoreError
 _WITH_SCORES = frozenset({"published", "corrected", "baseline", "opened-final", "ended-season"})
 _WITH_METADATA = frozenset({"reviewed", "updated", "withdrawn", "published", "amended"})
 
-_KEYS_ARE_FIXED = 2
-"""The first schema in which `changed-rules` leaves the recipients as they are."""
-
 MOST_BYTES = 1 << 16
 """Of a board.toml."""
 
@@ -281,10 +278,9 @@ def find_recipients(rules: str) -> object:
 def _check_recipients(entry: Entry, rules: Sequence[tuple[datetime, str]]) -> None:
     """Refuse `changed-rules` with other keys: `rekeyed` says who comes, who goes, and why.
 
-    Logs of schema 1 may have it; an audit notes it there. Rules that cannot be read have no
-    recipients, and are refused by whoever reads them.
+    Rules that cannot be read have no recipients, and are refused by whoever reads them.
     """
-    if entry.event.schema < _KEYS_ARE_FIXED or entry.event.kind != "changed-rules":
+    if entry.event.kind != "changed-rules":
         return
     after = find_recipients(str(entry.get("board.toml")))
     known = (find_recipients(text) for _, text in reversed(rules))

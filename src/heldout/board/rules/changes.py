@@ -22,8 +22,7 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.events import Entry
-from heldout.board.log.history import History, find_recipients
+from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
 from heldout.board.rules.days import Term, list_terms
 from heldout.board.rules.spec import BoardSpec, View
@@ -147,21 +146,6 @@ def list_changed_keys(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
         if was != now:
             known, found = (was, now) if key == "envelope" else map(", ".join, (was, now))
             yield (key, found, f"{known}, as the log has it", hint)
-
-
-def list_unsaid_keys(entries: Iterable[Entry]) -> Iterator[str]:
-    """The events that changed the organisers' keys as an edit: logs of schema 1 may have them."""
-    before = None
-    for entry in entries:
-        if "board.toml" not in entry.event.public:
-            continue
-        after = find_recipients(str(entry.get("board.toml")))
-        if before is not None and after != before and entry.event.kind == "changed-rules":
-            yield (
-                f"event {entry.event.seq} changed the recipients as an edit of board.toml, which "
-                "only 'rekeyed' may do today: ask the organisers whose key came"
-            )
-        before = after
 
 
 def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:

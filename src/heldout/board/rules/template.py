@@ -306,12 +306,11 @@ def is_generated_readme(data: bytes, rules: Iterable[BoardSpec]) -> bool:
     return any(
         data
         == _fill_readme(
-            *(spec.title, spec.task, spec.install, sets), first=first, home=home, programs=programs
+            *(spec.title, spec.task, spec.install, tuple(spec.sets)), home=home, programs=programs
         )
         for spec in rules
-        for sets in (tuple(spec.sets),)
-        for first, programs in ((False, False), (True, False), (False, True))
-        for home in {spec.home, ""}  # before there was a workflow for the page it was not named
+        for programs in (False, True)
+        for home in {spec.home, ""}  # that of a new board names none
     )
 
 
@@ -321,23 +320,19 @@ def _fill_readme(
     install: str,
     sets: tuple[str, ...],
     *,
-    first: bool = False,
     home: str = "",
     programs: bool = False,
 ) -> bytes:
-    """The text; `first` gives that of version 0.1.0, whose boards have it."""
+    """The text."""
     file = "`leaderboard/index.html`"
     words = {
         "title": title,
         "task": task,
-        "install": _say_install(install, first=first),
+        "install": _say_install(install),
         "page": f"<{home}> ({file})" if home else file,
+        "draft": draft_command(sets, programs=programs),
     }
-    if first:
-        draft = "heldout draft NAME " + " ".join(f"--run {name}=FILE" for name in sets)
-    else:
-        draft = draft_command(sets, programs=programs)
-    return fill_template("README.md", {**words, "draft": draft})
+    return fill_template("README.md", words)
 
 
 def format_recipients(recipients: Sequence[str]) -> bytes:
@@ -411,14 +406,13 @@ def _forge_table(forge: ForgeSpec | None) -> str:
     return "\n[forge]\n" + "".join(f"{key} = {quote_toml(value)}\n" for key, value in pairs)
 
 
-def _say_install(address: str, *, first: bool) -> str:
+def _say_install(address: str) -> str:
     """A paragraph of the README: an index may give anything under a name."""
     if address:
         return f'```\npip install "{address}"\n```'
-    written = "and the command here." if first else "and the command stands here then."
     return (
         "The organisers have not stated the address yet. They fill in `install` in board.toml,\n"
-        f"{written}"
+        "and the command stands here then."
     )
 
 
