@@ -299,18 +299,15 @@ def _check_split(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
     """A set is split for two kinds of view: one that decides, and one that informs."""
     parts = {one.part for one in spec.views if one.set == view.set}
     share = spec.release.feedback
-    if view.part == "feedback" and not share:
+    informs = view.part == "feedback"
+    if informs and not share:
         hint = "a quarter of the queries, 0.25, is usual"
         yield ("release.feedback", share, "above 0, for a view of the feedback part", hint)
-    if view.part == "feedback" and not parts - {"feedback", None}:
-        expected = f'a view with part = "deciding" of {view.set} too'
-        hint = "the queries of the other part would never be used: leave part out"
-        yield (f"{key}.part", view.part, expected, hint)
-    if view.part != "feedback" and "feedback" not in parts and (share or not view.season_part):
-        expected = f'a view with part = "feedback" of {view.set} too'
-        hint = "the queries of the other part would never be used: leave part out"
-        if view.season_part is not None:
-            hint = f"{share:g} of its queries would never be used: or set release.feedback = 0"
+    others = parts - {"feedback", None} if informs else parts & {"feedback"}
+    if not others and (share or view.season_part is None):
+        expected = f'a view with part = "{"deciding" if informs else "feedback"}" of {view.set} too'
+        instead = "leave part out" if view.season_part is None else "set release.feedback = 0"
+        hint = f"the queries of the other part would never be used: {instead}"
         yield (f"{key}.part", view.part, expected, hint)
 
 
@@ -325,10 +322,7 @@ def _check_season_part(spec: BoardSpec, view: View, part: int, key: str) -> Iter
         yield (key, part, 'no season part, but with release.rule = "clear"', hint)
     if not view.public:
         yield (key, part, "a public view", "a season part is there to rank entries")
-    ranking = {season.view for season in spec.seasons}
-    if not any(
-        (one.set, one.part) == (view.set, part) and one.name in ranking for one in spec.views
-    ):
+    if (view.set, part) not in [(one.set, one.part) for one in spec.views if _ranks(spec, one)]:
         hint = "its scores would be published in every season: add one to [[seasons]]"
         yield (key, part, f"a season that ranks by part {part} of {view.set}", hint)
 
