@@ -301,8 +301,8 @@ def _say_season(history: History, spec: BoardSpec, known: Submission) -> str:
         return ""
     if known.id not in end.opened.scores:
         return NOT_NAMED
-    mark = ", the winner" if known.id == end.opened.winner else ""
-    mark += ", clearly below the best" if known.id in end.opened.below else ""
+    mark = "; it won the season" if known.id == end.opened.winner else ""
+    mark += "; clearly below the best" if known.id in end.opened.below else ""
     return f"ended on {end.opened.at:%d %b %Y}; the exact score is published{mark}"
 
 
