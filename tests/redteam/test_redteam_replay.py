@@ -129,6 +129,13 @@ def test_a_table_that_cannot_be_played_is_refused(text: str, code: str) -> None:
     assert [problem.code for problem in raised.value.problems] == [code]
 
 
+def test_a_season_without_two_queries_is_refused() -> None:
+    history = history_of([0.5, 0.6], days=[0, SEASON])
+    with pytest.raises(InputError) as raised:
+        replaying.replay(history, 3)
+    assert [problem.code for problem in raised.value.problems] == ["replay-queries"]
+
+
 def test_the_command_asks_how_many_queries_there_are(tmp_path: Path) -> None:
     table = tmp_path / "leaderboard.csv"
     table.write_text(OWN)

@@ -271,10 +271,16 @@ def replay(history: History, queries: int, *, seed: int = 0, progress: Progress 
         queries: of its held-out set; with more than a thousand a quarter is the feedback part.
         seed: of all draws.
         progress: hears of each line.
+
+    Raises:
+        InputError: code `replay-queries`: they are fewer than two for each season.
     """
     feedback = round(queries * ReleaseRule().feedback) if queries > SPLIT_ABOVE else 0
     seasons = int(history.days.max()) // SEASON + 1
     part = (queries - feedback) // seasons
+    if part < 2:  # noqa: PLR2004 - one query has no deviation
+        found, expected = f"{queries:,} for {seasons} seasons", "at least two for each season"
+        raise InputError.of("replay-queries", "--queries", found, expected)
     lines = []
     with progress.steps("rules", len(RULES) * len(ASSUMED)) as done:
         for rule, ranking in zip(RULES, (0, queries - feedback, part), strict=True):
