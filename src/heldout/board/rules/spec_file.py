@@ -228,9 +228,8 @@ def _check_summary(spec: BoardSpec, view: View, kind: Kind, key: str) -> Iterato
         yield (f"{key}.summary", view.summary, '"worst" or "gap", of these facets', "")
     if view.summary == "mean":
         return
-    if kind.better != "higher" or kind.unanswered is None or kind.exposure:
-        expected = "a measure that rises and is defined for every query"
-        yield (f"{key}.measure", view.measure, expected, "groups are compared by it")
+    if not _rises(kind):
+        yield (f"{key}.measure", view.measure, _RISING, "groups are compared by it")
     if spec.denominator == "all":
         hint = "groups are compared over the queries that count"
         yield ("denominator", spec.denominator, f'"counted", with summary of {view.name}', hint)
@@ -507,13 +506,21 @@ def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
         yield (f"{key}.measure", view.measure, first.expected, first.hint)
         return
     yield from check_view_keys(spec, view, measure, key)
-    kind = measure.kind
+    if _rises(measure.kind):
+        return
     climbs = spec.release.rule != "rounded" and view.public and not view.for_information
-    rises = kind.better == "higher" and kind.unanswered is not None and not kind.exposure
-    if climbs and view.set in spec.sets and spec.sets[view.set].held_out and not rises:
-        expected = "a measure that rises and is defined for every query"
+    if climbs and view.set in spec.sets and spec.sets[view.set].held_out:
         hint = f"`{spec.release.rule}` compares scores query by query: or set public = false"
-        yield (f"{key}.measure", view.measure, expected, hint)
+        yield (f"{key}.measure", view.measure, _RISING, hint)
+    if view.finalists is not None:
+        yield (f"{key}.measure", view.measure, _RISING, "finalists are compared query by query")
+
+
+_RISING = "a measure that rises and is defined for every query"
+
+
+def _rises(kind: Kind) -> bool:
+    return kind.better == "higher" and kind.unanswered is not None and not kind.exposure
 
 
 def _check_finalists(spec: BoardSpec) -> Iterator[Wrong]:
@@ -565,13 +572,6 @@ def _check_comparable(view: View, key: str) -> Iterator[Wrong]:
     if view.summary != "mean":
         hint = "finalists are compared on the same queries"
         yield (f"{key}.summary", view.summary, '"mean", of a view with finalists', hint)
-    try:
-        kind = parse_measure(view.measure).kind
-    except InputError:  # said elsewhere
-        return
-    if kind.better != "higher" or kind.unanswered is None or kind.exposure:
-        expected = "a measure that rises and is defined for every query"
-        yield (f"{key}.measure", view.measure, expected, "finalists are compared query by query")
 
 
 def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:

@@ -349,6 +349,12 @@ def plain(key: str) -> str:
     return "".join(key.split())
 
 
+def can_open(spec: BoardSpec, vault: Vault) -> bool:
+    """Whether a key in the vault is that of one of the board's recipients."""
+    ours = list(own_recipients(spec.envelope, vault))
+    return any(among(recipient, ours) for recipient in spec.recipients)
+
+
 def check_recipients(spec: BoardSpec, rules: str, vault: Vault | None) -> None:
     """Refuse recipients that nothing can be sealed for, or none of which the vault can open.
 
@@ -361,7 +367,7 @@ def check_recipients(spec: BoardSpec, rules: str, vault: Vault | None) -> None:
         InputError: with every recipient that is wrong.
     """
     wrong = list(_find_malformed(spec.envelope, spec.recipients))
-    if not wrong and vault is not None and not _opens(spec, vault):
+    if not wrong and vault is not None and not can_open(spec, vault):
         found = "no recipient whose private key lies in the vault's identities/"
         wrong = [(found, "at least one: nobody could open what is sealed from now on")]
     if wrong:
@@ -382,16 +388,6 @@ def _refusal(form: Form, recipients: Sequence[str]) -> str:
     except SetupError as error:
         return str(error)
     return ""
-
-
-def _opens(spec: BoardSpec, vault: Vault) -> bool:
-    ours = {_plain(recipient) for recipient in own_recipients(spec.envelope, vault)}
-    return any(_plain(recipient) in ours for recipient in spec.recipients)
-
-
-def _plain(recipient: str) -> str:
-    """Without the blanks and line ends that a text file may add to a key."""
-    return "".join(recipient.split())
 
 
 def _problem(found: str, expected: str, rules: str) -> Problem:

@@ -88,7 +88,8 @@ def compare_runs(
     """
     names = list(history.submissions)
     before = names[: names.index(submission.id)]
-    runs = _first_seeds(signatures_of(vault, submission, repair=repair))
+    signatures = signatures_of(vault, submission, repair=repair)
+    runs = {name: one for name, one in signatures.items() if name == query_set_of(name)}
     if not runs:
         return {}
     sketches = {
@@ -108,10 +109,10 @@ def compare_runs(
     lost: set[str] = set()
 
     def read_run(query_set: str, name: str) -> Signature | None:
-        signatures = read(name)
-        if not signatures:
+        found = read(name)
+        if not found:
             lost.add(name)
-        return signatures.get(query_set)
+        return found.get(query_set)
 
     found = {
         query_set: find_likeness(
@@ -122,10 +123,6 @@ def compare_runs(
     if not lost:  # what was not compared is, once its file is there again
         store_comparison(vault, submission.id, made_of, found)
     return found
-
-
-def _first_seeds(signatures: Mapping[str, Signature]) -> dict[str, Signature]:
-    return {name: one for name, one in signatures.items() if name == query_set_of(name)}
 
 
 def signatures_of(
@@ -172,16 +169,11 @@ def list_distances(
     Returns:
         In the order of the log. Baselines that were scored with other labels are left out.
     """
-    return tuple(_distances(vault, history, spec, scores))
-
-
-def _distances(
-    vault: Vault, history: History, spec: BoardSpec, scores: ScoreFile
-) -> Iterator[Distance]:
     view = spec.view(spec.primary)
     own = scores.views.get(view.name)
     if own is None:
-        return
+        return ()
+    distances = []
     better = parse_measure(view.measure).kind.better
     labels = f"{view.set}/{view.labels}" if view.labels else view.set
     for submission in history.submissions.values():
@@ -191,7 +183,8 @@ def _distances(
             continue
         errors = paired_distance(own.per_query, theirs.per_query, better=better)
         if errors is not None:
-            yield Distance(baseline=submission.id, errors=errors)
+            distances.append(Distance(baseline=submission.id, errors=errors))
+    return tuple(distances)
 
 
 _SHOWN = 5

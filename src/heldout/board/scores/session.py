@@ -37,7 +37,7 @@ from heldout.board.scores.commitments import (
     FIRST_TIME,
     HeldOut,
     RuleChange,
-    among,
+    can_open,
     check_keys,
     check_new_rules,
     check_recipients,
@@ -658,9 +658,7 @@ def _check_let_in(session: Session) -> None:
     Raises:
         StoreError: no key in this vault is one of the board's recipients.
     """
-    spec = session.spec()
-    ours = list(own_recipients(spec.envelope, session.vault))
-    if not any(among(recipient, ours) for recipient in spec.recipients):
+    if not can_open(session.spec(), session.vault):
         raise StoreError(
             f"your key {session.by} is none of the board's recipients, so nothing opens for you; "
             "another organiser lets you in (docs/how-to/organisers.md, Join)"
