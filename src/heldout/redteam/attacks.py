@@ -5,10 +5,12 @@ the best baseline are on the whole (from the dev set), and which queries every s
 It may send each run under a new name, but no rule knows names. It never sees labels. Its last run
 is the best that it can build.
 
-Sources: Blum and Hardt 2015 (votes, climbing); Whitehill 2017 (decoding).
+Sources: Blum and Hardt 2015 (votes); Minka 2001, assumed-density filtering (what an answer that is
+no number says).
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,15 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.redteam.boards import Answer
-from heldout.redteam.releases import COPIED, Run, Scores, guess
+from heldout.redteam.releases import Run, Scores, guess
 
-_CHANGED = 0.02
-"""Share of the queries that a hill-climber changes at once: of .2% to 8% it gains most, or nearly,
-against rounded scores."""
-
-_RAMP = 30
-"""Runs of a sandbagger before it climbs."""
-
+_MOST_STAIRS = 120
+"""Runs of a staircase, at most: no gap has room for more that say anything."""
+_START = 1.0
+"""How far above the baseline a staircase begins, in u."""
+_BELOW = 3.0
+"""How far below the baseline runs are spoilt that only ask for a number with noise, in u."""
+_CERTAIN = 1e-9
+_GRID = np.linspace(-4, 4, 81)
+_BELL = np.exp(-(_GRID**2) / 2) / np.exp(-(_GRID**2) / 2).sum()
 
 Moves = Generator[Run, Answer, None]
 """Yields what answers each query, is sent the answers."""
@@ -35,7 +39,7 @@ class Target:
     """What an attacker knows.
 
     Attributes:
-        submissions: how many runs it sends, at least 3.
+        submissions: how many runs it sends, at most; at least 3.
         typical: expected score of each query under its systems; only sums are used.
         sure: the queries that every system gets right.
         unit: u, the standard error of the difference of its two systems on the queries that rank.
@@ -43,8 +47,11 @@ class Target:
         baseline: score of the best baseline.
         noise: standard deviation of the noise in the number beside the score; infinite where that
             number says nothing of the queries that rank.
-        margin: standard error of a difference -> how far above the run before one has to lie to be
-            published half the time.
+        blur: that of what stands on top of a published score: noise, and rounding.
+        digit: the last one of a published score.
+        spread: standard error of the difference from the baseline.
+        chance: how far above the best run one lies, and the standard error of that difference ->
+            how probably it is published.
     """
 
     submissions: int
@@ -53,7 +60,10 @@ class Target:
     unit: float
     baseline: float
     noise: float
-    margin: Callable[[float], float]
+    blur: float
+    digit: float
+    spread: float
+    chance: Callable[[Scores, Scores], Scores]
     share: float = 1.0
 
     @property
@@ -66,12 +76,6 @@ class Target:
         """Expected score of a run that spoils nothing."""
         return float(self.typical.mean())
 
-    def hear(self, answer: Answer) -> float | None:
-        """The number that an answer holds of the queries that rank, if any."""
-        if answer.score is not None or self.noise == np.inf:
-            return answer.score
-        return answer.other
-
     def luck(self, answer: Answer, level: float) -> float | None:
         """What a number says of a run's luck, in u: less where there is noise in it.
 
@@ -79,11 +83,12 @@ class Target:
             answer: the board's.
             level: the score that the run would have with no luck at all.
         """
-        heard = self.hear(answer)
+        heard, noise = answer.score, self.blur
+        if heard is None and self.noise < np.inf:
+            heard, noise = answer.other, self.noise
         if heard is None:
             return None
-        noise = 0.0 if answer.score is not None else self.noise / self.unit
-        return (heard - level) / self.unit * 0.25 / (0.25 + noise**2)
+        return (heard - level) / self.unit * 0.25 / (0.25 + (noise / self.unit) ** 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +96,7 @@ class Attack:
     """An attack.
 
     Attributes:
-        moves: how it plays.
+        moves: how it plays; one that has nothing more to ask sends no more.
         about: what it does, in a sentence.
     """
 
@@ -99,26 +104,7 @@ class Attack:
     about: str
 
 
-@dataclass(slots=True)
-class _Votes:
-    """Runs with weights; most of the weight wins each query."""
-
-    runs: list[Run] = field(default_factory=list)
-    weights: list[float] = field(default_factory=list)
-
-    def add(self, run: Run, weight: float) -> None:
-        if weight:
-            self.runs.append(run)
-            self.weights.append(weight)
-
-    def elect(self, otherwise: Run) -> Run:
-        if not self.runs:
-            return otherwise
-        votes = np.array(self.weights, np.float32) @ np.array(self.runs, np.float32)
-        return np.where(votes == 0, otherwise, np.sign(votes)).astype(np.int8)
-
-
-def _lucks(target: Target, answers: Sequence[Answer], levels: Sequence[float]) -> list[float]:
+def _lucks(target: Target, answers: Sequence[Answer], level: float) -> list[float]:
     """What the answers say of the luck of runs, in u, against that of the others.
 
     A number says it. That nothing was published says that the luck was below.
@@ -126,9 +112,9 @@ def _lucks(target: Target, answers: Sequence[Answer], levels: Sequence[float]) -
     Args:
         target: what is known.
         answers: of the runs.
-        levels: the scores that they would have with no luck at all.
+        level: the score that they would have with no luck at all.
     """
-    found = list(map(target.luck, answers, levels))
+    found = [target.luck(answer, level) for answer in answers]
     known = [luck for luck in found if luck is not None]
     if not known:
         return [0.0] * len(found)
@@ -139,75 +125,39 @@ def _lucks(target: Target, answers: Sequence[Answer], levels: Sequence[float]) -
     return [rest if luck is None else luck for luck in found]
 
 
-def _repeat(target: Target, rng: np.random.Generator) -> Moves:
-    run = guess(rng, target.queries)
-    for _ in range(target.submissions):
-        yield run
-
-
 def _best_of_n(target: Target, rng: np.random.Generator) -> Moves:
     for _ in range(target.submissions):
         yield guess(rng, target.queries)
 
 
-def _vote(target: Target, rng: np.random.Generator, *, weighted: bool) -> Moves:
-    """Random runs vote by what was said of them; the vote is the last run."""
+def _vote(target: Target, rng: np.random.Generator, *, edge: bool) -> Moves:
+    """Random runs vote by what was said of them; the vote is the last run.
+
+    Args:
+        target: what is known.
+        rng: the attacker's.
+        edge: whether they are spoilt down to where the rule publishes half of them.
+    """
+    spoiling = _spoil_order(target, rng, sure=False)
+    closed = 0
+    if edge:
+        heights = np.linspace(0, 30, 301) * target.unit
+        half = target.chance(heights, np.full(301, target.unit)) >= 1 / 2
+        wanted = target.baseline + float(heights[np.argmax(half)])
+        closed = spoiling.depth(target.level - wanted)
     runs, answers = [], []
     for _ in range(target.submissions - 1):
-        run = guess(rng, target.queries)
-        answers.append((yield run))
-        runs.append(run)
-    votes = _Votes()
-    levels = [target.level] * len(runs)
-    for run, luck in zip(runs, _lucks(target, answers, levels), strict=True):
-        votes.add(run, luck if weighted else float(np.sign(luck)))
-    yield votes.elect(guess(rng, target.queries))
+        runs.append(spoiling.spoil(guess(rng, target.queries), closed))
+        answers.append((yield runs[-1]))
+    lucks = _lucks(target, answers, target.level - float(spoiling.costs[closed]))
+    votes = np.array(lucks, np.float32) @ np.array(runs, np.float32)
+    yield _choose(votes, rng)
 
 
-def _climb(target: Target, rng: np.random.Generator) -> Moves:
-    start = guess(rng, target.queries)
-    yield from _keep_what_rises(target, start, _changes(target, rng, target.submissions - 2))
-
-
-def _decode(target: Target, rng: np.random.Generator) -> Moves:
-    start = guess(rng, target.queries)
-    order = np.resize(rng.permutation(target.queries), target.submissions - 2)
-    yield from _keep_what_rises(target, start, order[:, np.newaxis])
-
-
-def _changes(target: Target, rng: np.random.Generator, count: int) -> Iterator[NDArray[np.intp]]:
-    size = max(1, round(_CHANGED * target.queries))
-    return (rng.choice(target.queries, size, replace=False) for _ in range(count))
-
-
-def _keep_what_rises(target: Target, start: Run, changes: Iterable[NDArray[np.intp]]) -> Moves:
-    """Change some queries of the best run so far; go on from there if the score rises."""
-    best, heard = start, target.hear((yield start))
-    for change in changes:
-        run = best.copy()
-        run[change] = -run[change]
-        said = target.hear((yield run))
-        if said is not None and (heard is None or said > heard):
-            best, heard = run, said
-    yield best
-
-
-def _ask_alone(target: Target, rng: np.random.Generator) -> Moves:
-    """Answer one query, one way and then the other, and spoil all others: its label is published.
-
-    What was read goes into a whole run; choices that were not read are guessed.
-    """
-    final = guess(rng, target.queries)
-    asked = (target.submissions - 1) // 2
-    for query in np.resize(rng.permutation(target.queries), asked):
-        run = np.zeros_like(final)
-        run[query] = 1
-        first = target.hear((yield run))
-        second = target.hear((yield -run))
-        if first is not None and second is not None and first != second:
-            final[query] = 1 if first > second else -1
-    for _ in range(target.submissions - 2 * asked):
-        yield final
+def _choose(worths: NDArray[np.floating], rng: np.random.Generator) -> Run:
+    """The run that chooses by what each coin is worth; where that is nothing, by a coin."""
+    run = np.where(worths == 0, guess(rng, len(worths)), np.sign(worths))
+    return np.asarray(run, np.int8)
 
 
 @dataclass(slots=True, eq=False)
@@ -235,7 +185,7 @@ class _Spoiling:
         return spoilt
 
 
-def _spoiling(target: Target, rng: np.random.Generator, *, sure: bool) -> _Spoiling:
+def _spoil_order(target: Target, rng: np.random.Generator, *, sure: bool) -> _Spoiling:
     """Random queries; or those first that every system gets right, which rise without noise."""
     order = rng.permutation(target.queries)
     if sure:
@@ -248,220 +198,243 @@ def _spoiling(target: Target, rng: np.random.Generator, *, sure: bool) -> _Spoil
     return _Spoiling(order, sums, squares)
 
 
-def _stairs(
-    target: Target,
-    rng: np.random.Generator,
-    *,
-    names: int,
-    sure: bool,
-    steps: int | None = None,
+@dataclass(slots=True, eq=False)
+class _Readings:
+    """What was read of the lucks of runs, solved by least squares with the lucks' own spread.
+
+    Each coin is worth a standard normal amount before anything is read. A reading is the sum of
+    these along a direction (how much each coin counts, in u), with noise of a known variance.
+
+    Attributes:
+        start: the expected amounts before anything is read.
+        directions: of the readings.
+        residuals: what was read, less what was expected at the start.
+        variances: of their noise.
+        gram: products of the directions.
+    """
+
+    start: Scores
+    directions: list[Scores] = field(default_factory=list)
+    residuals: list[float] = field(default_factory=list)
+    variances: list[float] = field(default_factory=list)
+    gram: Scores = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def add(self, direction: Scores, read: float, variance: float) -> None:
+        """Take a reading in."""
+        along = self._along(direction)[:, np.newaxis]
+        self.gram = np.block([[self.gram, along], [along.T, direction @ direction]])
+        self.directions.append(direction)
+        self.residuals.append(read - float(self.start @ direction))
+        self.variances.append(variance)
+
+    def expect(self, direction: Scores) -> tuple[float, float]:
+        """Mean and variance of the sum along a direction."""
+        mean, variance = float(self.start @ direction), float(direction @ direction)
+        if not self.residuals:
+            return mean, variance
+        along = self._along(direction)
+        solved = along @ self._solve(np.column_stack((self.residuals, along)))
+        return mean + float(solved[0]), max(_CERTAIN, variance - float(solved[1]))
+
+    def learn(self, direction: Scores, likelihood: Callable[[Scores], Scores]) -> None:
+        """Take an answer in that is no number, as the normal reading that says as much."""
+        mean, variance = self.expect(direction)
+        values = mean + variance**0.5 * _GRID
+        weights = _BELL * likelihood(values)
+        if weights.sum() < _CERTAIN:
+            return
+        found = float(np.average(values, weights=weights))
+        left = float(np.average((values - found) ** 2, weights=weights))
+        if left < variance * (1 - _CERTAIN):
+            noise = 1 / (1 / left - 1 / variance)
+            self.add(direction, mean + (found - mean) * (variance + noise) / variance, noise)
+
+    def amounts(self) -> Scores:
+        """The expected amount of every coin."""
+        if not self.residuals:
+            return self.start
+        solved = self._solve(np.array(self.residuals))
+        return np.asarray(self.start + solved @ np.array(self.directions), np.float64)
+
+    def _along(self, direction: Scores) -> Scores:
+        return np.array([one @ direction for one in self.directions])
+
+    def _solve(self, right: Scores) -> Scores:
+        return np.linalg.solve(self.gram + np.diag(self.variances), right)
+
+
+@dataclass(slots=True, eq=False)
+class _Climb:
+    """A staircase: what has been sent and read of it. Heights are in u, below a whole run.
+
+    Attributes:
+        target: what is known.
+        spoiling: the order in which queries open, last first.
+        coins: the queries that not every system gets right.
+        readings: of the lucks.
+        closed: how many queries are spoilt in the best run so far, at first as many as the
+            baseline lies below.
+        best: direction of that run; `None` while it is the baseline.
+        number: the last that was published.
+    """
+
+    target: Target
+    spoiling: _Spoiling
+    coins: NDArray[np.bool_]
+    readings: _Readings
+    closed: int
+    number: float
+    best: Scores | None = None
+
+    def direction(self, run: Run) -> Scores:
+        """How much each coin counts in a run, in u; the last is what all runs have in common.
+
+        Where nobody knows which queries rank, that is how good the systems are on those.
+        """
+        target = self.target
+        common = ((1 - target.share) / target.share / target.queries) ** 0.5
+        counts = np.where(self.coins, run, 0) / (2 * self.coins.sum() ** 0.5)
+        return np.append(counts, common * float(target.typical.std()) / target.unit)
+
+    def steps(self, run: Run) -> tuple[Scores, Scores, Scores]:
+        """How a run differs from the best one in luck; its heights above that, and their errors.
+
+        Args:
+            run: with nothing spoilt.
+
+        Returns:
+            The direction, and for each number of spoilt queries up to today's height and standard
+            error of the difference, in u.
+        """
+        unit, costs, squares = self.target.unit, self.spoiling.costs, self.spoiling.squares
+        along = self.direction(self.spoiling.spoil(run, self.closed))
+        heights = (costs[self.closed] - costs[: self.closed + 1]) / unit
+        if self.best is None:
+            return along, heights, np.full(len(heights), self.target.spread / unit)
+        apart = along - self.best
+        opened = (squares[self.closed] - squares[: self.closed + 1]) / unit**2
+        return apart, heights, np.sqrt(4 * float(apart @ apart) + opened)
+
+    def chances(self, run: Run) -> Scores:
+        """How probably a run is published, for each number of spoilt queries up to today's."""
+        apart, heights, errors = self.steps(run)
+        mean, variance = self.readings.expect(apart)
+        lucks = mean + variance**0.5 * _GRID
+        unit = self.target.unit
+        odds = self.target.chance(
+            (heights[:, np.newaxis] + lucks) * unit, errors[:, np.newaxis] * unit
+        )
+        return np.asarray(odds @ _BELL, np.float64)
+
+    def next(self, run: Run, often: float) -> int:
+        """How many queries the next run spoils, so that it is published so often."""
+        low = self.best is None
+        high = self.steps(run)[1] >= _START if low else self.chances(run) >= often
+        return int(np.flatnonzero(high)[-1]) if high.any() else 0
+
+    def hear(self, run: Run, closed: int, answer: Answer) -> None:
+        """Learn from the answer to a run: whether there is a number, and from the number."""
+        target, unit = self.target, self.target.unit
+        apart, heights, errors = self.steps(run)
+        height, error = heights[closed], errors[closed] * unit
+        along = self.direction(self.spoiling.spoil(run, closed))
+
+        def says(luck: Scores) -> Scores:
+            odds = target.chance((height + luck) * unit, error)
+            return odds if answer.score is not None else 1 - odds
+
+        self.readings.learn(apart, says)
+        level = target.level - float(self.spoiling.costs[closed])
+        if answer.score is not None:
+            blur, above = target.blur / unit, (answer.score - level) / unit
+            if answer.score > self.number + 1.5 * target.digit or target.blur < target.digit:
+                self.readings.add(along, above, blur**2)
+            else:  # it was raised to this
+                self.readings.learn(along, lambda luck: _below((above - luck) / blur))
+            self.number = answer.score
+        if self.best is None or self.readings.expect(apart)[0] + height > 0:
+            self.best, self.closed = along, closed
+
+
+def _staircase(
+    target: Target, rng: np.random.Generator, *, often: float, fresh: float, last: float
 ) -> Moves:
-    """Names climb from the baseline's level together: at each step the same queries open.
-
-    So only the coins differ between them, and what is published, or that nothing is, shows their
-    luck. Then the runs vote. One name alone draws half of its coins again at each step.
+    """Climb by queries that every system gets right; then send what the answers say is best.
 
     Args:
         target: what is known.
         rng: the attacker's.
-        names: how many; one less than there are submissions, at most.
-        sure: which queries are spoilt at first.
-        steps: how many runs of each; as many as there are submissions for, if not given.
+        often: each run lies where it is published with this probability.
+        fresh: share of the coins that are drawn again for each run.
+        last: the climb ends while the last run would be published with this probability; 0 to
+            spend the whole gap on questions.
     """
-    spoiling = _spoiling(target, rng, sure=sure)
-    depth = spoiling.depth(target.level - target.baseline)
-    names = min(names, target.submissions - 1)
-    most = (target.submissions - 1) // names
-    steps = most if steps is None else min(steps, most)
+    if (
+        target.chance(np.zeros(1), np.zeros(1))[0] == 1
+    ):  # all is published: there is nothing to climb
+        yield from _vote(target, rng, edge=False)
+        return
+    coins = np.ones(target.queries, np.bool_)
+    coins[target.sure] = False
+    spoiling = _spoil_order(target, rng, sure=True)
+    climb = _Climb(
+        target=target,
+        spoiling=spoiling,
+        coins=coins,
+        readings=_Readings(np.zeros(target.queries + 1)),
+        closed=spoiling.depth(target.level - target.baseline),
+        number=round(target.baseline / target.digit) * target.digit,
+    )
+    asked = target.submissions - 1 - _MOST_STAIRS if target.noise < np.inf else 0
+    low = spoiling.depth(target.level - target.baseline + _BELOW * target.unit)
+    for _ in range(asked):
+        run = spoiling.spoil(guess(rng, target.queries), low)
+        luck = target.luck((yield run), target.level - float(spoiling.costs[low]))
+        climb.readings.start += (luck or 0.0) * 4 * climb.direction(run)
     choice = guess(rng, target.queries)
-    votes = _Votes()
-    runs: list[Run] = []
-    answers: list[Answer] = []
-    levels: list[float] = []
-    for step in range(1, steps + 1):
-        closed = round(depth * (1 - step / steps))
-        for _ in range(names):
-            redrawn = rng.random(target.queries) < (1.0 if names > 1 else 0.5)
-            choice = np.where(redrawn, guess(rng, target.queries), choice)
-            runs.append(spoiling.spoil(choice, closed))
-            answers.append((yield runs[-1]))
-            levels.append(target.level - float(spoiling.costs[closed]))
-        if names > 1 or step == steps:  # names are held against each other, one against itself
-            lucks = _lucks(target, answers, levels)
-            for run, luck in zip(runs, lucks, strict=True):
-                votes.add(run, luck)
-            runs, answers, levels = [], [], []
-    yield from _finish(target, rng, votes, steps * names)
-
-
-def _edge(target: Target, rng: np.random.Generator, *, height: float, sure: bool) -> Moves:
-    """Each run lies at the edge above the one before, so that an answer says most of its luck.
-
-    Some coins are drawn again each time, for they are asked about. A number votes for its run, and
-    whether there is one for what changed.
-
-    Args:
-        target: what is known.
-        rng: the attacker's.
-        height: 1 for runs that are published half the time, more for surer ones.
-        sure: which queries are spoilt at first.
-    """
-    fresh = 0.5
-    spoiling = _spoiling(target, rng, sure=sure)
-    closed = spoiling.depth(target.level - target.baseline)
-    choice = guess(rng, target.queries)
-    before = spoiling.spoil(choice, closed)
-    votes, changes, published = _Votes(), list[Run](), list[bool]()
-    numbers: list[tuple[Run, float]] = []
-    while closed > 0 and len(published) < target.submissions - 1:
-        closed = _open(target, spoiling, closed, height=height, fresh=fresh)
+    for _ in range(min(_MOST_STAIRS, target.submissions - 1)):
         redrawn = rng.random(target.queries) < fresh
         choice = np.where(redrawn, guess(rng, target.queries), choice)
-        run = spoiling.spoil(choice, closed)
-        answer = yield run
-        published.append(answer.score is not None)
-        changes.append(np.where(before == 0, np.int8(0), run - before))
-        luck = target.luck(answer, target.level - float(spoiling.costs[closed]))
-        numbers += [] if luck is None else [(run, luck)]
-        before = run
-    share = sum(published) / max(1, len(published))
-    for run, luck in _against_each_other(target, numbers):
-        votes.add(run, luck)
-    for change, was in zip(changes, published, strict=True):
-        votes.add(change, was - share)
-    yield from _finish(target, rng, votes, len(published))
+        closed = climb.next(choice, often)
+        if closed == 0 or (last and not _leaves_room(climb, closed, last)):
+            break
+        climb.hear(choice, closed, (yield spoiling.spoil(choice, closed)))
+    yield _choose(climb.readings.amounts()[:-1], rng)
 
 
-def _against_each_other(
-    target: Target, numbers: Sequence[tuple[Run, float]]
-) -> list[tuple[Run, float]]:
-    """Runs with their luck; where nobody knows which queries rank, less the mean of all.
-
-    The systems' level on the queries that rank is not known there, but it is in every number.
-    """
-    if target.share == 1 or len(numbers) == 1:
-        return list(numbers)
-    middle = sum(luck for _, luck in numbers) / max(1, len(numbers))
-    return [(run, luck - middle) for run, luck in numbers]
+def _leaves_room(climb: _Climb, closed: int, last: float) -> bool:
+    """Whether the best run would still be published above one that spoils so many queries."""
+    unit, spoiling = climb.target.unit, climb.spoiling
+    amounts = climb.readings.amounts()
+    luck, _ = climb.readings.expect(climb.direction(np.sign(amounts[:-1]).astype(np.int8)))
+    above = spoiling.costs[closed] + luck * unit
+    error = (unit**2 / 2 + spoiling.squares[closed]) ** 0.5
+    return bool(climb.target.chance(np.array(above), np.array(error)) >= last)
 
 
-def _open(target: Target, spoiling: _Spoiling, closed: int, *, height: float, fresh: float) -> int:
-    """How many queries stay closed for the next run to lie at the edge above the one before."""
-    changed = fresh / 2 * target.unit**2
-    rises = spoiling.costs[closed] - spoiling.costs[:closed]
-    errors = np.sqrt(spoiling.squares[closed] - spoiling.squares[:closed] + changed)
-    high = [
-        rise >= height * target.margin(error) for rise, error in zip(rises, errors, strict=True)
-    ]
-    return max(int(np.flatnonzero(high)[-1]), 0) if any(high) else 0
-
-
-def _copy(target: Target, rng: np.random.Generator, *, parts: int) -> Moves:
-    """Copy the baseline, and answer a part of the queries more each time.
-
-    Each run differs from the one before in few queries, so that an answer is about those alone.
-
-    Args:
-        target: what is known.
-        rng: the attacker's.
-        parts: into how many parts the queries are divided.
-    """
-    parts = min(parts, target.submissions - 1, target.queries)
-    run = np.full(target.queries, COPIED, np.int8)
-    rise = (target.level - target.baseline) / parts
-    votes, changes, published = _Votes(), list[Run](), list[bool]()
-    for part in np.array_split(rng.permutation(target.queries), parts):
-        run = run.copy()
-        run[part] = guess(rng, len(part))
-        answer = yield run
-        changes.append(np.zeros(target.queries, np.int8))
-        changes[-1][part] = run[part]
-        published.append(answer.score is not None)
-        luck = target.luck(answer, target.baseline + rise * len(published)) or 0.0
-        votes.add(np.where(run == COPIED, np.int8(0), run), luck / 2)
-    share = sum(published) / len(published)
-    for change, was in zip(changes, published, strict=True):
-        votes.add(change, was - share)
-    yield from _finish(target, rng, votes, parts)
-
-
-def _finish(
-    target: Target,
-    rng: np.random.Generator,
-    votes: _Votes,
-    sent: int,
-) -> Moves:
-    """The vote, and with what is left small changes of it."""
-    final = votes.elect(guess(rng, target.queries))
-    left = target.submissions - sent
-    if left == 1:
-        yield final
-    else:
-        yield from _keep_what_rises(target, final, _changes(target, rng, left - 2))
-
-
-def _names_at_the_edge(target: Target, rng: np.random.Generator) -> Moves:
-    """A name for each run, each so far above the baseline that it is published half the time."""
-    spoiling = _spoiling(target, rng, sure=False)
-    wanted = target.baseline + target.margin(target.unit)
-    closed = spoiling.depth(target.level - wanted)
-    runs, answers = [], []
-    for _ in range(target.submissions - 1):
-        runs.append(spoiling.spoil(guess(rng, target.queries), closed))
-        answers.append((yield runs[-1]))
-    votes = _Votes()
-    levels = [target.level - float(spoiling.costs[closed])] * len(runs)
-    for run, luck in zip(runs, _lucks(target, answers, levels), strict=True):
-        votes.add(run, luck)
-    yield votes.elect(guess(rng, target.queries))
-
-
-def _both(name: str, about: str, moves: Callable[..., Moves], **given: object) -> dict[str, Attack]:
-    """An attack that spoils random queries, and the same with such as every system gets right."""
-    sure = "the spoilt queries are such as every system gets right"
-    return {
-        name: Attack(moves=partial(moves, sure=False, **given), about=about),
-        f"{name}, sure": Attack(moves=partial(moves, sure=True, **given), about=f"{about}; {sure}"),
-    }
+def _below(values: Scores) -> Scores:
+    """The normal distribution function."""
+    return np.array([0.5 * math.erfc(-value / math.sqrt(2)) for value in values])
 
 
 ATTACKS: Mapping[str, Attack] = {
-    "none": Attack(moves=_repeat, about="one run, sent again and again: no attack"),
     "best of n": Attack(moves=_best_of_n, about="unrelated runs; the best of them stands"),
-    "sign vote": Attack(
-        moves=partial(_vote, weighted=False),
-        about="random runs; those above chance vote, those below vote against",
-    ),
-    "weighted vote": Attack(
-        moves=partial(_vote, weighted=True),
+    "vote": Attack(
+        moves=partial(_vote, edge=False),
         about="random runs vote, each as much as it lies above or below chance",
     ),
     "names at the edge": Attack(
-        moves=_names_at_the_edge,
+        moves=partial(_vote, edge=True),
         about="the same, each run spoilt down to where the rule publishes half of them",
     ),
-    "hill-climbing": Attack(
-        moves=_climb,
-        about="a few queries of the best run changed; the change stays if the score rises",
+    "staircase": Attack(
+        moves=partial(_staircase, often=0.02, fresh=0.5, last=0.0),
+        about="each run opens a few more queries that every system gets right, with half of the "
+        "coins drawn again; the lucks are solved by least squares from all answers",
     ),
-    "decoding": Attack(
-        moves=_decode, about="one query changed at a time; the change stays if the score rises"
-    ),
-    "single queries": Attack(
-        moves=_ask_alone, about="one query answered at a time, both ways, all others spoilt"
-    ),
-    "sandbagging": Attack(
-        moves=partial(_stairs, names=1, sure=False, steps=_RAMP),
-        about="30 runs, spoilt less and less; then hill-climbing from their vote",
-    ),
-    **_both("slow ramp", "all runs of one name, each spoilt a little less", _stairs, names=1),
-    **_both("10 names", "ten names climb one staircase together", _stairs, names=10),
-    **_both("20 names", "twenty names climb one staircase together", _stairs, names=20),
-    **_both("at the edge", "each run where the rule publishes half of them", _edge, height=1.0),
-    **_both("jumps", "each run half as far again above the one before", _edge, height=1.5),
-    "copies": Attack(
-        moves=partial(_copy, parts=10),
-        about="the baseline copied, but for a tenth of the queries more each time",
+    "staircase, last step free": Attack(
+        moves=partial(_staircase, often=0.3, fresh=0.5, last=0.85),
+        about="the same in larger steps, of which enough is left for the last run to be published",
     ),
 }
 """Every attack, in the order of the table."""

@@ -42,7 +42,6 @@ Beside = Literal["", "feedback", "noise"]
 
 _NOISE = 10.0
 _VIEW, _RANKING = "redteam", "redteam ranks"
-_MIDDLE = math.log(2)  # median of the exponential distribution with mean 1
 _EXPECTED = "rounded or clear, with +feedback or +noise after it"
 
 
@@ -226,15 +225,25 @@ class Board:
             return math.inf
         return self.named.noise * standard_error(self.baseline)
 
-    def margin(self, error: float, spread: float) -> float:
-        """How far above the run before one has to lie to be published half the time.
+    def blur(self, error: float) -> float:
+        """Standard deviation of what stands on top of a published score: noise, and rounding.
+
+        Args:
+            error: standard error of a score, the larger of the run's and the baseline's.
+        """
+        errors = NOISE if self.named.rule.rule == "clear" else 0.0
+        rounding = 10.0**-self.named.decimals / math.sqrt(12)
+        return math.hypot(errors * error / self.named.ranking_share**0.5, rounding)
+
+    def chance(self, above: Scores, error: Scores, spread: float) -> Scores:
+        """How probably a run is published: that the jitter is smaller than what is left for it.
 
         The rule is public, and so is this.
 
         Args:
-            error: standard error of the difference of the two, in units of the measure.
+            above: how far it lies above the best run, in units of the measure.
+            error: standard error of that difference.
             spread: that of the difference from the baseline.
         """
-        if self.named.rule.rule == "rounded":
-            return error
-        return CLEARLY * error + JITTER * _MIDDLE * spread
+        left = np.maximum(0, above - CLEARLY * error) / (JITTER * spread)
+        return np.ones_like(left) if self.named.rule.rule == "rounded" else -np.expm1(-left)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heldout.board.rules.release import standard_error
 from heldout.redteam.attacks import Attack, Target
 from heldout.redteam.boards import Board, NamedRule
 from heldout.redteam.releases import Exchange, Labels, Scores, guess, newcomer, weaken
@@ -131,12 +132,14 @@ def play(
     board, labels = begin(named, pair, baseline, plan, number=number)
     moves = attack.moves(_target(pair, board, plan), rng_of(plan, number, _ATTACKER))
     records, last, run = 0, pair.middle, next(moves)
-    for sent in range(plan.submissions):
-        last = labels.score(run, baseline=board.baseline)
+    for _ in range(plan.submissions):
+        last = labels.score(run)
         answer = board.submit(last)
         records += answer.score is not None
-        if sent + 1 < plan.submissions:
+        try:
             run = moves.send(answer)
+        except StopIteration:
+            break
     truth = float(board.ranking(pair.middle).mean())
     differences = board.ranking(pair.a - pair.b)
     unit = float(np.sqrt(np.mean(differences**2) / len(differences))) or pair.unit
@@ -164,5 +167,8 @@ def _target(pair: Exchange, board: Board, plan: Plan) -> Target:
         share=share,
         baseline=float(baseline.mean()),
         noise=board.noise,
-        margin=lambda error: board.margin(error, spread),
+        blur=board.blur(max(standard_error(baseline), standard_error(middle))),
+        digit=10.0**-board.named.decimals,
+        spread=spread,
+        chance=lambda above, error: board.chance(above, error, spread),
     )

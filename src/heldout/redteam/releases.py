@@ -13,11 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Run = NDArray[np.int8]
-"""What answers each query: 1 the first system, -1 the second, 0 documents that are beside it, 2 the
-documents of the board's best baseline, which anybody can make."""
-
-COPIED = 2
-"""A query that is answered as the best baseline answers it."""
+"""What answers each query: 1 the first system, -1 the second, 0 documents that are beside it."""
 
 Scores = NDArray[np.float64]
 """A score for every query."""
@@ -34,16 +30,14 @@ class Labels:
     first: Scores
     second: Scores
 
-    def score(self, run: Run, *, baseline: Scores | None = None) -> Scores:
+    def score(self, run: Run) -> Scores:
         """The scores per query of a run.
 
         Args:
             run: what answers each query.
             baseline: per-query scores of the best baseline, where a run may copy it.
         """
-        answered = np.where(run > 0, self.first, self.second)
-        scores = np.where(run == 0, 0.0, answered)
-        return scores if baseline is None else np.where(run == COPIED, baseline, scores)
+        return np.where(run == 0, 0.0, np.where(run > 0, self.first, self.second))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
