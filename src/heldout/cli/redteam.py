@@ -52,6 +52,7 @@ from heldout.trec.accelerators import find_accelerators
 
 _YEAR = 365.25
 _MOST_APART = 3.0
+_LEVEL = 1.96
 _PARTIAL = (
     "runs.complete is false: a run that answers one query gets the score of that query alone, and "
     "no review sees it (docs/explanation/redteam.md)"
@@ -71,7 +72,7 @@ _HONEST = (
 _LEGEND = (
     ("gain", "best run that stands for the attacker on the board, above the truth; 0 is right"),
     ("worth", "its last run, published or not, above the truth, in u"),
-    ("±", "standard error, in u"),
+    ("±", "half of a 95% interval; in u beside gain and worth"),
     ("any", "games in which the attacker gets a score that ranks"),
     ("published", "games in which a system that is so much better gets a score afterwards"),
 )
@@ -119,7 +120,7 @@ def redteam(
     \b
     Example:
       heldout redteam --runs bm25.tsv dense.tsv --qrels dev.qrels -m RR@10
-      heldout redteam --board kb --runs bm25.tsv dense.tsv --baseline tfidf.tsv --seeds 50
+      heldout redteam --board kb --vault vault --thorough
       heldout redteam --replay leaderboard.csv --queries 5793
     """
     if history is not None:
@@ -215,7 +216,8 @@ def _print(result: Played, *, explain: bool, every: bool) -> None:
         if legend and explain:
             console.print()
             print_facts(console, legend)
-    more = [] if every else ["--all: every attack on every rule, with each baseline"]
+    more = [] if every else ["--all: every attack that was played, with each baseline"]
+    more += [] if result.honest else ["--thorough: every attack on every rule, more games"]
     more += [] if explain else ["--explain: what the columns mean"]
     if more:
         console.print()
@@ -231,7 +233,7 @@ def _short_tables(result: Played) -> list[_Table]:
     """Of each rule the worst attack, over all baselines; then what honest teams see."""
     worst = [_cells(line) for line in strongest_lines(result.fresh).values()]
     title = "The worst attack on each rule, of all baselines, played again on fresh seeds"
-    return [(title, _HEADER, worst, _LEGEND), *_tables(result)[2:]]
+    return [(title, _HEADER, worst, _LEGEND), *_honest_tables(result)]
 
 
 def _tables(result: Played) -> list[_Table]:
@@ -240,13 +242,15 @@ def _tables(result: Played) -> list[_Table]:
     return [
         ("Every attack", _HEADER, [_cells(line) for line in result.lines], ()),
         (fresh, _HEADER, [_cells(line) for line in result.fresh], _LEGEND),
-        (
-            f"Honest teams, {plural(result.honest[0].years, 'year')} of each kind",
-            _HONEST,
-            [_honest_cells(line) for line in result.honest],
-            _HONEST_LEGEND,
-        ),
+        *_honest_tables(result),
     ]
+
+
+def _honest_tables(result: Played) -> list[_Table]:
+    if not result.honest:
+        return []
+    title = f"Honest teams, {plural(result.honest[0].years, 'year')} of each kind"
+    return [(title, _HONEST, [_honest_cells(line) for line in result.honest], _HONEST_LEGEND)]
 
 
 def _print_markdown(
@@ -262,20 +266,29 @@ def _print_markdown(
 
 
 def _cells(line: Line) -> list[str]:
-    root = line.seeds**0.5
     return [
         line.attack,
         line.release,
         line.baseline,
         _signed(line.mean_gain, 4),
         _signed(line.mean_gain_se, 2),
-        number(None if line.gain_sd is None else line.gain_sd / root, decimals=2),
+        _reach(line.gain_sd, line),
         _signed(line.worth, 2),
-        number(None if line.worth_sd is None else line.worth_sd / root, decimals=2),
-        f"{line.record_share:.0%}",
-        f"{line.utility:.0%}",
-        f"{line.utility_6:.0%}",
+        _reach(line.worth_sd, line),
+        *(_part(one, line) for one in (line.record_share, line.utility, line.utility_6)),
     ]
+
+
+def _reach(spread: float | None, line: Line) -> str:
+    """Half of a 95% interval of a mean."""
+    return number(None if spread is None else _LEVEL * spread / line.seeds**0.5, decimals=2)
+
+
+def _part(share: float, line: Line) -> str:
+    """A share of the games with half of its 95% interval, by Agresti and Coull."""
+    games = line.seeds + 4
+    middle = (share * line.seeds + 2) / games
+    return f"{share:.0%} ± {_LEVEL * (middle * (1 - middle) / games) ** 0.5:.0%}"
 
 
 def _honest_cells(line: HonestLine) -> list[str]:

@@ -419,7 +419,7 @@ def _below(values: Scores) -> Scores:
 
 ATTACKS: Mapping[str, Attack] = {
     "best of n": Attack(moves=_best_of_n, about="unrelated runs; the best of them stands"),
-    "vote": Attack(
+    "weighted vote": Attack(
         moves=partial(_vote, edge=False),
         about="random runs vote, each as much as it lies above or below chance",
     ),

@@ -314,8 +314,13 @@ _DECIMALS = 3
 _FEWEST = 3
 """Runs of an attacker: a question, another one, and what was learnt."""
 _YEARS_PER_GAME = 10
-_GAPS = (0.0, 8.0, 16.0)
-_OTHERS = 5
+_QUICK = ("weighted vote", "staircase", "staircase, last step free")
+_RECOMMENDED = "clear"
+_GAPS = (0.0, 8.0, 16.0, 32.0, 48.0)
+_USUAL = 16.0
+_SEEDS = 200
+_FEW = 40
+"""Games of each attack that answer within a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,16 +345,23 @@ class GameOptions:
             metavar="K",
         ),
     ] = None
+    thorough: Annotated[
+        bool,
+        Opt(
+            "Every attack on every rule, with baselines 0 to 48 u below and 200 games each; and a "
+            "year of honest teams."
+        ),
+    ] = False
     seeds: Annotated[
-        int,
-        Opt("Games of each attack on the board's rule, and of the worst on every rule.", least=1),
-    ] = 200
+        int | None,
+        Opt("Games of each attack [40; with --thorough 200].", least=1),
+    ] = None
     seed: Seed = 0
     releases: Annotated[
         tuple[str, ...],
         Opt(
             "Rule to attack: rounded or clear, with +feedback or +noise after it; repeat it for "
-            "more [all, and the board's own].",
+            "more [the board's own and clear].",
             names=("--release",),
             metavar="RULE",
         ),
@@ -357,14 +369,16 @@ class GameOptions:
     attacks: Annotated[
         tuple[str, ...],
         Opt(
-            "Attack to play; repeat it for more [all].", names=("--attack",), choices=tuple(ATTACKS)
+            "Attack to play; repeat it for more [the strongest three].",
+            names=("--attack",),
+            choices=tuple(ATTACKS),
         ),
     ] = ()
     gaps: Annotated[
         tuple[float, ...],
         Opt(
-            "Gap of the best baseline below the systems, in u. Repeatable [0, 8, 16, and "
-            "the board's own].",
+            "Gap of the best baseline below the systems, in u. Repeatable [16, and the board's "
+            "own].",
             names=("--gap",),
             least=0,
             most=1000,
@@ -383,7 +397,7 @@ class Played:
         spec: the board's rules, `None` without a board.
         lines: one for each attack, rule and baseline.
         fresh: the worst attack for each rule and baseline, on fresh seeds.
-        honest: a line for each rule.
+        honest: a line for each rule; none but of thorough games.
         left_out: baselines that could not be made.
     """
 
@@ -438,7 +452,7 @@ def play_board(
     progress: Progress = SILENT,
     executor: Executor | None = None,
 ) -> Played:
-    """Play all attacks against all rules.
+    """Play attacks against rules: the strongest against the board's own, or all against all.
 
     Args:
         source: where the systems come from.
@@ -450,30 +464,26 @@ def play_board(
         OptionError, SetupError: as `find_systems`.
         InputError: as `find_systems`; codes `redteam-release`, `redteam-gap`.
     """
-    spec, seeds = source.spec, options.seeds
+    spec = source.spec
+    seeds = options.seeds or (_SEEDS if options.thorough else _FEW)
     systems = find_systems(source)
     if options.queries is not None:
         systems = draw(systems, options.queries, seed=options.seed)
     declared = ReleaseRule().submissions if spec is None else spec.release.submissions
     plan = Plan(submissions=options.submissions or max(declared, _FEWEST), seed=options.seed)
-    rules = _choose_rules(options.releases, spec)
-    made, left_out = _choose_baselines(systems, options.gaps, rules)
+    rules = _choose_rules(options, spec)
+    made, left_out = _choose_baselines(systems, options, rules)
     cases = [
         Case(attack=attack, named=named, baseline=baseline)
         for named in rules
         for baseline in made
-        for attack in options.attacks or ATTACKS
+        for attack in options.attacks or (ATTACKS if options.thorough else _QUICK)
     ]
-    own = None if spec is None else own_rule(spec).name
-    main = [case for case in cases if options.releases or own in (None, case.named.name)]
-    rest = [case for case in cases if case not in main]
-    few = max(1, seeds // _OTHERS)
     with progress.steps("attacks", len(cases) + len(rules) * len(made)) as done:
         pair = systems.pair
-        lines = [*play_cases(main, pair, plan, games=seeds, done=done, executor=executor)]
-        lines += play_cases(rest, pair, plan, games=few, done=done, executor=executor)
+        lines = [*play_cases(cases, pair, plan, games=seeds, done=done, executor=executor)]
         fresh = play_worst_again(
-            lines, [*main, *rest], pair, plan, games=seeds, done=done, executor=executor
+            lines, cases, pair, plan, games=seeds, done=done, executor=executor
         )
     years = max(1, seeds // _YEARS_PER_GAME)
     own_is_there = bool(systems.baselines) and not options.gaps
@@ -484,7 +494,11 @@ def play_board(
         spec=spec,
         lines=tuple(lines),
         fresh=tuple(fresh),
-        honest=tuple(play_honest(named, pair, usual, plan, years=years) for named in rules),
+        honest=tuple(
+            play_honest(named, pair, usual, plan, years=years)
+            for named in rules
+            if options.thorough
+        ),
         left_out=left_out,
     )
 
@@ -494,29 +508,32 @@ def best_baseline(systems: Systems) -> Scores:
     return max(systems.baselines.values(), key=np.mean)
 
 
-def _choose_rules(names: Sequence[str], spec: BoardSpec | None) -> list[NamedRule]:
-    """Those that were named, else those of the table and the board's own; each once."""
+def _choose_rules(options: GameOptions, spec: BoardSpec | None) -> list[NamedRule]:
+    """Those that were named, else the board's own and the recommended one, or all; each once."""
     decimals = _DECIMALS if spec is None else spec.decimals
     given = ReleaseRule() if spec is None else spec.release
-    own = [] if names or spec is None else [own_rule(spec)]
+    own = [] if options.releases or spec is None else [own_rule(spec)]
+    usual = COMPARED if options.thorough else (_RECOMMENDED,)
     chosen = [
-        parse_rule(name, given, decimals=decimals, path="--release") for name in names or COMPARED
+        parse_rule(name, given, decimals=decimals, path="--release")
+        for name in options.releases or usual
     ]
     return list({named.name: named for named in (*own, *chosen)}.values())
 
 
 def _choose_baselines(
-    systems: Systems, gaps: Sequence[float], rules: Sequence[NamedRule]
+    systems: Systems, options: GameOptions, rules: Sequence[NamedRule]
 ) -> tuple[list[Baseline], tuple[float, ...]]:
     """Baselines so far below the systems, and the best of the board's own; and those left out.
 
     Raises:
         InputError: none of them can be made.
     """
-    pair = systems.pair
+    pair, gaps = systems.pair, options.gaps
     room = pair.truth / pair.unit * min(named.ranking_share for named in rules) ** 0.5
     weak = min(systems.baselines.values(), key=np.mean, default=np.zeros(pair.queries))
-    wanted = gaps or _GAPS
+    usual = _GAPS if options.thorough else (min(_USUAL, np.floor(room)),)
+    wanted = gaps or usual
     made: list[Baseline] = [Weak(gap=gap, scores=weak) for gap in wanted if gap <= room]
     if not gaps and systems.baselines:
         made.append(best_baseline(systems))

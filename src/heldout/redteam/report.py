@@ -233,7 +233,7 @@ def conclude(fresh: Sequence[Line], *, own: str, unit: float, attacks: int) -> s
 
     start = f"Your rule, {own}: {gains(own)}." if own in worst else f"{best}: {gains(best)}."
     if len(worst) == 1:
-        return f"{start} No other rule was played: heldout redteam without --release plays all."
+        return f"{start} No other rule was played: heldout redteam --thorough plays all."
     if own not in worst:
         start = f"Of {len(worst):,} rules {best} leaves least: {gains(best)}."
         return f"{start} Set {_say_setting(best)} in [release]."
