@@ -1,15 +1,16 @@
 """What attackers gain against each release rule, and what it costs honest teams.
 
     heldout demo demo
-    python benchmarks/release_rules.py demo --chart docs/images/redteam.svg     red-team.md
-    python benchmarks/release_rules.py demo --seeds 20     a first look, two minutes
+    python benchmarks/release_rules.py demo --chart docs/images/redteam.svg     everything
+    python benchmarks/release_rules.py demo --release clear --seeds 20     a first look
     python benchmarks/release_rules.py demo --table replay years seasons     what seasons change
 
 The systems are two rankers of the demo that are about equally good, on its dev queries with the
 best known answer each (RR@10): BM25 with stemming, and a fusion. The weak baseline is tf-idf,
-mixed with them until it lies 0, 8 or 16 u below. More queries than there are come by drawing with
-replacement. Every attack plays `--seeds` games against `clear` and an eighth of that against
-the other rules; the worst of each is played again, `--seeds` games on fresh seeds.
+mixed with them until it lies 0, 8, 16, 32 or 48 u below. More queries than there are come by
+drawing with replacement. Every attack plays `--seeds` games against each rule; the worst of each is
+played again on fresh seeds. A game takes .05 to .3 seconds of a processor, so that everything takes
+two hours of it; red-team.md lists the shorter commands that its tables are from.
 """
 
 import argparse
@@ -38,8 +39,7 @@ from heldout.redteam.replay import (
 from heldout.redteam.report import Case, Line, draw_chart, play_cases, play_worst_again
 
 DECIMALS = 3
-GAPS = (0.0, 8.0, 16.0)
-OTHERS = 8
+GAPS = (0.0, 8.0, 16.0, 32.0, 48.0)
 BOARDS = 1000
 EQUAL_RUNS = (30, 300)
 YEARS = 200
@@ -56,14 +56,14 @@ FEEDBACK = ReleaseRule().feedback
 _LEFT = ("attack", "rule", "baseline", "n", "", "steps", "what is published")
 
 
-def find(demo: Path, queries: int) -> tuple[Systems, Scores]:
+def find(demo: Path, queries: int, measure: str = "RR@10") -> tuple[Systems, Scores]:
     """The systems on so many queries, and the weak one."""
     runs = {name: str(demo / "runs" / name / "dev.tsv.bz2") for name in ("bm25-stem", "fusion")}
     options = SystemOptions(
         runs=(runs["bm25-stem"], runs["fusion"]),
         baselines=(str(demo / "runs" / "tfidf" / "dev.tsv.bz2"),),
         qrels=str(demo / "board" / "qrels" / "dev.qrels"),
-        measure="RR@10",
+        measure=measure,
         order="msmarco",
     )
     systems = draw(find_systems(Source(options=options)), queries, seed=0)
@@ -100,33 +100,40 @@ def every_attack(lines: Sequence[Line], named: NamedRule, queries: int) -> None:
     """Gain and worth of every attack on one rule, gap by gap."""
     print(f"{named.name}, {queries:,} queries: gain on the board / worth of the last run, in u\n")
     gaps = list(dict.fromkeys(line.baseline for line in lines))
-    own = [line for line in lines if line.release == named.name]
-    found = {(line.attack, line.baseline): line for line in own}
+    found = {(line.attack, line.baseline): line for line in lines}
 
     def rows() -> Iterator[list[str]]:
-        for attack in ATTACKS:
+        for attack in dict.fromkeys(line.attack for line in lines):
             cells = [found[attack, gap] for gap in gaps]
-            yield [attack, *(f"{_zero(c.mean_gain_se)} / {_zero(c.worth)}" for c in cells)]
+            yield [
+                attack,
+                *(
+                    f"{_reach(c.mean_gain_se, c.gain_sd, c)} / {_reach(c.worth, c.worth_sd, c)}"
+                    for c in cells
+                ),
+            ]
 
     table(["attack", *gaps], rows())
 
 
-def play_attacks(
-    demo: Path, queries: int, names: Sequence[str], plan: Plan, games: int
-) -> list[Line]:
+def _reach(mean: float, spread: float | None, line: Line) -> str:
+    return f"{_zero(mean)} ± {_zero(1.96 * (spread or 0.0) / line.seeds**0.5)}"
+
+
+def play_attacks(given: argparse.Namespace, queries: int, plan: Plan) -> list[Line]:
     """The tables of one number of queries; the strongest attacks are given back."""
-    systems, weak = find(demo, queries)
+    systems, weak = find(given.demo, queries, given.measure)
+    games = given.seeds
     pair = systems.pair
     print(f"{queries:,} queries: u = {pair.unit:.5f}, {pair.truth:.4f} {systems.measure}\n")
     worst: list[Line] = []
-    for named in rules(names, plan.submissions):
+    for named in rules(given.release, plan.submissions):
         cases = [
             Case(attack=attack, named=named, baseline=Weak(gap=gap, scores=weak))
-            for gap in GAPS
-            for attack in ATTACKS
+            for gap in given.gap
+            for attack in given.attack
         ]
-        own = games if named.name == "clear" else max(2, games // OTHERS)
-        lines = list(play_cases(cases, pair, plan, games=own, done=_nothing))
+        lines = list(play_cases(cases, pair, plan, games=games, done=_nothing))
         every_attack(lines, named, queries)
         worst += play_worst_again(lines, cases, pair, plan, games=games, done=_nothing)
     print(f"{queries:,} queries: the strongest attack of each kind, on {games} fresh seeds\n")
@@ -326,27 +333,29 @@ def main() -> None:
     parser.add_argument("--queries", type=int, nargs="*", default=[1000, 5793])
     parser.add_argument("--chart", type=Path, help="SVG of the strongest attacks, first number")
     parser.add_argument("--release", nargs="*", default=list(COMPARED))
-    parser.add_argument("--table", nargs="*", choices=("replay", "years", "seasons"), default=[])
+    parser.add_argument("--attack", nargs="*", choices=tuple(ATTACKS), default=list(ATTACKS))
+    parser.add_argument("--gap", nargs="*", type=float, default=GAPS)
+    parser.add_argument("--measure", default="RR@10")
+    tables = ("attacks", "equal", "replay", "years", "seasons")
+    parser.add_argument("--table", nargs="*", choices=tables, default=[])
     given = parser.parse_args()
     for name in given.table:
-        for queries in given.queries if name != "replay" else ():
+        for queries in given.queries if name in ("years", "seasons") else ():
             play_one = play_calendar if name == "years" else play_seasons
             play_one(given.demo, queries, given.seed, given.seeds)
         if name == "replay":
             replay_boards()
-    if given.table:
-        return
-    plan = Plan(submissions=given.submissions, seed=given.seed)
-    strongest = [
-        play_attacks(given.demo, queries, given.release, plan, given.seeds)
-        for queries in given.queries
-    ]
-    if given.chart is not None:
-        given.chart.write_text(draw_chart(strongest[0]), "utf-8")
-    few = min(given.seeds, YEARS)
-    for queries in given.queries:
-        play_equal(given.demo, queries, given.release, given.seed)
-    play_years(given.demo, given.queries[0], given.release, given.seed, few)
+    if not given.table or "attacks" in given.table:
+        plan = Plan(submissions=given.submissions, seed=given.seed)
+        strongest = [play_attacks(given, queries, plan) for queries in given.queries]
+        if given.chart is not None:
+            given.chart.write_text(draw_chart(strongest[0]), "utf-8")
+    if not given.table or "equal" in given.table:
+        for queries in given.queries:
+            play_equal(given.demo, queries, given.release, given.seed)
+    if not given.table:
+        few = min(given.seeds, YEARS)
+        play_years(given.demo, given.queries[0], given.release, given.seed, few)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from heldout.redteam.boards import Answer
 
 Row = list[Fraction]
 Choices = list[int]
+Numbers = np.typing.NDArray[np.float64]
 
 PLANTED = (4.5, 6.0)
 
@@ -134,12 +135,6 @@ class Game:
             for choice, head, x, y in rows
         ]
 
-    def answered(self, run: Choices) -> Row:
-        """The scores of a run, some of which may be copies of the baseline's."""
-        own = self.score([1 if choice == 2 else choice for choice in run])
-        rows = zip(run, own, self.board.baseline, strict=True)
-        return [copied if choice == 2 else score for choice, score, copied in rows]
-
     def newcomer(self) -> list[float]:
         """As the program has it, to the last bit."""
         sides = toss(generator(self.seed, self.game, 4), self.count)
@@ -153,10 +148,13 @@ class Game:
         gaps = [x - y for x, y in zip(self.middle, self.board.baseline, strict=True)]
         spread = sqrt(standard_error(gaps) ** 2 + (self.unit / 2) ** 2)
 
-        def margin(error: float) -> float:
-            if self.board.rule == "clear":
-                return 2 * error + 0.6931471805599453 * 3 / 4 * spread
-            return error
+        def chance(above: Numbers, error: Numbers) -> Numbers:
+            if self.board.rule == "rounded":
+                return np.ones(np.broadcast(above, error).shape)
+            return 1 - np.exp(-np.maximum(0, above - 2 * error) / (3 / 4 * spread))
+
+        noise = max(standard_error(self.board.baseline), standard_error(self.middle))
+        noise *= self.board.rule == "clear"
 
         return Target(
             submissions=submissions,
@@ -165,21 +163,26 @@ class Game:
             unit=self.unit,
             baseline=float(mean(self.board.baseline)),
             noise=float("inf"),  # of a number beside the score, which there is none of
-            margin=margin,
+            blur=sqrt(noise**2 + 0.001**2 / 12),
+            digit=0.001,
+            spread=spread,
+            chance=chance,
         )
 
     def play(self, attack: Attack, submissions: int) -> Result:
         moves = attack.moves(self.target(submissions), generator(self.seed, self.game, 3))
         standing, shown, records = self.truth, Fraction(-1), 0
         run = next(moves)
-        for number in range(submissions):
-            row = self.answered([int(choice) for choice in run])
+        for _ in range(submissions):
+            row = self.score([int(choice) for choice in run])
             said = self.board.send(row)
             records += said is not None
             if said is not None and said > shown:
                 shown, standing = said, mean(row)
-            if number < submissions - 1:
+            try:
                 run = moves.send(Answer(None if said is None else float(said)))
+            except StopIteration:
+                break
         newcomer = self.newcomer()
         better = [[Fraction(x + more * self.unit) for x in newcomer] for more in PLANTED]
         return Result(

@@ -158,17 +158,19 @@ def test_the_best_is_the_first_with_the_highest_published_score() -> None:
     assert (board.best[0], board.best[1].tolist()) == (0.7, runs[1].tolist())
 
 
-def test_what_is_published_half_the_time_is_at_the_margin() -> None:
-    """A run that lies so far above the one before, whose luck is normal with that error."""
+def test_as_many_runs_are_published_as_the_chance_says() -> None:
+    """Of runs that lie so far above the one before, whose luck is normal with that error."""
     rng = np.random.default_rng(5)
-    published = []
+    published, chances = list[bool](), list[float]()
     for number in range(400):
         baseline = rng.random(200) / 4
         board = Board(named=parse("clear"), baseline=baseline, key=number.to_bytes(32))
         luck = rng.choice([-0.3, 0.3], 200)
         error = spread = 0.3 / 200**0.5
-        published.append(board.would_publish(baseline + luck + board.margin(error, spread)))
-    assert np.mean(published) == pytest.approx(0.5, abs=0.1)
+        chances.append(float(board.chance(np.array(luck.mean() + 2.5 * error), error, spread)))
+        published.append(board.would_publish(baseline + luck + 2.5 * error))
+    assert np.mean(published) == pytest.approx(np.mean(chances), abs=0.1)
+    assert 0.2 < np.mean(chances) < 0.8
 
 
 # the second number

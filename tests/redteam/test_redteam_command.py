@@ -31,6 +31,7 @@ KEYS = {
     *("false_release_share", "utility"),
 }
 ONE = ("--attack", "weighted vote", "--release", "clear")
+TWO = ("--release", "rounded", "--release", "clear")
 
 
 def run_text(seed: int) -> str:
@@ -132,7 +133,7 @@ def write_rules(files: Path, release: str, *, decimals: int = 3) -> None:
 
 @pytest.mark.usefixtures("files")
 def test_the_json_has_the_keys_of_the_contract() -> None:
-    value = json_of(play(*SMALL, "--json"))
+    value = json_of(play(*SMALL, "--thorough", "--json"))
     assert value["queries"] == QUERIES
     assert value["systems"] == ["a", "b"]
     assert value["measure"] == "RR@10"
@@ -153,6 +154,21 @@ def test_the_json_has_the_keys_of_the_contract() -> None:
 
 
 @pytest.mark.usefixtures("files")
+def test_few_words_play_the_strongest_attacks_on_two_rules() -> None:
+    """Without baselines that are known: at the usual gap, as far as there is room."""
+    value = json_of(play("--submissions", "6", "--json"))
+    first = [row for row in value["attacks"] if not row["fresh"]]
+    strongest = ["weighted vote", "staircase", "staircase, last step free"]
+    assert [(row["attack"], row["release"]) for row in first] == [
+        (attack, release) for release in ("rounded", "clear") for attack in strongest
+    ]
+    (gap,) = {row["baseline"] for row in first}
+    assert gap == f"{int(value['truth'] / value['se'])} u below"
+    assert {row["seeds"] for row in value["attacks"]} == {40}
+    assert value["honest"] == []
+
+
+@pytest.mark.usefixtures("files")
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
     few = ("--queries", "30", "--attack", "weighted vote", "--json", "--seed")
     one, again, other = (play(*SMALL, *few, seed).stdout for seed in "778")
@@ -162,7 +178,16 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
 
 @pytest.mark.usefixtures("files")
 def test_one_core_and_two_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = ("--seeds", "40", "--submissions", "4", "--attack", "none", "--attack", "weighted vote")
+    many = (
+        "--seeds",
+        "40",
+        "--submissions",
+        "4",
+        "--attack",
+        "best of n",
+        "--attack",
+        "weighted vote",
+    )
     found = []
     for cores in (1, 2):
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
@@ -173,7 +198,7 @@ def test_one_core_and_two_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("files")
 def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
-    done = play(*SMALL, "--release", "rounded", "--release", "clear", "--all", "--explain")
+    done = play(*SMALL, *TWO, "--thorough", "--all", "--explain")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "systems   a and b: RR@10" in done.stdout
     assert "3 games of 6 submissions, seed 0" in done.stdout
@@ -190,10 +215,12 @@ def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
 
 @pytest.mark.usefixtures("files")
 def test_a_screen_has_the_worst_attacks_and_names_what_else_there_is() -> None:
-    shown = play(*SMALL, "--release", "rounded", "--release", "clear").stdout
+    shown = play(*SMALL, *TWO).stdout
     assert "Every attack" not in shown
     assert "0 is right" not in shown
-    assert "more      --all: every attack on every rule, with each baseline; --explain: " in shown
+    assert (
+        "more      --all: every attack that was played, with each baseline; --thorough: " in shown
+    )
     (title,) = (line for line in shown.splitlines() if line.startswith("The worst attack on each"))
     rows = shown.split(title)[1].split("\n\n")[0].splitlines()[2:]
     assert [row.split("  ")[0] in ATTACKS for row in rows] == [True, True]
@@ -202,7 +229,9 @@ def test_a_screen_has_the_worst_attacks_and_names_what_else_there_is() -> None:
 
 @pytest.mark.usefixtures("files")
 def test_markdown_is_the_answer_and_three_tables() -> None:
-    said, *lines = play(*SMALL, "--attack", "sign vote", "--markdown").stdout.splitlines()
+    said, *lines = play(
+        *SMALL, "--attack", "weighted vote", "--thorough", "--markdown"
+    ).stdout.splitlines()
     assert said.startswith(f"Of {len(RELEASES)} rules ")
     titles = [line for line in lines if line and not line.startswith("|")]
     assert [title.split(",")[0] for title in titles] == [
@@ -223,7 +252,7 @@ def test_more_queries_than_there_are_come_more_than_once() -> None:
 
 @pytest.mark.usefixtures("files")
 def test_two_queries_are_enough_for_every_attack_and_rule() -> None:
-    value = json_of(play(*SMALL, "--queries", "2", "--json"))
+    value = json_of(play(*SMALL, "--queries", "2", "--thorough", "--json"))
     assert len(value["attacks"]) == len(RELEASES) * (len(ATTACKS) + 1)
     assert np.isfinite([row["mean_gain"] + row["worth"] for row in value["attacks"]]).all()
 
@@ -257,7 +286,7 @@ def test_named_baselines_are_played_beside_the_made_ones() -> None:
     value = json_of(play(*SMALL, *ONE, *named, "--json"))
     assert value["baselines"] == {"weakest": pytest.approx(0.225), "weak": pytest.approx(0.2)}
     own = "the board's own"
-    assert [row["baseline"] for row in value["attacks"]] == ["equal", own] * 2
+    assert [row["baseline"] for row in value["attacks"]] == ["6 u below", own] * 2
     below = (value["truth"] - 0.225) / value["se"]
     shown = play(*SMALL, *ONE, *named).stdout
     assert f"the board's own best one lies {below:.1f} u below the systems" in shown
@@ -272,7 +301,8 @@ def test_the_clear_rule_begins_at_the_board_s_own_baseline() -> None:
     value = json_of(play(*SMALL, *ONE, "--baseline", "perfect.tsv", "--json"))
     found = {row["baseline"]: row["utility_6"] for row in value["attacks"]}
     assert found["the board's own"] == 0
-    assert found["equal"] == 1
+    assert found.keys() == {"the board's own", "6 u below"}
+    assert found["6 u below"] > 0
 
 
 def test_the_vault_s_baselines_are_the_board_s_own(files: Path) -> None:
@@ -294,7 +324,18 @@ def test_the_vault_s_baselines_are_the_board_s_own(files: Path) -> None:
 def test_a_board_is_attacked_through_its_own_rules(files: Path) -> None:
     found(files)
     write_rules(files, 'rule = "clear"\nsubmissions = 7', decimals=2)
-    small = ("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "10", "--attack", "none")
+    small = (
+        "--board",
+        "board",
+        "--runs",
+        "a.tsv",
+        "b.tsv",
+        "--seeds",
+        "10",
+        "--attack",
+        "best of n",
+        "--thorough",
+    )
     value = json_of(call(*small, "--json"))
     assert value["own_release"] == "clear"
     assert {row["submissions"] for row in value["attacks"]} == {7}
@@ -302,8 +343,7 @@ def test_a_board_is_attacked_through_its_own_rules(files: Path) -> None:
     own = "clear"
     others = [name for name in RELEASES if name != own]
     assert [row["release"] for row in first] == [own, *others]
-    # the board's own rule has all games from the start, every other one when it is played again
-    assert [row["seeds"] for row in first] == [10, *[2] * 3]
+    assert [row["seeds"] for row in first] == [10] * 4
     again = [(row["release"], row["seeds"]) for row in value["attacks"] if row["fresh"]]
     assert again == [(name, 10) for name in (own, *others)]
     assert [row["release"] for row in value["honest"]] == [own, *others]
@@ -380,7 +420,7 @@ def test_a_vault_without_dev_scores_says_what_to_do(files: Path) -> None:
 
 def test_the_first_and_last_line_say_the_strongest_attack_and_the_rule_to_set(files: Path) -> None:
     found(files, baselines=("a", "b"))
-    few = (*SMALL, "--attack", "none", "--attack", "weighted vote")
+    few = (*SMALL, "--attack", "best of n", "--attack", "weighted vote")
     shown = call("--board", "board", "--vault", "vault", *few).stdout
     first, *_, last = shown.splitlines()
     own = json_of(call("--board", "board", "--vault", "vault", *few, "--json"))
@@ -419,12 +459,12 @@ def line(
 
 
 WORST = [
-    line("20 names", "rounded", 4.25, baseline="equal"),
+    line("names at the edge", "rounded", 4.25, baseline="equal"),
     line("weighted vote", "rounded", 4.5),
-    line("10 names", "clear+noise", 1.5),
-    line("jumps", "clear", 0.1, worth=0.35, utility=0.8),
-    line("none", "clear", 0.0, baseline="equal", utility=0.9),
-    line("none", "clear+feedback", 0.0, utility=0.1),
+    line("weighted vote", "clear+noise", 1.5),
+    line("staircase", "clear", 0.1, worth=0.35, utility=0.8),
+    line("best of n", "clear", 0.0, baseline="equal", utility=0.9),
+    line("best of n", "clear+feedback", 0.0, utility=0.1),
 ]
 
 
@@ -444,7 +484,7 @@ def test_the_conclusion_names_a_rule_under_which_better_systems_get_a_score() ->
         "below; a system better by 4.5 u gets a score in 100% of the games afterwards"
     )
     assert best == (
-        "clear: jumps gains 0.35 u (-0.04 to 0.74) in what the attacker knows, with a "
+        "clear: staircase gains 0.35 u (-0.04 to 0.74) in what the attacker knows, with a "
         "baseline 8 u below; a system better by 4.5 u gets a score in 80% of the games afterwards"
     )
 
@@ -471,7 +511,7 @@ def test_without_a_board_the_conclusion_says_which_rule_leaves_least() -> None:
 def test_where_one_rule_was_played_the_command_for_all_is_named(own: str, start: str) -> None:
     said = say(WORST[:2], own=own)
     assert said.startswith(start)
-    assert said.endswith(" No other rule was played: heldout redteam without --release plays all.")
+    assert said.endswith(" No other rule was played: heldout redteam --thorough plays all.")
 
 
 @pytest.mark.parametrize(
@@ -483,12 +523,12 @@ def test_where_one_rule_was_played_the_command_for_all_is_named(own: str, start:
     ],
 )
 def test_the_strongest_attack_is_named_with_its_baseline(baseline: str, said: str) -> None:
-    ((_, text),) = describe_strongest([line("jumps", "clear", 1.0, baseline=baseline)], own="")
+    ((_, text),) = describe_strongest([line("staircase", "clear", 1.0, baseline=baseline)], own="")
     assert said in text
 
 
 def test_what_is_sent_beside_is_a_view_and_no_key_of_the_rule() -> None:
-    assert say([WORST[0], line("jumps", "clear+noise", 1.0)]).endswith(
+    assert say([WORST[0], line("staircase", "clear+noise", 1.0)]).endswith(
         'Set rule = "clear", with a noise view, in [release].'
     )
 
@@ -558,12 +598,12 @@ def test_a_board_without_open_labels_says_so(files: Path) -> None:
 
 @pytest.mark.usefixtures("files")
 def test_the_chart_is_the_same_each_time_and_shows_the_worst_attack_on_each_rule() -> None:
-    some = ("--attack", "none", "--attack", "weighted vote", "--gap", "0", "--gap", "3")
+    some = ("--attack", "best of n", "--attack", "weighted vote", "--gap", "0", "--gap", "3", *TWO)
     for name in ("one.svg", "two.svg"):
         assert play(*SMALL, *some, "--chart", name).exit_code == 0
     assert Path("one.svg").read_bytes() == Path("two.svg").read_bytes()
     texts = [e.text for e in ET.parse("one.svg").iter() if e.tag.endswith("text")]  # noqa: S314 - ours
-    assert [text for text in texts if text in RELEASES] == RELEASES
+    assert [text for text in texts if text in RELEASES] == RELEASES[:2]
     rows = json_of(play(*SMALL, *some, "--json"))["attacks"]
     again = [row for row in rows if row["fresh"]]
     bars = [f"{row['baseline']}: {row['attack']}" for row in again]

@@ -89,22 +89,9 @@ def test_the_game_is_that_of_a_slow_straightforward_one(rule: str, gap: float) -
 
 @pytest.mark.parametrize("rule", EVERY)
 def test_whoever_does_not_look_learns_nothing(rule: str) -> None:
-    found = outcomes("none", rule, pair_of(400), submissions=3, games=300, gap=8)
+    found = outcomes("best of n", rule, pair_of(400), submissions=3, games=300, gap=8)
     assert abs(worths(found).mean()) < 4 * 0.5 / 300**0.5
     assert worths(found).std() == pytest.approx(0.5, abs=0.08)  # half of u: that is what u means
-
-
-def test_of_a_single_run_that_is_published_nothing_is_gained() -> None:
-    found = outcomes("none", "rounded", pair_of(400), submissions=3, games=300)
-    assert all(outcome.gain == outcome.worth for outcome in found)
-    assert all(outcome.records == 3 for outcome in found)
-
-
-def test_a_board_on_which_nothing_is_published_has_no_gain() -> None:
-    found = outcomes("none", "clear", pair_of(400), submissions=3, games=30)
-    held = [outcome for outcome in found if not outcome.records]
-    assert len(held) > 20  # one run that is as good as the baseline
-    assert all(outcome.gain == 0 for outcome in held)
 
 
 def test_the_same_seed_plays_the_same_games_and_more_leave_the_first_as_they_were() -> None:
@@ -144,7 +131,7 @@ def test_where_the_systems_never_differ_on_what_ranks_nothing_is_gained() -> Non
     pair = exchange(a, [1.0, *a[1:]])
     plan = Plan(submissions=3, seed=0)
     found = [
-        play(ATTACKS["none"], rule_of("rounded+feedback"), pair, 0.5 * a, plan, number=n)
+        play(ATTACKS["best of n"], rule_of("rounded+feedback"), pair, 0.5 * a, plan, number=n)
         for n in range(20)
     ]
     assert np.isfinite(gains(found)).all()
@@ -165,29 +152,11 @@ def test_numbers_that_vote_gain_like_the_root_of_their_count() -> None:
     assert found[401] == pytest.approx(0.4, rel=0.06)
 
 
-def test_signs_gain_less_than_numbers() -> None:
-    """By the correlation of a normal draw with its sign, sqrt(2 / pi)."""
-    pair = opposites(4000)
-    signs, numbers = (
-        gains(outcomes(attack, "rounded", pair, submissions=101, games=12, decimals=6)).mean()
-        for attack in ("sign vote", "weighted vote")
-    )
-    assert signs / numbers == pytest.approx((2 / np.pi) ** 0.5, abs=0.06)
-
-
 def test_the_best_of_n_gains_what_the_best_of_n_normal_draws_does() -> None:
     found = outcomes("best of n", "rounded", pair_of(500), submissions=100, games=60)
     draws = np.random.default_rng(0).normal(size=(20_000, 100)).max(axis=1) / 2
     assert gains(found).mean() == pytest.approx(draws.mean(), abs=0.12)
     assert abs(worths(found).mean()) < 4 * 0.5 / 60**0.5  # and its last run is worth nothing
-
-
-def test_exact_scores_decode_every_label_that_is_asked_for() -> None:
-    pair = pair_of(30)
-    for attack, submissions in (("decoding", 32), ("single queries", 61)):
-        (found,) = outcomes(attack, "rounded", pair, submissions=submissions, games=1, decimals=6)
-        best = np.maximum(pair.a, pair.b).mean()
-        assert found.worth * pair.unit + pair.truth == pytest.approx(best)
 
 
 def test_a_single_number_without_noise_is_worth_two_fifths_of_u(
@@ -210,22 +179,56 @@ def test_a_single_number_without_noise_is_worth_two_fifths_of_u(
     assert abs(gains(found).mean()) < 0.15  # what stands on the board is the first run
 
 
+def stairs(rule: str, *, gap: float, games: int = 40, queries: int = 1000) -> dict[str, float]:
+    """What each staircase is worth, with the numbers that the rule publishes."""
+    pair = pair_of(queries)
+    return {
+        name: worths(outcomes(name, rule, pair, submissions=60, games=games, gap=gap)).mean()
+        for name in ATTACKS
+        if name.startswith("staircase")
+    }
+
+
+def test_a_staircase_reads_more_of_exact_numbers_and_without_a_gap_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    noisy, level = stairs("clear", gap=16), stairs("clear", gap=0)
+    monkeypatch.setattr(boards, "NOISE", 0.0)
+    exact = stairs("clear", gap=16)
+    for name, found in exact.items():
+        assert abs(level[name]) < 4 * 0.5 / 40**0.5
+        assert found > max(noisy[name] + 0.15, 0.6)
+
+
+def test_a_free_last_step_stands_on_the_board() -> None:
+    pair = pair_of(1000)
+    found = {
+        name: outcomes(name, "clear", pair, submissions=60, games=40, gap=16)
+        for name in ("staircase", "staircase, last step free")
+    }
+    free, spent = (
+        np.mean([one.gain == one.worth for one in found[name]])
+        for name in sorted(found, reverse=True)
+    )
+    assert free > 0.6 > spent
+
+
 # what the rules do
 
 
-@pytest.mark.parametrize("attack", ["names at the edge", "10 names"])
+@pytest.mark.parametrize("attack", ["names at the edge", "weighted vote"])
 def test_names_together_gain_nothing_on_the_board_under_the_clear_rule(attack: str) -> None:
     found = gains(outcomes(attack, "clear", pair_of(1000), submissions=100, games=25, gap=8))
     assert abs(found.mean()) < 0.35
 
 
-@pytest.mark.parametrize("attack", ["best of n", "weighted vote", "hill-climbing", "decoding"])
+@pytest.mark.parametrize("attack", ["best of n", "weighted vote"])
 def test_what_rounded_scores_give_away_the_clear_rule_does_not(attack: str) -> None:
     pair = pair_of(1000)
     rounded = gains(outcomes(attack, "rounded", pair, submissions=100, games=10))
     held = gains(outcomes(attack, "clear", pair, submissions=100, games=25))
     assert held.mean() < 0.2
-    assert attack == "decoding" or rounded.mean() > held.mean() + 0.5
+    assert rounded.mean() > held.mean() + 0.5
 
 
 def test_feedback_is_worth_nothing_on_what_ranks_and_everything_where_it_does() -> None:
@@ -270,8 +273,10 @@ def test_a_line_is_what_its_games_are() -> None:
         outcome(1, worth=0.5, records=4),
         outcome(-1, worth=0, records=0, told=False),
     ]
-    line = summarise(games, case_of("none", "clear", pair, 8), pair, Plan(submissions=5, seed=0))
-    assert (line.attack, line.release, line.baseline) == ("none", "clear", "8 u below")
+    line = summarise(
+        games, case_of("best of n", "clear", pair, 8), pair, Plan(submissions=5, seed=0)
+    )
+    assert (line.attack, line.release, line.baseline) == ("best of n", "clear", "8 u below")
     assert (line.submissions, line.seeds) == (5, 3)
     assert line.mean_gain_se == pytest.approx(2 / 3)
     assert line.mean_gain == pytest.approx(2 / 3 * pair.unit)
@@ -287,7 +292,7 @@ def test_a_line_is_what_its_games_are() -> None:
 def test_the_harm_is_what_the_attacker_knows_where_that_is_more() -> None:
     pair = pair_of(9)
     games = [outcome(0, worth=1), outcome(0, worth=2)]
-    line = summarise(games, case_of("none", "clear", pair), pair, Plan(submissions=3, seed=0))
+    line = summarise(games, case_of("best of n", "clear", pair), pair, Plan(submissions=3, seed=0))
     assert line.harm == 1.5
     assert line.error == pytest.approx(0.5)
     assert line.baseline == "equal"
@@ -295,7 +300,7 @@ def test_the_harm_is_what_the_attacker_knows_where_that_is_more() -> None:
 
 def test_one_game_has_no_spread() -> None:
     pair = pair_of(9)
-    case = Case(attack="none", named=rule_of("rounded"), baseline=np.zeros(9))
+    case = Case(attack="best of n", named=rule_of("rounded"), baseline=np.zeros(9))
     line = summarise([outcome(1)], case, pair, Plan(submissions=3, seed=0))
     assert (line.gain_sd, line.worth_sd, line.error) == (None, None, None)
     assert line.baseline == "the board's own"
@@ -327,7 +332,7 @@ def test_the_worst_attack_is_played_again_on_seeds_that_did_not_choose_it() -> N
         case_of(attack, rule, pair, gap)
         for rule in ("rounded", "clear")
         for gap in (0.0, 3.0)
-        for attack in ("none", "best of n", "weighted vote")
+        for attack in ("best of n", "weighted vote")
     ]
 
     first = list(play_cases(cases, pair, plan, games=6, done=nothing))

@@ -40,7 +40,7 @@ def play(
     ("attack", "release", "least"),
     [
         ("weighted vote", "rounded", 4),
-        ("hill-climbing", "rounded", 2.5),
+        ("names at the edge", "rounded", 4),
     ],
 )
 def test_the_attacks_bite_where_the_release_is_weak(
@@ -51,7 +51,7 @@ def test_the_attacks_bite_where_the_release_is_weak(
 
 
 def test_names_together_gain_nothing_on_a_clear_board(data: Callable[[str], Path]) -> None:
-    attacks = ("10 names", "20 names", "weighted vote")
+    attacks = ("names at the edge", "weighted vote")
     for line in play(data, "clear", *attacks):
         # One run of 300 is published, the first: its luck is what stands, sd u/2.
         assert abs(line["mean_gain_se"]) <= 0.2 + 3 * 0.5 / GAMES**0.5, line["attack"]

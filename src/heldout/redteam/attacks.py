@@ -225,7 +225,7 @@ class _Readings:
         self.gram = np.block([[self.gram, along], [along.T, direction @ direction]])
         self.directions.append(direction)
         self.residuals.append(read - float(self.start @ direction))
-        self.variances.append(variance)
+        self.variances.append(max(_CERTAIN, variance))
 
     def expect(self, direction: Scores) -> tuple[float, float]:
         """Mean and variance of the sum along a direction."""
@@ -244,7 +244,7 @@ class _Readings:
         if weights.sum() < _CERTAIN:
             return
         found = float(np.average(values, weights=weights))
-        left = float(np.average((values - found) ** 2, weights=weights))
+        left = max(_CERTAIN, float(np.average((values - found) ** 2, weights=weights)))
         if left < variance * (1 - _CERTAIN):
             noise = 1 / (1 / left - 1 / variance)
             self.add(direction, mean + (found - mean) * (variance + noise) / variance, noise)
@@ -260,7 +260,8 @@ class _Readings:
         return np.array([one @ direction for one in self.directions])
 
     def _solve(self, right: Scores) -> Scores:
-        return np.linalg.solve(self.gram + np.diag(self.variances), right)
+        solved = np.linalg.solve(self.gram + np.diag(self.variances), right)
+        return np.asarray(solved, np.float64)
 
 
 @dataclass(slots=True, eq=False)

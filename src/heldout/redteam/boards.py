@@ -235,7 +235,7 @@ class Board:
         rounding = 10.0**-self.named.decimals / math.sqrt(12)
         return math.hypot(errors * error / self.named.ranking_share**0.5, rounding)
 
-    def chance(self, above: Scores, error: Scores, spread: float) -> Scores:
+    def chance(self, above: Scores, error: Scores | float, spread: float) -> Scores:
         """How probably a run is published: that the jitter is smaller than what is left for it.
 
         The rule is public, and so is this.

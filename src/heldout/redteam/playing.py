@@ -315,7 +315,7 @@ _FEWEST = 3
 """Runs of an attacker: a question, another one, and what was learnt."""
 _YEARS_PER_GAME = 10
 _QUICK = ("weighted vote", "staircase", "staircase, last step free")
-_RECOMMENDED = "clear"
+_USUAL_RULES = ("rounded", "clear")
 _GAPS = (0.0, 8.0, 16.0, 32.0, 48.0)
 _USUAL = 16.0
 _SEEDS = 200
@@ -361,7 +361,7 @@ class GameOptions:
         tuple[str, ...],
         Opt(
             "Rule to attack: rounded or clear, with +feedback or +noise after it; repeat it for "
-            "more [the board's own and clear].",
+            "more [the board's own and clear; rounded and clear without a board].",
             names=("--release",),
             metavar="RULE",
         ),
@@ -513,7 +513,7 @@ def _choose_rules(options: GameOptions, spec: BoardSpec | None) -> list[NamedRul
     decimals = _DECIMALS if spec is None else spec.decimals
     given = ReleaseRule() if spec is None else spec.release
     own = [] if options.releases or spec is None else [own_rule(spec)]
-    usual = COMPARED if options.thorough else (_RECOMMENDED,)
+    usual = COMPARED if options.thorough else _USUAL_RULES[spec is not None :]
     chosen = [
         parse_rule(name, given, decimals=decimals, path="--release")
         for name in options.releases or usual
