@@ -21,8 +21,11 @@ CELLS = [
 WORST = {(row[0], row[1], row[2]): row[3:] for row in CELLS if len(row) == 8 and row[0][0] in "15"}
 """The strongest attacks: n, rule, baseline -> attack, harm, gain, planted told twice."""
 
-CLEAR = {row[0]: row[1:] for row in CELLS if len(row) == 7 and row[0] in ATTACKS}
-GAPS = ("equal", "8 u below", "16 u below")
+CLEAR = [row for row in CELLS if len(row) == 6 and row[0] in ATTACKS]
+"""Attack by attack under `clear`: gain on the board and worth, baselines 0 to 48 u below."""
+
+MOST = (0.1, 0.4, 0.55, 0.8)
+"""What the last run may be worth with a baseline 0, 8, 16, 32 u below."""
 
 
 def names() -> list[str]:
@@ -36,28 +39,26 @@ def test_the_page_explains_every_attack_once_as_the_code_does() -> None:
 
 
 def test_the_tables_have_every_rule_every_baseline_and_every_attack() -> None:
-    sizes = ("1,000", "5,793")
-    assert list(WORST) == [(n, name, gap) for n in sizes for name in names() for gap in GAPS]
-    assert list(CLEAR) == list(ATTACKS)
+    gaps = ("equal", "16 u below")
+    assert list(WORST) == [("1,000", name, gap) for name in names() for gap in gaps]
+    stairs = [name for name in ATTACKS if name.startswith("staircase")]
+    others = [name for name in ATTACKS if name not in stairs]
+    assert [row[0] for row in CLEAR] == [*stairs, *stairs, *others]
     assert {row[0] for row in WORST.values()} <= set(ATTACKS)
 
 
-def test_nothing_that_stands_on_a_clear_board_is_above_what_the_page_says() -> None:
-    (most,) = re.findall(r"none has a mean gain above\s+(\d\.\d\d) u", PAGE)
-    gains = [float(cell.split(" / ")[0]) for row in CLEAR.values() for cell in row]
-    assert max(gains) <= float(most)
-
-
-def test_a_system_that_is_really_better_is_told_after_the_worst_attack_on_the_clear_rule() -> None:
-    told = [row[3:] for (_, rule, _), row in WORST.items() if rule.startswith("clear")]
-    assert min(float(row[0].rstrip("%")) for row in told) >= 60
-    assert min(float(row[1].rstrip("%")) for row in told) >= 90
+def test_under_the_clear_rule_no_attack_is_worth_more_than_was_asked_for() -> None:
+    """And what stands on the board is less; 95% intervals may reach further."""
+    for row in CLEAR:
+        for cell, most in zip(row[1:], (*MOST, 1.0), strict=True):
+            gain, worth = (float(part.split(" ± ")[0]) for part in cell.split(" / "))
+            assert max(gain, worth) <= most, row
 
 
 def test_the_chart_shows_the_strongest_attacks() -> None:
     texts = [e.text for e in ET.parse(DOCS / "images" / "redteam.svg").iter() if e.text]  # noqa: S314 - ours
     bars = [text for text in texts if re.fullmatch(r"-?\d\.\d\d", text)]
-    harms = [row[1].split()[0] for (n, _, _), row in WORST.items() if n == "1,000"]
+    harms = [row[1].split()[0] for row in WORST.values()]
     assert bars == harms
 
 
