@@ -18,7 +18,7 @@ CELLS = [
     for line in PAGE.splitlines()
     if line.startswith("|")
 ]
-WORST = {(row[0], row[1], row[2]): row[3:] for row in CELLS if len(row) == 8 and row[0][0] in "15"}
+WORST = {(row[0], row[1], row[2]): row[3:] for row in CELLS if len(row) == 8 and row[0] == "1,000"}
 """The strongest attacks: n, rule, baseline -> attack, harm, gain, planted told twice."""
 
 CLEAR = [row for row in CELLS if len(row) == 6 and row[0] in ATTACKS]
