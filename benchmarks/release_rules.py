@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from honest_years import CREEPING, LEAPS, play_honest, play_year, summarise_years
 from numpy.typing import NDArray
 
 from heldout.board.rules.release import ReleaseRule, is_clear
@@ -26,7 +27,6 @@ from heldout.board.rules.template import SPLIT_ABOVE
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, parse_rule
 from heldout.redteam.game import Plan, Weak
-from heldout.redteam.honest import CREEPING, LEAPS, play_honest, play_year, summarise_years
 from heldout.redteam.playing import Source, SystemOptions, Systems, draw, find_systems
 from heldout.redteam.releases import Exchange, Labels, Scores, guess, newcomer
 from heldout.redteam.replay import (

@@ -147,8 +147,6 @@ def test_the_json_has_the_keys_of_the_contract() -> None:
         assert row.keys() >= KEYS
         assert (row["submissions"], row["seeds"]) == (6, 3)
         assert row["mean_gain"] == pytest.approx(row["mean_gain_se"] * value["se"])
-    assert [row["release"] for row in value["honest"]] == RELEASES
-    assert {row["years"] for row in value["honest"]} == {1}
     assert value["conclusion"].startswith(f"Of {len(RELEASES)} rules ")
     assert value["answer"] == value["conclusion"]
 
@@ -165,7 +163,6 @@ def test_few_words_play_the_strongest_attacks_on_two_rules() -> None:
     (gap,) = {row["baseline"] for row in first}
     assert gap == f"{int(value['truth'] / value['se'])} u below"
     assert {row["seeds"] for row in value["attacks"]} == {40}
-    assert value["honest"] == []
 
 
 @pytest.mark.usefixtures("files")
@@ -205,11 +202,8 @@ def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
     every, again = done.stdout.split("The worst attack for each rule and baseline")
     rows = [line.split("  ")[0] for line in every.splitlines()]
     assert [row for row in rows if row in ATTACKS] == [*ATTACKS, *ATTACKS]
-    worst, honest = again.split("Honest teams, 1 year of each kind")
-    rows = [line.split("  ")[0] for line in worst.splitlines()]
+    rows = [line.split("  ")[0] for line in again.splitlines()]
     assert sum(row in ATTACKS for row in rows) == 2
-    rows = [line.split("  ")[0] for line in honest.splitlines()]
-    assert [row for row in rows if row in RELEASES] == ["rounded", "clear"]
     assert "0 is right" in done.stdout
 
 
@@ -228,19 +222,18 @@ def test_a_screen_has_the_worst_attacks_and_names_what_else_there_is() -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_markdown_is_the_answer_and_three_tables() -> None:
+def test_markdown_is_the_answer_and_two_tables() -> None:
     said, *lines = play(
         *SMALL, "--attack", "weighted vote", "--thorough", "--markdown"
     ).stdout.splitlines()
     assert said.startswith(f"Of {len(RELEASES)} rules ")
     titles = [line for line in lines if line and not line.startswith("|")]
     assert [title.split(",")[0] for title in titles] == [
-        *("Every attack", "The worst attack for each rule and baseline", "Honest teams")
+        *("Every attack", "The worst attack for each rule and baseline"),
     ]
     rows = [line for line in lines if line.startswith("|")]
-    assert len(rows) == 3 * (2 + len(RELEASES))
-    assert {line.count("|") for line in rows[: 2 * (2 + len(RELEASES))]} == {12}
-    assert {line.count("|") for line in rows[2 * (2 + len(RELEASES)) :]} == {10}
+    assert len(rows) == 2 * (2 + len(RELEASES))
+    assert {line.count("|") for line in rows} == {12}
 
 
 @pytest.mark.usefixtures("files")
@@ -346,7 +339,6 @@ def test_a_board_is_attacked_through_its_own_rules(files: Path) -> None:
     assert [row["seeds"] for row in first] == [10] * 4
     again = [(row["release"], row["seeds"]) for row in value["attacks"] if row["fresh"]]
     assert again == [(name, 10) for name in (own, *others)]
-    assert [row["release"] for row in value["honest"]] == [own, *others]
     shown = call(*small).stdout
     assert "release   the board's own: clear" in shown
     assert "7 submissions at 2 in 30 days take one team 0.3 years" in shown

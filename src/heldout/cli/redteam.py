@@ -24,7 +24,6 @@ from heldout.errors import OptionError, plural, printable
 from heldout.options import Json, Opt
 from heldout.redteam.boards import own_rule
 from heldout.redteam.game import PLANTED, Plan
-from heldout.redteam.honest import HonestLine
 from heldout.redteam.playing import (
     GameOptions,
     Played,
@@ -65,23 +64,12 @@ _HEADER = (
     *("attack", "release", "baseline", "gain", "in u", "±", "worth", "±", "any"),
     *("4.5 u published", "6 u published"),
 )
-_HONEST = (
-    *("release", "see a score", "records", "false", "steps at once", "by the end", "days"),
-    *("unpublished", "small steps unpublished"),
-)
 _LEGEND = (
     ("gain", "best run that stands for the attacker on the board, above the truth; 0 is right"),
     ("worth", "its last run, published or not, above the truth, in u"),
     ("±", "half of a 95% interval; in u beside gain and worth"),
     ("any", "games in which the attacker gets a score that ranks"),
     ("published", "games in which a system that is so much better gets a score afterwards"),
-)
-_HONEST_LEGEND = (
-    ("a year", "60 teams, 240 runs, 6 of them steps of 1 to 6 u beyond everybody, no attacker"),
-    ("steps", "those of 3 u or more: the system, or one as good, has a published score"),
-    ("days", "median wait for it"),
-    ("unpublished", "how much better the best system sent is than the best with a score, in u"),
-    ("", "and so with 20 steps of 1 u instead"),
 )
 
 
@@ -143,7 +131,7 @@ def redteam(
     elif markdown:
         _print_markdown(result.conclusion, (table[:3] for table in _tables(result)))
     else:
-        _print(result, explain=explain, every=every)
+        _print(result, thorough=games.thorough, explain=explain, every=every)
 
 
 def _replay(table: Path, games: GameOptions, *, as_json: bool, markdown: bool) -> None:
@@ -203,7 +191,7 @@ def _board_facts(spec: BoardSpec, plan: Plan) -> list[tuple[str, str]]:
     return facts if spec.runs.complete else [*facts, ("warning", _PARTIAL)]
 
 
-def _print(result: Played, *, explain: bool, every: bool) -> None:
+def _print(result: Played, *, thorough: bool, explain: bool, every: bool) -> None:
     console = answers()
     console.print(printable(result.conclusion))
     console.print()
@@ -217,7 +205,7 @@ def _print(result: Played, *, explain: bool, every: bool) -> None:
             console.print()
             print_facts(console, legend)
     more = [] if every else ["--all: every attack that was played, with each baseline"]
-    more += [] if result.honest else ["--thorough: every attack on every rule, more games"]
+    more += [] if thorough else ["--thorough: every attack on every rule, more games"]
     more += [] if explain else ["--explain: what the columns mean"]
     if more:
         console.print()
@@ -230,10 +218,10 @@ _Table = tuple[str, Sequence[str], list[list[str]], Sequence[tuple[str, str]]]
 
 
 def _short_tables(result: Played) -> list[_Table]:
-    """Of each rule the worst attack, over all baselines; then what honest teams see."""
+    """Of each rule the worst attack, over all baselines."""
     worst = [_cells(line) for line in strongest_lines(result.fresh).values()]
     title = "The worst attack on each rule, of all baselines, played again on fresh seeds"
-    return [(title, _HEADER, worst, _LEGEND), *_honest_tables(result)]
+    return [(title, _HEADER, worst, _LEGEND)]
 
 
 def _tables(result: Played) -> list[_Table]:
@@ -242,15 +230,7 @@ def _tables(result: Played) -> list[_Table]:
     return [
         ("Every attack", _HEADER, [_cells(line) for line in result.lines], ()),
         (fresh, _HEADER, [_cells(line) for line in result.fresh], _LEGEND),
-        *_honest_tables(result),
     ]
-
-
-def _honest_tables(result: Played) -> list[_Table]:
-    if not result.honest:
-        return []
-    title = f"Honest teams, {plural(result.honest[0].years, 'year')} of each kind"
-    return [(title, _HONEST, [_honest_cells(line) for line in result.honest], _HONEST_LEGEND)]
 
 
 def _print_markdown(
@@ -289,24 +269,6 @@ def _part(share: float, line: Line) -> str:
     games = line.seeds + 4
     middle = (share * line.seeds + 2) / games
     return f"{share:.0%} ± {_LEVEL * (middle * (1 - middle) / games) ** 0.5:.0%}"
-
-
-def _honest_cells(line: HonestLine) -> list[str]:
-    return [
-        line.release,
-        f"{line.seen:.0%}",
-        number(line.records, decimals=1),
-        _share(line.false_records),
-        _share(line.at_once),
-        _share(line.in_time),
-        number(line.days, decimals=0),
-        f"{line.unpublished:.1f} u",
-        f"{line.creeping:.1f} u",
-    ]
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
 
 
 def _signed(value: float, decimals: int) -> str:

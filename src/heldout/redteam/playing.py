@@ -1,4 +1,4 @@
-"""All attacks on a board's rule and on others, and what honest teams see of each.
+"""All attacks on a board's rule and on others.
 
 Attackers hold two systems with their scores by query: from run files, or from a board's vault.
 """
@@ -26,7 +26,6 @@ from heldout.progress_bar import SILENT, Progress
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, own_rule, parse_rule
 from heldout.redteam.game import Baseline, Plan, Weak
-from heldout.redteam.honest import HonestLine, play_honest
 from heldout.redteam.releases import Exchange, Scores, exchange
 from heldout.redteam.report import Case, Line, conclude, play_cases, play_worst_again
 from heldout.scoring.measures import Measure, parse_measure
@@ -313,7 +312,6 @@ def _equal(where: str) -> Problem:
 _DECIMALS = 3
 _FEWEST = 3
 """Runs of an attacker: a question, another one, and what was learnt."""
-_YEARS_PER_GAME = 10
 _QUICK = ("weighted vote", "staircase", "staircase, last step free")
 _USUAL_RULES = ("rounded", "clear")
 _GAPS = (0.0, 8.0, 16.0, 32.0, 48.0)
@@ -347,10 +345,7 @@ class GameOptions:
     ] = None
     thorough: Annotated[
         bool,
-        Opt(
-            "Every attack on every rule, with baselines 0 to 48 u below and 200 games each; and a "
-            "year of honest teams."
-        ),
+        Opt("Every attack on every rule, with baselines 0 to 48 u below and 200 games each."),
     ] = False
     seeds: Annotated[
         int | None,
@@ -397,7 +392,6 @@ class Played:
         spec: the board's rules, `None` without a board.
         lines: one for each attack, rule and baseline.
         fresh: the worst attack for each rule and baseline, on fresh seeds.
-        honest: a line for each rule; none but of thorough games.
         left_out: baselines that could not be made.
     """
 
@@ -406,7 +400,6 @@ class Played:
     spec: BoardSpec | None
     lines: tuple[Line, ...]
     fresh: tuple[Line, ...]
-    honest: tuple[HonestLine, ...]
     left_out: tuple[float, ...]
 
     @property
@@ -440,7 +433,6 @@ class Played:
             "seed": self.plan.seed,
             "own_release": self.own,
             "attacks": msgspec.to_builtins((*self.lines, *self.fresh)),
-            "honest": msgspec.to_builtins(self.honest),
             "conclusion": self.conclusion,
         }
 
@@ -485,20 +477,12 @@ def play_board(
         fresh = play_worst_again(
             lines, cases, pair, plan, games=seeds, done=done, executor=executor
         )
-    years = max(1, seeds // _YEARS_PER_GAME)
-    own_is_there = bool(systems.baselines) and not options.gaps
-    usual = made[-1] if own_is_there else made[len(made) // 2]
     return Played(
         systems=systems,
         plan=plan,
         spec=spec,
         lines=tuple(lines),
         fresh=tuple(fresh),
-        honest=tuple(
-            play_honest(named, pair, usual, plan, years=years)
-            for named in rules
-            if options.thorough
-        ),
         left_out=left_out,
     )
 
