@@ -6,7 +6,6 @@ Attackers hold two systems with their scores by query: from run files, or from a
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import read_scores
-from heldout.board.standings.standings import FEWEST_DIFFERENT
+from heldout.board.scores.published_numbers import find_unit
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.collections.named import load_qrels
@@ -232,15 +231,20 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
     vault = Vault.open(source.options.vault.absolute(), board=root, read_only=True)
     every = read_dev_scores(vault, source.spec, measure)
     baselines = {name: every[name] for name, s in vault.history().submissions.items() if s.baseline}
-    pair = _nearest(baselines) or _nearest(every)
-    if pair is not None:
-        queries = sorted(every[pair.names[0]].keys() & every[pair.names[1]].keys())
+    unit = find_unit(baselines) or find_unit(every)
+    if unit is not None:
+        queries = sorted(every[unit.a].keys() & every[unit.b].keys())
         rows = {
             name: np.array([scores[query] for query in queries])
-            for name, scores in baselines.items()
+            for name, scores in every.items()
             if scores.keys() >= set(queries)
         }
-        return replace(pair, measure=str(measure), baselines=rows)
+        return Systems(
+            names=(unit.a, unit.b),
+            pair=_pair(rows[unit.a], rows[unit.b]),
+            measure=str(measure),
+            baselines={name: row for name, row in rows.items() if name in baselines},
+        )
     for name, scores in every.items():
         values = np.array(list(scores.values()))
         shuffled = np.random.default_rng(0).permutation(values)
@@ -251,19 +255,6 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
         "the vault has no dev scores of a baseline or a published entry; name two runs: "
         "--runs A B, or add a baseline: heldout board baseline"
     )
-
-
-def _nearest(found: Mapping[str, Mapping[str, float]]) -> Systems | None:
-    """The two that differ least by u, near copies last; `None` where no two differ."""
-    made: list[tuple[bool, Systems]] = []
-    for one, other in combinations(found, 2):
-        queries = sorted(found[one].keys() & found[other].keys())
-        a, b = (np.array([found[name][query] for query in queries]) for name in (one, other))
-        if different := int((a != b).sum()):
-            systems = Systems(names=(one, other), pair=_pair(a, b), measure="")
-            made.append((different < FEWEST_DIFFERENT, systems))
-    made.sort(key=lambda one: (one[0], units_apart(one[1].pair)))
-    return made[0][1] if made else None
 
 
 def units_apart(pair: Exchange) -> float:
