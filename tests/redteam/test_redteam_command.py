@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -583,29 +582,3 @@ def test_a_board_without_open_labels_says_so(files: Path) -> None:
     done = call("--board", "board", "--runs", "a.tsv", "b.tsv", *SMALL)
     assert done.exit_code == 2
     assert "no labels in the open" in done.stderr
-
-
-# the chart
-
-
-@pytest.mark.usefixtures("files")
-def test_the_chart_is_the_same_each_time_and_shows_the_worst_attack_on_each_rule() -> None:
-    some = ("--attack", "best of n", "--attack", "weighted vote", "--gap", "0", "--gap", "3", *TWO)
-    for name in ("one.svg", "two.svg"):
-        assert play(*SMALL, *some, "--chart", name).exit_code == 0
-    assert Path("one.svg").read_bytes() == Path("two.svg").read_bytes()
-    texts = [e.text for e in ET.parse("one.svg").iter() if e.tag.endswith("text")]  # noqa: S314 - ours
-    assert [text for text in texts if text in RELEASES] == RELEASES[:2]
-    rows = json_of(play(*SMALL, *some, "--json"))["attacks"]
-    again = [row for row in rows if row["fresh"]]
-    bars = [f"{row['baseline']}: {row['attack']}" for row in again]
-    values = [f"{max(row['mean_gain_se'], row['worth']) + 0.0:.2f}" for row in again]
-    assert [text for text in texts if text and ": " in text] == bars
-    assert [text for text in texts if text and re.fullmatch(r"-?\d\.\d\d", text)] == values
-
-
-@pytest.mark.usefixtures("files")
-def test_a_chart_that_cannot_be_written_is_an_error() -> None:
-    done = play(*SMALL, *ONE, "--chart", "absent/one.svg")
-    assert done.exit_code == 2
-    assert "absent/one.svg" in done.stderr

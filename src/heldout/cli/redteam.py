@@ -44,7 +44,6 @@ from heldout.redteam.report import (
     OWN,
     Line,
     describe_strongest,
-    draw_chart,
     strongest_lines,
 )
 from heldout.trec.accelerators import find_accelerators
@@ -94,9 +93,6 @@ def redteam(
     markdown: Annotated[bool, Opt("Tables in Markdown.")] = False,
     explain: Explain = False,
     every: Every = False,
-    chart: Annotated[
-        Path | None, Opt("Also draw the worst attacks, as SVG.", metavar="FILE.svg", path="file")
-    ] = None,
     dask: str | None,
 ) -> None:
     """Play attacks against a board's release rule on dev data, before it opens.
@@ -124,8 +120,6 @@ def redteam(
     )
     with open_cluster(dask) as executor:
         result = play_board(source, games, progress=TERMINAL, executor=executor)
-    if chart is not None:
-        chart.write_text(draw_chart(result.fresh), "utf-8")
     if as_json:
         print_json(result.document)
     elif markdown:

@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heldout.charts.axes import score_axis
-from heldout.charts.plot import Plot, Row
-from heldout.charts.svg import RECORD, stand_alone
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import NamedRule
 from heldout.redteam.game import Baseline, Outcome, Plan, Weak, play
@@ -311,41 +308,3 @@ def _say_setting(release: str) -> str:
     """The keys of board.toml for a rule's name."""
     rule, _, beside = release.partition("+")
     return f'rule = "{rule}"' + (f", with a {beside} view," if beside else "")
-
-
-# The chart of the red team's table: the worst attack on each rule, with each baseline.
-
-
-def draw_chart(lines: Sequence[Line]) -> str:
-    """The chart as an SVG file, in the light or dark of whoever looks."""
-    title = "The strongest attack on each rule with each baseline, in standard errors"
-    return stand_alone(attack_chart(lines), title=title)
-
-
-def attack_chart(lines: Sequence[Line]) -> Plot:
-    """Bars under the name of each rule, in the order of the lines.
-
-    A bar is the larger of what stands on the board and what the attacker's last run is worth.
-
-    Args:
-        lines: at least one; of each rule and baseline the last one is drawn.
-    """
-    groups: dict[str, dict[str, float]] = {}
-    for line in lines:
-        groups.setdefault(line.release, {})[f"{line.baseline}: {line.attack}"] = line.harm
-    bars = [
-        (release if place == 0 else "", name, harm)
-        for release, group in groups.items()
-        for place, (name, harm) in enumerate(group.items())
-    ]
-    plot = Plot(
-        x=score_axis([0.0, 1.0, *(harm for _, _, harm in bars)], room=0.02),
-        rows=[
-            Row(name=name, note=f"{round(harm, 2) + 0.0:.2f}", head=head)
-            for head, name, harm in bars
-        ],
-        foot="gain in u, the standard error of a difference",
-    )
-    for row, (_, name, harm) in enumerate(bars):
-        plot.bar((min(0.0, harm), max(0.0, harm)), row, RECORD, f"{name}: {harm:.2f} u")
-    return plot
