@@ -17,7 +17,7 @@ from heldout.board.organiser.decide import add_baseline
 from heldout.board.rules.template import NewBoard
 from heldout.cli.program import main
 from heldout.redteam.attacks import ATTACKS
-from heldout.redteam.report import Line, conclude, describe_strongest
+from heldout.redteam.report import Line, conclude
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import read_queries
 
@@ -417,7 +417,6 @@ def test_the_first_and_last_line_say_the_strongest_attack_and_the_rule_to_set(fi
     own = json_of(call("--board", "board", "--vault", "vault", *few, "--json"))
     assert first == last == own["conclusion"]
     assert last.startswith(f"Your rule, {own['own_release']}: the strongest of 2 attacks gains ")
-    assert "\nstrongest " in shown
 
 
 def line(
@@ -468,16 +467,6 @@ def test_the_conclusion_names_a_rule_under_which_better_systems_get_a_score() ->
         "Your rule, rounded: the strongest of 21 attacks gains 0.1125 (4.5 standard errors). "
         'With clear: 0.0087. Set rule = "clear" in [release].'
     )
-    (name, own), (_, best) = describe_strongest(WORST, own="rounded")
-    assert name == "strongest"
-    assert own == (
-        "rounded: weighted vote gains 4.50 u (4.30 to 4.70) on the board, with a baseline 8 u "
-        "below; a system better by 4.5 u gets a score in 100% of the games afterwards"
-    )
-    assert best == (
-        "clear: staircase gains 0.35 u (-0.04 to 0.74) in what the attacker knows, with a "
-        "baseline 8 u below; a system better by 4.5 u gets a score in 80% of the games afterwards"
-    )
 
 
 def test_the_conclusion_keeps_a_rule_that_leaves_least_of_those_played() -> None:
@@ -485,7 +474,6 @@ def test_the_conclusion_keeps_a_rule_that_leaves_least_of_those_played() -> None
         "Your rule, clear: the only attack played gains 0.0087 (0.3 standard errors). None of "
         "the 3 other rules leaves less: keep it."
     )
-    assert len(describe_strongest(WORST, own="clear")) == 1
 
 
 def test_without_a_board_the_conclusion_says_which_rule_leaves_least() -> None:
@@ -495,7 +483,7 @@ def test_without_a_board_the_conclusion_says_which_rule_leaves_least() -> None:
     assert say(WORST[:3]).endswith('Set rule = "clear", with a noise view, in [release].')
     usable = [*WORST[:1], replace(WORST[5], utility=1.0)]
     assert say(usable).endswith('Set rule = "clear", with a feedback view, in [release].')
-    assert (say([]), describe_strongest([], own="")) == ("", [])
+    assert say([]) == ""
 
 
 @pytest.mark.parametrize(("own", "start"), [("", "rounded: "), ("rounded", "Your rule, rounded: ")])
@@ -503,19 +491,6 @@ def test_where_one_rule_was_played_the_command_for_all_is_named(own: str, start:
     said = say(WORST[:2], own=own)
     assert said.startswith(start)
     assert said.endswith(" No other rule was played: heldout redteam --thorough plays all.")
-
-
-@pytest.mark.parametrize(
-    ("baseline", "said"),
-    [
-        ("equal", "with a baseline as good as its systems"),
-        ("the board's own", "with the board's own baseline"),
-        ("16 u below", "with a baseline 16 u below"),
-    ],
-)
-def test_the_strongest_attack_is_named_with_its_baseline(baseline: str, said: str) -> None:
-    ((_, text),) = describe_strongest([line("staircase", "clear", 1.0, baseline=baseline)], own="")
-    assert said in text
 
 
 def test_what_is_sent_beside_is_a_view_and_no_key_of_the_rule() -> None:

@@ -43,7 +43,6 @@ from heldout.redteam.replay import (
 from heldout.redteam.report import (
     OWN,
     Line,
-    describe_strongest,
     strongest_lines,
 )
 from heldout.trec.accelerators import find_accelerators
@@ -189,7 +188,6 @@ def _print(result: Played, *, thorough: bool, explain: bool, every: bool) -> Non
     console = answers()
     console.print(printable(result.conclusion))
     console.print()
-    print_facts(console, describe_strongest(result.fresh, own=result.own or ""))
     print_facts(console, _facts(result))
     for title, header, rows, legend in _tables(result) if every else _short_tables(result):
         console.print()

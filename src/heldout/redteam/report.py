@@ -240,32 +240,6 @@ def conclude(fresh: Sequence[Line], *, own: str, unit: float, attacks: int) -> s
     return f"{start} With {best}: {instead}. Set {_say_setting(best)} in [release]."
 
 
-def describe_strongest(fresh: Sequence[Line], *, own: str) -> list[tuple[str, str]]:
-    """What `conclude` rests on: the strongest attack on the board's rule, and on the best one.
-
-    Args:
-        fresh: as for `conclude`.
-        own: likewise.
-
-    Returns:
-        Lines of `name      what there is to say`.
-    """
-    worst, best = strongest_lines(fresh), _least_harmed(fresh)
-    if best is None:
-        return []
-    names = dict.fromkeys([own, best] if own in worst else [best])
-    return [
-        (
-            "strongest" if place == 0 else "",
-            (
-                f"{name}: {describe_line(worst[name])}; a system better by 4.5 u gets a score in "
-                f"{_published(fresh, name):.0%} of the games afterwards"
-            ),
-        )
-        for place, name in enumerate(names)
-    ]
-
-
 def strongest_lines(fresh: Sequence[Line]) -> dict[str, Line]:
     """Rule -> the line with the largest harm, over all baselines.
 
@@ -289,19 +263,6 @@ def _least_harmed(fresh: Sequence[Line]) -> str | None:
     worst = strongest_lines(fresh)
     usable = [name for name in worst if _published(fresh, name) >= _LEAST_TOLD] or [*worst]
     return min(usable, key=lambda name: worst[name].harm, default=None)
-
-
-def describe_line(line: Line) -> str:
-    """The strongest attack, what it is worth, and with which baseline."""
-    error = line.error
-    reach = ""
-    if error is not None:
-        reach = f" ({line.harm - 1.96 * error:.2f} to {line.harm + 1.96 * error:.2f})"
-    what = "on the board" if line.mean_gain_se >= line.worth else "in what the attacker knows"
-    where = "the board's own baseline" if line.baseline == OWN else f"a baseline {line.baseline}"
-    if line.baseline == "equal":
-        where = "a baseline as good as its systems"
-    return f"{line.attack} gains {line.harm:.2f} u{reach} {what}, with {where}"
 
 
 def _say_setting(release: str) -> str:
