@@ -31,7 +31,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
-from process import run_process
+from process import LONGEST, run_process
 
 __all__ = ["main"]
 
@@ -189,7 +189,13 @@ def _environ(root: Path) -> dict[str, str]:
 def _run(arguments: Sequence[str], root: Path) -> Cost:
     (root / "home").mkdir(exist_ok=True)
     before = _look(root)
-    ran = run_process([sys.executable, *arguments], environ=_environ(root), keep=False, watch=False)
+    ran = run_process(
+        [sys.executable, *arguments],
+        environ=_environ(root),
+        keep=False,
+        watch=False,
+        limit=LONGEST,
+    )
     if ran.status not in (0, 1):
         sys.stderr.write(f"{' '.join(arguments)}: exit {ran.status}\n{ran.errors}\n")
     new = [one for path, one in _look(root).items() if before.get(path) != one]

@@ -33,7 +33,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from process import run_process
+from process import LONGEST, run_process
 
 from heldout.board.log.events import Draft, format_entry, link, signers_of
 from heldout.board.log.manifest import Manifest, format_manifest, identity_fields
@@ -499,8 +499,14 @@ def _rebuild(plan: Plan) -> None:
     board = ["--board", str(plan.out / "board"), "--vault", str(plan.out / "vault")]
     command = ["rebuild", *board, "--now", f"{plan.made:%Y-%m-%dT%H:%M:%SZ}"]
     ran = run_process(
-        [sys.executable, "-m", "heldout", *command], environ=os.environ, keep=False, watch=False
+        [sys.executable, "-m", "heldout", *command],
+        environ=os.environ,
+        keep=False,
+        watch=False,
+        limit=LONGEST,
     )
+    if ran.status not in (0, 1):
+        raise SystemExit(f"rebuild: exit {ran.status}\n{ran.errors}")
     made = json.loads((plan.out / "plan.json").read_text())
     made["rebuild"] = {"cpu": ran.cpu, "peak": ran.peak, "status": ran.status}
     (plan.out / "plan.json").write_text(json.dumps(made))

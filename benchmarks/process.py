@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-__all__ = ["Ran", "run_process"]
+__all__ = ["LONGEST", "Ran", "run_process"]
+
+LONGEST = 14400.0
+"""Limit for programs on the largest boards, in seconds."""
 
 _EVERY = 0.005
 _LIMIT = 1200.0
@@ -47,28 +50,34 @@ class Ran:
 
 
 def run_process(
-    command: Sequence[str], *, environ: Mapping[str, str], keep: bool, watch: bool
+    command: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    keep: bool,
+    watch: bool,
+    limit: float = _LIMIT,
 ) -> Ran:
-    """Run a program to its end, at most 20 minutes.
+    """Run a program to its end; it is killed at the limit.
 
     Args:
         command: program and arguments.
         environ: all of its environment.
         keep: whether to keep what it prints; else it prints into nothing.
         watch: whether to sample the memory of its children; that takes some of its time.
+        limit: most seconds, 20 minutes if not given.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
         printed = output if keep else subprocess.DEVNULL
         child = subprocess.Popen(command, stdout=printed, stderr=errors, env=dict(environ))
-        limit = threading.Timer(_LIMIT, child.kill)
-        limit.start()
+        timer = threading.Timer(limit, child.kill)
+        timer.start()
         watching = _Watch(child.pid)
         if watch:
             watching.start()
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - start
-        limit.cancel()
+        timer.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         return Ran(
             seconds=seconds,
