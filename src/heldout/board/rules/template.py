@@ -119,8 +119,9 @@ PRICES: Mapping[Stake, str] = {
         "error of the difference between two systems"
     ),
     "open": (
-        "open names: a score is published only where it is clearly above the best run that anybody "
-        "has sent. Small steps stay unpublished, and most entries get no number"
+        "open names: a score is published at once, with noise, only where it is clearly above the "
+        "best run that anybody has sent. At a season's end one entry of each team gets its exact "
+        "score. All others get a number that does not rank"
     ),
     "prize": (
         "a prize: scores are published as with open names; the prize is decided once, by a final "
