@@ -262,7 +262,8 @@ def test_the_pages_of_a_long_table_need_no_script(visit: Callable[..., Page]) ->
     page = visit("many/leaderboard/index.html", java_script_enabled=False)
     names = []
     for number in (1, 2, 3):
-        page.get_by_role("link", name=f"Page {number}", exact=True).click()
+        with page.expect_navigation():
+            page.get_by_role("link", name=f"Page {number}", exact=True).click()
         names += page.locator("#board tbody tr").evaluate_all("all => all.map(e => e.dataset.id)")
     assert len(names) == len(set(names)) == 202
 
