@@ -245,7 +245,7 @@ LOOKS: Mapping[str, Sequence[str]] = {
     "report": ("analyse", "report", "--out", "report"),
     "unpublished": ("analyse", "stability", "--unpublished"),
     "pool": ("prefer", "pool", "--out", "campaign"),
-    "redteam": ("redteam", "--seeds", "2", "--attack", "none"),
+    "redteam": ("redteam", "--seeds", "2", "--attack", "best of n"),
     "audit": ("audit",),
     "describe": ("board", "describe"),
     "status": ("status",),

@@ -338,6 +338,7 @@ SHAPES: dict[str, set[str]] = {
         "unknown",
         "due",
         "changed_rules",
+        "seasons",
     },
     "rebuild": {
         "entries",
@@ -348,6 +349,7 @@ SHAPES: dict[str, set[str]] = {
         "unknown",
         "due",
         "changed_rules",
+        "seasons",
     },
     "audit": {
         *(
