@@ -123,7 +123,7 @@ def test_the_day_after_the_last_every_team_has_an_exact_score(board: ScoredBoard
     shown = standings(board)
     entries = [row for row in shown.rows if not row.baseline]
     assert [row.id for row in entries] == ["20261103-last", TWO, ONE, THREE]
-    assert [row.mark for row in entries] == ["", "winner", "", ""]
+    assert [row.mark for row in entries] == ["", "published at once", "", ""]
     assert [row.rank for row in entries] == [1, 2, 3, 4]
     assert over(board) == ()
     assert faults(board) == ()
@@ -136,7 +136,7 @@ def test_who_had_a_number_and_is_not_named_has_an_exact_one_too(board: ScoredBoa
     assert said(board) == {BASE: text(LOW), ONE: text(HIGH), TWO: text(nudge(HIGH, 0))}
     end = standings(board).season_end
     assert end is not None
-    assert (end.named, end.opened.winner) == ((TWO,), ONE)
+    assert end.named == (TWO,)
     assert faults(board) == ()
 
 
@@ -190,7 +190,8 @@ def test_corrected_labels_end_the_season_again_for_a_reason(board: ScoredBoard) 
         end_seasons_again(board.tick(), why="")
     (step,) = end_seasons_again(board.tick(), why="wrong labels")
     assert step.end is not None
-    assert [one.winner for one in step.end.openings] == [TWO, ONE]
+    scores = [one.scores[ONE] for one in step.end.openings]
+    assert scores == [text(nudge(LOW, 0)), text(HIGH)]
     assert said(board) == {BASE: text(LOW), ONE: text(HIGH), TWO: text(nudge(HIGH, 0))}
     assert end_seasons_again(board.tick(), why="wrong labels") == ()
     assert not has_other_scores(board.session)
@@ -239,19 +240,22 @@ def test_the_page_says_what_comes_and_what_came(board: ScoredBoard) -> None:
     board.enter(THREE, nudge(HIGH, 2), team="Other Team", season_entry=True)
     board.enter("20261103-more", nudge(LOW, 1))
     bring_up_to_date(board.tick())
-    assert "The last day of the season is 30 Nov 2026." in written(board, "index.html")
+    page = written(board, "index.html")
+    assert "The last day of the season is 30 Nov 2026." in page
+    assert page.count('<span class="tag">with noise</span>') == 1
     over(board)
     page = written(board, "index.html")
     exact = "gave exact scores to 2 named entries, and 1 other that had a number at once."
-    for said_ in ("wins with", exact, "Luck of the best: of 3 equally good entries", NOT_NAMED[1:]):
+    for said_ in (exact, "Luck of the best: of 3 equally good entries", NOT_NAMED[1:]):
         assert said_ in page, said_
-    assert page.count('<span class="tag">winner</span>') == 1
+    assert page.count('<span class="tag">published at once</span>') == 1
+    assert "with noise</span>" not in page
     ended = json.loads(written(board, "leaderboard.json"))
     assert ended["season_end"]["named"] == [THREE, "20261103-more"]
-    assert ended["season_end"]["winner"] == TWO
+    assert not {"winner", "clearly_below"} & {*ended["season_end"]}
     why = {row["id"]: row["why"].get("scores.eval") for row in ended["rows"]}
     assert why == {**dict.fromkeys((BASE, TWO, THREE, "20261103-more")), ONE: NOT_NAMED}
-    assert written(board, "feed.xml").count("Winner of the season") == 1
+    assert written(board, "feed.xml").count("Best of the season") == 1
     own = written(board, f"entries/{THREE}.html")
     assert own.count("The season's end: the exact score released") == 1
 
@@ -271,22 +275,20 @@ def name_another(patch: pytest.MonkeyPatch) -> None:
 
 
 def other_number(patch: pytest.MonkeyPatch) -> None:
-    honest = finals.final_fields
+    honest = finals.end_fields
 
     def wrong(*given: Any, **named: Any) -> dict[str, Any]:
         fields = honest(*given, **named)
-        scores = {**fields["final_scores"], ONE: "0.990"}
-        others = [name for name in scores if name != ONE]
-        return {**fields, "final_scores": scores, "best": ONE, "winner": ONE, "below": others}
+        return {**fields, "final_scores": {**fields["final_scores"], ONE: "0.990"}}
 
-    patch.setattr(finals, "final_fields", wrong)
+    patch.setattr(finals, "end_fields", wrong)
 
 
 def other_luck(patch: pytest.MonkeyPatch) -> None:
-    honest = finals.final_fields
+    honest = finals.end_fields
     patch.setattr(
         finals,
-        "final_fields",
+        "end_fields",
         lambda *given, **named: {**honest(*given, **named), "luck": "0.0001"},
     )
 
@@ -540,9 +542,6 @@ def ended(log: BoardLog, **changes: Any) -> History:
         "named": [A, B],
         "final_scores": {A: "0.4", B: "0.5"},
         "queries": {"eval": 50},
-        "best": B,
-        "below": [],
-        "winner": A,
         "luck": "0.0100",
         "why": "",
         "spreads": {},
@@ -567,9 +566,7 @@ def two() -> BoardLog:
         ("names nobody", {"named": []}),
         ("no published entry", {"final_scores": {A: "0.4", B: "0.5", C: "0.1"}}),
         ("order of receipt", {"named": [B, A]}),
-        ("has no score", {"final_scores": {B: "0.5"}, "winner": B, "luck": ""}),
-        ("highest score", {"best": A}),
-        ("winner is not", {"winner": B}),
+        ("has no score", {"final_scores": {B: "0.5"}, "luck": ""}),
         ("states luck", {"luck": ""}),
         ("how many queries", {"queries": {}}),
     ],
@@ -587,7 +584,7 @@ def test_a_season_is_ended_again_for_a_reason_with_the_same_entries_alone() -> N
             ended(log, **changes)
         log.entries.pop()
     log.add("closed-board", None, {"open_runs": []})
-    again = ended(log, final_scores={A: "0.6", B: "0.5"}, best=A, why="two labels were wrong")
+    again = ended(log, final_scores={A: "0.6", B: "0.5"}, why="two labels were wrong")
     assert again.submissions[A].scores["eval"] == "0.6"
     closed = two()
     closed.entries.pop()

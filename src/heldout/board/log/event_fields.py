@@ -244,24 +244,24 @@ class _NamedFinalists(BoardFields, frozen=True, kw_only=True):
     why: _Open[str]
 
 
-class _Outcome(BoardFields, frozen=True, kw_only=True):
-    """Scores of several entries, and who wins; `luck` is "" for one entry, which has none."""
+class _Exact(BoardFields, frozen=True, kw_only=True):
+    """Scores of several entries; `luck` is "" for one entry, which has none."""
 
     view: _Open[str]
     final_scores: _Open[_Scores]
     queries: _Open[_Counts]
-    best: _Open[str]
-    below: _Open[_Names]
-    winner: _Open[str]
     luck: _Open[_Luck]
     why: _Open[str]
 
 
-class _OpenedFinal(_Outcome, frozen=True, kw_only=True):
+class _OpenedFinal(_Exact, frozen=True, kw_only=True):
+    best: _Open[str]
+    below: _Open[_Names]
+    winner: _Open[str]
     evidence: _Sealed[_Digests]
 
 
-class _EndedSeason(_Outcome, frozen=True, kw_only=True):
+class _EndedSeason(_Exact, frozen=True, kw_only=True):
     season: _Open[str]
     named: _Open[_Names]
     spreads: _Open[_Scores]

@@ -1,4 +1,4 @@
-"""A final and the ends of seasons as the log has them: whose scores were opened, and who won."""
+"""A final and the ends of seasons as the log has them: whose exact scores were published."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,45 +28,59 @@ class Naming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedFinal:
-    """What the scores of the finalists, or of a season's entries, said.
+class ExactScores:
+    """Exact scores of several entries, published together.
 
     Attributes:
         event: number of the event.
         at: its time.
         scores: entry -> score as text.
         queries: how many a score is a mean over.
-        best: the entry with the highest score.
-        below: those that are clearly below it, in the order of receipt.
-        winner: the earliest of the others.
         luck: how far the highest score lies above its worth on average, as text; "" for one entry.
         why: the reason for scoring them again; "" for the first time.
-        evidence: finalist -> digest of what its score was published for; empty while sealed, and of
-            a season, whose entries were scored in events of their own.
-        spreads: entry of a season -> standard deviation over its seeds as text, if it has several.
     """
 
     event: int
     at: datetime
     scores: Mapping[str, str]
     queries: int
+    luck: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedFinal(ExactScores):
+    """The scores of the finalists, and who wins.
+
+    Attributes:
+        best: the finalist with the highest score.
+        below: those that are clearly below it, in the order of receipt.
+        winner: the earliest of the others.
+        evidence: finalist -> digest of what its score was published for; empty while sealed.
+    """
+
     best: str
     below: tuple[str, ...]
     winner: str
-    luck: str
-    why: str = ""
     evidence: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndScores(ExactScores):
+    """The scores at a season's end, by which its entries are ranked.
+
+    Attributes:
+        spreads: entry -> standard deviation over its seeds as text, if it has several.
+    """
+
     spreads: Mapping[str, str] = field(default_factory=dict)
 
     def fields(self, view: str) -> Mapping[str, Any]:
-        """What the event says of the scores in a view, as `end_fields` gives it."""
+        """Return what the event says of the scores in a view, as `end_fields` gives it."""
         return {
             "view": view,
             "final_scores": self.scores,
             "queries": {view: self.queries},
-            "best": self.best,
-            "below": [*self.below],
-            "winner": self.winner,
             "luck": self.luck,
             "spreads": self.spreads,
         }
@@ -107,18 +121,18 @@ class SeasonEnd:
         view: name of the view that ranks it.
         named: the entries that stand for their teams, in the order of receipt; the others with a
             score had one before the end.
-        openings: what the scores said, in order; several where labels were corrected afterwards;
-            the last one holds.
+        openings: the scores, in order; several where labels were corrected afterwards; the last
+            ones hold.
     """
 
     season: str
     view: str
     named: tuple[str, ...]
-    openings: tuple[OpenedFinal, ...]
+    openings: tuple[EndScores, ...]
 
     @property
-    def opened(self) -> OpenedFinal:
-        """What holds of the scores."""
+    def opened(self) -> EndScores:
+        """The scores that hold."""
         return self.openings[-1]
 
 
@@ -136,7 +150,8 @@ def fold_season_end(
     Raises:
         ValueError: the event cannot come where it stands, or contradicts itself.
     """
-    opened, names = _read_outcome(entry, entry.get("view")), tuple(entry.get("named"))
+    opened = EndScores(**_read_scores(entry, entry.get("view")), spreads=entry.get("spreads"))
+    names = tuple(entry.get("named"))
     end = SeasonEnd(
         season=entry.get("season"), view=entry.get("view"), named=names, openings=(opened,)
     )
@@ -147,7 +162,7 @@ def fold_season_end(
         raise ValueError("who is named has no score, or is not in the order of receipt")
     if before is None and closed:
         raise ValueError("the board was closed before")
-    if wrong := [*_list_wrong(opened, order_by_receipt(opened.scores, submissions))]:
+    if wrong := [*_list_wrong_scores(opened)]:
         raise ValueError("; ".join(wrong))
     if before is None:
         return end
@@ -243,24 +258,26 @@ def _is_entry(submission: Submission) -> bool:
     return submission.status == "published" and not submission.baseline
 
 
-def _read_outcome(entry: Entry, view: str) -> OpenedFinal:
-    return OpenedFinal(
-        event=entry.event.seq,
-        at=entry.time,
-        scores=entry.get("final_scores"),
-        queries=entry.get("queries").get(view, 0),
-        best=entry.get("best"),
-        below=tuple(entry.get("below")),
-        winner=entry.get("winner"),
-        luck=entry.get("luck"),
-        why=entry.get("why"),
-        evidence=entry.get("evidence") or {},
-        spreads=entry.get("spreads") or {},
-    )
+def _read_scores(entry: Entry, view: str) -> dict[str, Any]:
+    """The fields of `ExactScores`."""
+    return {
+        "event": entry.event.seq,
+        "at": entry.time,
+        "scores": entry.get("final_scores"),
+        "queries": entry.get("queries").get(view, 0),
+        "luck": entry.get("luck"),
+        "why": entry.get("why"),
+    }
 
 
 def _open(final: Final, entry: Entry, *, closed: bool) -> Final:
-    opened = _read_outcome(entry, final.view)
+    opened = OpenedFinal(
+        **_read_scores(entry, final.view),
+        best=entry.get("best"),
+        below=tuple(entry.get("below")),
+        winner=entry.get("winner"),
+        evidence=entry.get("evidence") or {},
+    )
     if closed and not final.openings:
         raise ValueError("the board was closed before")
     if final.openings and not opened.why:
@@ -271,15 +288,22 @@ def _open(final: Final, entry: Entry, *, closed: bool) -> Final:
     return replace(final, openings=(*final.openings, opened))
 
 
+def _list_wrong_scores(opened: ExactScores) -> Iterator[str]:
+    """List what anybody can see to be wrong, without the scores by query."""
+    if not opened.queries:
+        yield "it does not say over how many queries"
+    if bool(opened.luck) != (len(opened.scores) > 1):
+        yield "it states luck for one entry, or none for several"
+
+
 def _list_wrong(opened: OpenedFinal, finalists: Sequence[str]) -> Iterator[str]:
-    """What anybody can see to be wrong, without the scores by query."""
+    """List the same of a final, and what is wrong with who wins."""
     if opened.scores.keys() != set(finalists):
         yield "it does not have the scores of just the finalists"
         return
     if opened.evidence and opened.evidence.keys() != set(finalists):
         yield "it does not say for each finalist what the score was published for"
-    if not opened.queries:
-        yield "it does not say over how many queries"
+    yield from _list_wrong_scores(opened)
     highest = max(map(Decimal, opened.scores.values()))
     if opened.best not in opened.scores or Decimal(opened.scores[opened.best]) < highest:
         yield "its best is not the one with the highest score"
@@ -288,5 +312,3 @@ def _list_wrong(opened: OpenedFinal, finalists: Sequence[str]) -> Iterator[str]:
         yield "who is clearly below the best is not in the order of receipt"
     elif opened.best in opened.below or opened.winner != next(iter(others), ""):
         yield "its winner is not the earliest that is not clearly below the best"
-    if bool(opened.luck) != (len(finalists) > 1):
-        yield "it states luck for one entry, or none for several"

@@ -13,7 +13,7 @@ from heldout.board.log.final import Final, SeasonEnd, order_by_receipt
 from heldout.board.log.submission import Submission
 from heldout.board.organiser.decide import check_published
 from heldout.board.rules.changes import names_of_view
-from heldout.board.rules.final_view import decide_final
+from heldout.board.rules.final_view import FinalOutcome, decide_final
 from heldout.board.rules.release import release_score, release_spread, score_vector
 from heldout.board.rules.spec import View
 from heldout.board.scores.kept import (
@@ -136,43 +136,56 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
 
 
 def final_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int) -> dict[str, Any]:
-    """The public fields of an `opened-final` that follow from the scores.
-
-    The luck has one digit more than the scores: it is about as small as their last one.
+    """List the public fields of an `opened-final` that follow from the scores.
 
     Args:
-        view: the final one, or that which ranks the season.
-        evidence: entry -> scores by query, in the order of receipt.
+        view: the final one.
+        evidence: finalist -> scores by query, in the order of receipt.
         decimals: digits after the point of a score.
 
     Raises:
         ValueError: they are not scores for the same queries, or for fewer than two.
     """
-    names, scores = [*evidence], [one.score for one in evidence.values()]
+    outcome, fields = _decide(view, evidence, decimals=decimals)
+    names = [*evidence]
+    return {
+        **fields,
+        "best": names[outcome.best],
+        "below": [names[i] for i in outcome.below],
+        "winner": names[outcome.winner],
+    }
+
+
+def end_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int) -> dict[str, Any]:
+    """List the same of an `ended-season`: it has no winner, but spreads over seeds."""
+    seeds = {name: one.score.seeds for name, one in evidence.items() if one.score.seeds}
+    spreads = {name: release_spread(one, decimals=decimals) for name, one in seeds.items()}
+    _, fields = _decide(view, evidence, decimals=decimals)
+    return {**fields, "spreads": spreads}
+
+
+def _decide(
+    view: View, evidence: Mapping[str, Evidence], *, decimals: int
+) -> tuple[FinalOutcome, dict[str, Any]]:
+    """What the scores say, and the fields of both events.
+
+    The luck has one digit more than the scores: it is about as small as their last one.
+    """
+    scores = [one.score for one in evidence.values()]
     known = [{q for q, value in one.per_query.items() if value is not None} for one in scores]
     if any(queries != known[0] for queries in known):
         raise ValueError("the entries were scored on different queries")
     outcome = decide_final([score_vector(one.per_query, n=one.n) for one in scores])
     luck = outcome.luck
-    return {
+    return outcome, {
         "view": view.name,
         "final_scores": {
             name: release_score(score.mean, decimals=decimals)
-            for name, score in zip(names, scores, strict=True)
+            for name, score in zip(evidence, scores, strict=True)
         },
         "queries": {view.name: scores[0].n},
-        "best": names[outcome.best],
-        "below": [names[i] for i in outcome.below],
-        "winner": names[outcome.winner],
         "luck": "" if luck is None else release_score(luck, decimals=decimals + 1),
     }
-
-
-def end_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int) -> dict[str, Any]:
-    """The same of an `ended-season`, with the spreads over seeds."""
-    seeds = {name: one.score.seeds for name, one in evidence.items() if one.score.seeds}
-    spreads = {name: release_spread(one, decimals=decimals) for name, one in seeds.items()}
-    return {**final_fields(view, evidence, decimals=decimals), "spreads": spreads}
 
 
 def has_other_scores(session: Session) -> bool:

@@ -1,7 +1,7 @@
 """What an organiser's steps answer: lines for a person, documents for a program."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.final import Final, OpenedFinal
+from heldout.board.log.final import ExactScores, Final
 from heldout.board.log.program import Program
 from heldout.board.organiser.decide import Decision
 from heldout.board.organiser.finals import EndStep
@@ -410,21 +410,23 @@ def final_facts(known: Final) -> Facts:
     opened = known.opened
     if opened is None:
         return [("", name) for name in known.finalists]
-    return _outcome_facts(opened, known.finalists)
+    return [
+        *_score_facts(opened, below=opened.below),
+        ("winner", f"{opened.winner}, the earliest that is not clearly below the best"),
+        *_luck_facts(opened),
+    ]
 
 
-def _outcome_facts(opened: OpenedFinal, names: Iterable[str]) -> Facts:
-    """Scores, the highest first, and who wins; of equal ones in the order of the names."""
+def _score_facts(opened: ExactScores, *, below: Collection[str] = ()) -> Facts:
+    """The scores, the highest first."""
+    names = sorted(opened.scores, key=lambda name: -float(opened.scores[name]))
+    mark = "  clearly below"
+    return [("", f"{opened.scores[name]}  {name}{mark * (name in below)}") for name in names]
+
+
+def _luck_facts(opened: ExactScores) -> Facts:
     luck = opened.luck or "none, for there is one entry"
     return [
-        *[
-            (
-                "",
-                f"{opened.scores[name]}  {name}{'  clearly below' if name in opened.below else ''}",
-            )
-            for name in sorted(names, key=lambda name: -float(opened.scores[name]))
-        ],
-        ("winner", f"{opened.winner}, the earliest that is not clearly below the best"),
         ("luck", f"{luck}: how far the best of so many lies above its worth on average"),
         *([("", INDEPENDENT)] if opened.luck else []),
     ]
@@ -440,7 +442,7 @@ def end_facts(ends: Iterable[EndStep]) -> Facts:
         else:
             opened = one.end.opened
             facts.append(("season", f"{one.season or 'the board'} ended (event {opened.event})"))
-            facts += _outcome_facts(opened, opened.scores)
+            facts += [*_score_facts(opened), *_luck_facts(opened)]
     return facts
 
 
@@ -454,7 +456,7 @@ def end_document(one: EndStep) -> dict[str, Any]:
         "event": end.opened.event,
         "view": end.view,
         "named": list(end.named),
-        **_outcome_document(end.opened),
+        **_score_document(end.opened),
     }
 
 
@@ -462,15 +464,15 @@ def final_document(known: Final) -> dict[str, Any]:
     """The final for a program."""
     opened = known.opened
     document: dict[str, Any] = {"view": known.view, "finalists": list(known.finalists)}
-    return document if opened is None else {**document, **_outcome_document(opened)}
+    if opened is None:
+        return document
+    won = {"best": opened.best, "below": list(opened.below), "winner": opened.winner}
+    return {**document, **_score_document(opened), **won}
 
 
-def _outcome_document(opened: OpenedFinal) -> dict[str, Any]:
+def _score_document(opened: ExactScores) -> dict[str, Any]:
     return {
         "scores": dict(opened.scores),
         "queries": opened.queries,
-        "best": opened.best,
-        "below": list(opened.below),
-        "winner": opened.winner,
         "luck": opened.luck or None,
     }

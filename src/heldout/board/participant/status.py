@@ -301,9 +301,7 @@ def _say_season(history: History, spec: BoardSpec, known: Submission) -> str:
         return ""
     if known.id not in end.opened.scores:
         return NOT_NAMED
-    mark = "; it won the season" if known.id == end.opened.winner else ""
-    mark += "; clearly below the best" if known.id in end.opened.below else ""
-    return f"ended on {end.opened.at:%d %b %Y}; the exact score is published{mark}"
+    return f"ended on {end.opened.at:%d %b %Y}; the exact score is published"
 
 
 def _say_next(repository: Repository, known: Submission) -> str:

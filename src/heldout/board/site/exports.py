@@ -19,7 +19,7 @@ import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.events import format_time
-from heldout.board.log.final import OpenedFinal
+from heldout.board.log.final import ExactScores, OpenedFinal
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, COSTS, ENTRY, RESULT, Value
@@ -60,7 +60,7 @@ _WORDS = {
     "view": "Scored on a new view",
     "scores": "Scores published",
     "final": "Winner of the final",
-    "season": "Winner of the season",
+    "season": "Best of the season",
 }
 
 
@@ -175,21 +175,23 @@ def _final_json(standings: Standings, spec: BoardSpec) -> dict[str, Any]:
     document: dict[str, Any] = {}
     if final is not None and view is not None:
         about = {"view": view.name, "measure": view.measure, "finalists": list(final.finalists)}
-        document["final"] = about if final.opened is None else about | _outcome_json(final.opened)
+        document["final"] = about if final.opened is None else about | _final_scores(final.opened)
     if end is not None:
         about = {"view": end.view, "season": end.season, "named": list(end.named)}
-        document["season_end"] = about | _outcome_json(end.opened)
+        document["season_end"] = about | _exact_scores(end.opened)
     return document
 
 
-def _outcome_json(opened: OpenedFinal) -> dict[str, Any]:
+def _final_scores(opened: OpenedFinal) -> dict[str, Any]:
+    won = {"clearly_below": list(opened.below), "winner": opened.winner}
+    return _exact_scores(opened) | {"best": opened.best} | won
+
+
+def _exact_scores(opened: ExactScores) -> dict[str, Any]:
     return {
         "opened": format_time(opened.at),
         "scores": {n: msgspec.Raw(text.encode()) for n, text in opened.scores.items()},
         "queries": opened.queries,
-        "best": opened.best,
-        "clearly_below": list(opened.below),
-        "winner": opened.winner,
         "luck": msgspec.Raw(opened.luck.encode()) if opened.luck else None,
     }
 
@@ -294,19 +296,28 @@ def _finals(standings: Standings, columns: tuple[ViewColumn, ...]) -> Iterator[_
     rows = (*standings.finalists, *(standings.rows if end is not None else ()))
     lines = {row.id: TableRow(public_row(row), columns) for row in rows}
     about = f"season {standings.season}".strip()
-    finals = [("final", "final", one) for one in (() if final is None else final.openings)]
-    finals += [("season", about, one) for one in (() if end is None else end.openings)]
+    opened: list[tuple[str, str, str, ExactScores]] = []
+    if final is not None:
+        opened += [("final", "final", one.winner, one) for one in final.openings]
+    if end is not None:
+        ranked = [row.id for row in standings.rows if row.id in end.opened.scores]
+        opened += [("season", about, _find_best(ranked, one), one) for one in end.openings]
     number = Counter[str]()
-    for kind, about, one in finals:
+    for kind, about, first, one in opened:
         number[kind] += 1
         yield _Item(
             when=one.at,
             about=f"{about} {number[kind]}",
             kind=kind,
-            row=lines[one.winner],
+            row=lines[first],
             why=clean(one.why),
-            final=one.scores[one.winner],
+            final=one.scores[first],
         )
+
+
+def _find_best(ranked: Iterable[str], one: ExactScores) -> str:
+    """The entry with the highest score, of equal ones the first."""
+    return max(ranked, key=lambda name: float(one.scores[name]))
 
 
 def _scores_published(

@@ -239,7 +239,7 @@ class TableRow:
 
     @property
     def mark(self) -> str:
-        """After the end of its season "winner" or "published at once", mostly ""."""
+        """Return "with noise" or "published at once", mostly ""."""
         return self.row.mark
 
     @property

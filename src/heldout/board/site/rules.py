@@ -462,7 +462,7 @@ def _say_event(entry: Entry) -> str:
     if kind == "named-finalists":
         return f"Named {count(len(entry.event.public['finalists']), 'finalist')}"
     if kind == "ended-season":
-        return f"Ended {say_season(entry.event.public['season'])}: exact scores, and who wins"
+        return f"Ended {say_season(entry.event.public['season'])}: exact scores"
     if kind == "rekeyed":
         return f"Keys of the organisers changed ({_say_keys(entry)})"
     if "labels" not in entry.event.sealed:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from heldout.answers.text import clean
-from heldout.board.log.final import Final, OpenedFinal
+from heldout.board.log.final import ExactScores, Final, OpenedFinal
 from heldout.board.rules.final_view import INDEPENDENT
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.confidence import RankingTrust
@@ -255,7 +255,7 @@ def _say_coming(final: Final, spec: BoardSpec) -> Phrase:
 
 
 def say_season_end(standings: Standings, spec: BoardSpec) -> tuple[Phrase, ...]:
-    """When the season ends, and what comes then; after its end who won, with how much luck.
+    """Say when the season ends, and what comes then; after its end how much luck is in its scores.
 
     Args:
         standings: of the board or season.
@@ -268,15 +268,17 @@ def say_season_end(standings: Standings, spec: BoardSpec) -> tuple[Phrase, ...]:
     if end is None:
         return () if ending is None else (phrase(_say_ending(ending, standings.as_of.date())),)
     view = next(view for view in spec.views if view.name == end.view)
-    lines = {row.id: row for row in make_rows(standings, make_columns(spec))}
     opened, early = end.opened, len(end.opened.scores) - len(end.named)
     more = f", and {count(early, 'other')} that had a number at once" if early else ""
     first, last = day_words(end.openings[0].at), day_words(opened.at)
     again = f", and again on {last}" if len(end.openings) > 1 else ""
-    came = f" The season's end on {first}{again} gave exact scores"
+    came = f"The season's end on {first}{again} gave exact scores"
     came += f" to {count(len(end.named), 'named entry', 'named entries')}{more}."
-    changes = _list_openings(end.openings, lines)
-    return (*_say_opened(opened, lines, came, "entry", measure=clean(view.measure)), *changes)
+    changes = [
+        phrase(f"Scored again on {day_words(one.at)}: ", _quote(one.why))
+        for one in end.openings[1:]
+    ]
+    return (phrase(came), *_say_luck(opened, "entries", measure=clean(view.measure)), *changes)
 
 
 def _say_ending(ending: Ending, today: date) -> str:
@@ -297,31 +299,34 @@ def _say_opened(
     opened: OpenedFinal,
     lines: Mapping[str, TableRow],
     came: str,
-    noun: str = "finalist",
     *,
     measure: str,
 ) -> tuple[Phrase, ...]:
-    nouns = "entries" if noun == "entry" else f"{noun}s"
     many, score = len(opened.scores), opened.scores[opened.winner]
     won = phrase(
         capital(name_entry(lines[opened.winner])), " wins with ", Part(text=score, strong=True)
     )
     if many == 1:
-        why = phrase(f" {measure}, as the only {noun}.")
+        why = phrase(f" {measure}, as the only finalist.")
     elif opened.winner == opened.best:
-        earlier = f"; every earlier {noun} is clearly below it" * (bool(opened.below))
-        why = phrase(f" {measure}, the highest score of {many} {nouns}{earlier}.")
+        earlier = "; every earlier finalist is clearly below it" * (bool(opened.below))
+        why = phrase(f" {measure}, the highest score of {many} finalists{earlier}.")
     else:
         best = phrase(name_entry(lines[opened.best]), f" with {opened.scores[opened.best]}.")
         why = phrase(
-            f" {measure}: it is the earliest {noun} that is not clearly below the best, ", best
+            f" {measure}: it is the earliest finalist that is not clearly below the best, ", best
         )
-    luck = phrase(
-        f"Luck of the best: of {many} equally good {nouns} the highest score lies ",
-        Part(text=f"{opened.luck} {measure}", strong=True),
-        f" above its worth on average. {INDEPENDENT}",
-    )
-    return (phrase(won, why, came), *((luck,) if opened.luck else ()))
+    return (phrase(won, why, came), *_say_luck(opened, "finalists", measure=measure))
+
+
+def _say_luck(opened: ExactScores, nouns: str, *, measure: str) -> Iterator[Phrase]:
+    if opened.luck:
+        yield phrase(
+            f"Luck of the best: of {len(opened.scores)} equally good {nouns} the highest score "
+            "lies ",
+            Part(text=f"{opened.luck} {measure}", strong=True),
+            f" above its worth on average. {INDEPENDENT}",
+        )
 
 
 def _say_when(openings: Sequence[OpenedFinal], queries: int) -> str:
@@ -337,20 +342,16 @@ def _list_final_changes(final: Final, lines: Mapping[str, TableRow]) -> tuple[Ph
         phrase(f"Finalists named again on {day_words(one.at)}: ", _quote(one.why))
         for one in final.namings[1:]
     ]
-    return (*namings, *_list_openings(final.openings, lines))
-
-
-def _list_openings(
-    openings: Sequence[OpenedFinal], lines: Mapping[str, TableRow]
-) -> Iterator[Phrase]:
-    """What was opened before, and why it was opened again."""
-    for before, after in pairwise(openings):
-        yield phrase(
+    openings = [
+        phrase(
             f"On {day_words(before.at)} ",
             name_entry(lines[before.winner]),
             f" won with {before.scores[before.winner]}. Scored again on {day_words(after.at)}: ",
             _quote(after.why),
         )
+        for before, after in pairwise(final.openings)
+    ]
+    return (*namings, *openings)
 
 
 def _quote(why: str) -> Part:

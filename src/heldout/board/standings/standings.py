@@ -34,6 +34,7 @@ from heldout.board.rules.days import (
 )
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec, Season, Trust, View, due_day, say_after
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 
 FEWEST_DIFFERENT = 10
@@ -91,7 +92,8 @@ class Row:
         files: name of each sealed file -> SHA-256.
         costs: what running its program cost; `None` for run files, and while an embargo hides it.
         exact: the views whose exact score a season's end published.
-        mark: after the end of its season "winner" or "published at once", mostly "".
+        mark: "with noise" of a number that is not exact yet, "published at once" of an entry that
+            was not named for its season's end, mostly "".
     """
 
     rank: int | None
@@ -299,7 +301,7 @@ def _make_standings(
         rank += not submission.baseline
         own = None if submission.baseline else rank
         row = make(submission, rank=own, trophy=submission.id in trophies)
-        rows.append(row if end is None else replace(row, mark=_mark(row.id, end)))
+        rows.append(replace(row, mark=_mark(submission, spec.primary, history, end)))
     measured = find_measured(history.measured, season=named, view=spec.primary, now=now)
     corrected = {s.id: max(s.repaired) for s in every if s.repaired}
     if measured is not None and is_stale(measured, corrected):
@@ -324,10 +326,15 @@ def _make_standings(
     )
 
 
-def _mark(name: str, end: SeasonEnd) -> str:
-    if name == end.opened.winner:
-        return "winner"
-    return "published at once" if name in end.opened.scores and name not in end.named else ""
+def _mark(one: Submission, view: str, history: History, end: SeasonEnd | None) -> str:
+    if end is not None and one.id in end.opened.scores:
+        return "" if one.id in end.named else "published at once"
+    if one.baseline or one.status == "imported" or view in one.exact:
+        return ""
+    spec = parse_spec(history.rules_at(one.received).encode(), path="the rules in the log")
+    named = next((known for known in spec.views if known.name == view), None)
+    held_out = named is not None and spec.sets[named.set].held_out
+    return "with noise" if held_out and spec.release.rule == "clear" else ""
 
 
 def _add_ranges(
