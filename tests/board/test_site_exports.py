@@ -26,7 +26,7 @@ MEASURED = (
 )
 COLUMNS = [
     *("rank", "id", "date", "team", "institution", "description", "paper", "code", "type"),
-    *("eval", "dev", "trophy", "embargoed", "baseline", "rank_low", "rank_high", "seeds"),
+    *("eval", "dev", "trophy", "embargoed", "baseline", "noise", "rank_low", "rank_high", "seeds"),
     *COSTS,
     *MEASURED,
     *("eval_spread", "dev_spread"),
@@ -76,7 +76,7 @@ def test_json_has_the_contract_s_keys() -> None:
     assert list(first) == [
         *("rank", "id", "date", "team", "institution", "description", "paper", "code", "type"),
         *("scores", "spreads"),
-        *("trophy", "embargoed", "baseline", "rank_low", "rank_high", "seeds"),
+        *("trophy", "embargoed", "baseline", "noise", "rank_low", "rank_high", "seeds"),
         *COSTS,
         *MEASURED,
         "why",

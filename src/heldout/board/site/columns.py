@@ -11,7 +11,7 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Literal
 
-from heldout.board.standings.standings import Row
+from heldout.board.standings.standings import WITH_NOISE, Row
 from heldout.charts.axes import day_words
 from heldout.charts.svg import cut
 
@@ -152,6 +152,14 @@ RESULT = (
         "Baseline",
         attrgetter("baseline"),
         "Whether the organisers added it as a baseline.",
+        "flag",
+    ),
+    Column(
+        "noise",
+        "With noise",
+        lambda row: row.mark == WITH_NOISE,
+        "Whether the score that ranks carries noise, as it does under the rule clear until the "
+        "season's end.",
         "flag",
     ),
     Column(

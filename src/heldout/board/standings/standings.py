@@ -49,6 +49,9 @@ _LEFT_OUT: Mapping[LeftOut, str] = {
     "withheld": "not compared; an embargo withholds why",
 }
 
+WITH_NOISE = "with noise"
+"""The mark of an entry whose number is not exact yet."""
+
 NOT_NAMED = "another entry of this team was named for the season's end"
 """What is said, after a season's end, of an entry whose score stays in the vault."""
 
@@ -334,7 +337,7 @@ def _mark(one: Submission, view: str, history: History, end: SeasonEnd | None) -
     spec = parse_spec(history.rules_at(one.received).encode(), path="the rules in the log")
     named = next((known for known in spec.views if known.name == view), None)
     held_out = named is not None and spec.sets[named.set].held_out
-    return "with noise" if held_out and spec.release.rule == "clear" else ""
+    return WITH_NOISE if held_out and spec.release.rule == "clear" else ""
 
 
 def _add_ranges(
