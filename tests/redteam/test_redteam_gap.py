@@ -60,9 +60,9 @@ def make_gap(u: float) -> Gap:
     ("u", "said"),
     [
         (4, "lies 4.0 u below best (RR@10 0.100 against 0.500 on dev; u = 0.1000 of"),
-        (8, f"up to about {LEAKS[8.0]:.1f} u"),
-        (12, f"up to about {(LEAKS[8.0] + LEAKS[16.0]) / 2:.1f} u"),
-        (40, f"more than about {LEAKS[32.0]:.1f} u; more, in the u of two equal systems"),
+        (8, f"up to about {LEAKS[8.0]:.2f} u"),
+        (12, f"up to about {(LEAKS[8.0] + LEAKS[16.0]) / 2:.2f} u"),
+        (60, f"more than about {LEAKS[48.0]:.2f} u; more, in the u of two equal systems"),
     ],
 )
 def test_what_can_leak_is_said_with_the_gap(u: float, said: str) -> None:

@@ -105,7 +105,7 @@ class Attack:
 
 
 def _lucks(target: Target, answers: Sequence[Answer], level: float) -> list[float]:
-    """What the answers say of the luck of runs, in u, against that of the others.
+    """Read the luck of runs from the answers, in u, against that of the others.
 
     A number says it. That nothing was published says that the luck was below.
 
@@ -131,7 +131,7 @@ def _best_of_n(target: Target, rng: np.random.Generator) -> Moves:
 
 
 def _vote(target: Target, rng: np.random.Generator, *, edge: bool) -> Moves:
-    """Random runs vote by what was said of them; the vote is the last run.
+    """Let random runs vote by what was said of them; the vote is the last run.
 
     Args:
         target: what is known.
@@ -288,7 +288,7 @@ class _Climb:
     best: Scores | None = None
 
     def direction(self, run: Run) -> Scores:
-        """How much each coin counts in a run, in u; the last is what all runs have in common.
+        """Weigh each coin of a run, in u; the last is what all runs have in common.
 
         Where nobody knows which queries rank, that is how good the systems are on those.
         """
@@ -298,7 +298,7 @@ class _Climb:
         return np.append(counts, common * float(target.typical.std()) / target.unit)
 
     def steps(self, run: Run) -> tuple[Scores, Scores, Scores]:
-        """How a run differs from the best one in luck; its heights above that, and their errors.
+        """Compare a run with the best one: the difference in luck, its heights, and their errors.
 
         Args:
             run: with nothing spoilt.
@@ -317,7 +317,7 @@ class _Climb:
         return apart, heights, np.sqrt(4 * float(apart @ apart) + opened)
 
     def chances(self, run: Run) -> Scores:
-        """How probably a run is published, for each number of spoilt queries up to today's."""
+        """Compute how probably a run is published, by the number of spoilt queries."""
         apart, heights, errors = self.steps(run)
         mean, variance = self.readings.expect(apart)
         lucks = mean + variance**0.5 * _GRID
@@ -328,7 +328,7 @@ class _Climb:
         return np.asarray(odds @ _BELL, np.float64)
 
     def next(self, run: Run, often: float) -> int:
-        """How many queries the next run spoils, so that it is published so often."""
+        """Choose how many queries the next run spoils, so that it is published so often."""
         low = self.best is None
         high = self.steps(run)[1] >= _START if low else self.chances(run) >= often
         return int(np.flatnonzero(high)[-1]) if high.any() else 0
@@ -370,9 +370,8 @@ def _staircase(
         last: the climb ends while the last run would be published with this probability; 0 to
             spend the whole gap on questions.
     """
-    if (
-        target.chance(np.zeros(1), np.zeros(1))[0] == 1
-    ):  # all is published: there is nothing to climb
+    # Where all is published there is nothing to climb.
+    if target.chance(np.zeros(1), np.zeros(1))[0] == 1:
         yield from _vote(target, rng, edge=False)
         return
     coins = np.ones(target.queries, np.bool_)
@@ -404,7 +403,7 @@ def _staircase(
 
 
 def _leaves_room(climb: _Climb, closed: int, last: float) -> bool:
-    """Whether the best run would still be published above one that spoils so many queries."""
+    """Tell whether the best run would be published above one that spoils so many queries."""
     unit, spoiling = climb.target.unit, climb.spoiling
     amounts = climb.readings.amounts()
     luck, _ = climb.readings.expect(climb.direction(np.sign(amounts[:-1]).astype(np.int8)))

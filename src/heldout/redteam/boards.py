@@ -236,7 +236,7 @@ class Board:
         return math.hypot(errors * error / self.named.ranking_share**0.5, rounding)
 
     def chance(self, above: Scores, error: Scores | float, spread: float) -> Scores:
-        """How probably a run is published: that the jitter is smaller than what is left for it.
+        """Compute how probably a run is published: that the jitter is smaller than what is left.
 
         The rule is public, and so is this.
 

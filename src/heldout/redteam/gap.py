@@ -25,9 +25,12 @@ from heldout.trec.accelerators import find_accelerators
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
 
-LEAKS = {0.0: 0.1, 8.0: 0.4, 16.0: 0.5, 32.0: 0.8}
-"""Gap -> the most that the strongest attack gains under `clear`, both in u."""
-# The limits that the rule was designed for; benchmarks/release_rules.py measures what it gains.
+LEAKS = {0.0: 0.01, 8.0: 0.35, 16.0: 0.54, 32.0: 0.76, 48.0: 0.94}
+"""Gap -> what the strongest attack gains under `clear`, both in u.
+
+The larger of the means at 1,000 and 5,793 queries by `benchmarks/release_rules.py demo --table
+attacks --release clear --attack staircase "staircase, last step free"` (docs/results/red-team.md).
+"""
 
 _UNEQUAL = 3.0
 """Gap in u from which two runs, if no others are known, are too unequal to give u."""
@@ -175,5 +178,5 @@ def describe_gap(gap: Gap, *, subject: str, measure: str) -> str:
     return (
         f"{subject} lies {gap.size:.1f} u below {gap.best} ({measure} {low} against {high} on "
         f"dev; {unit}, on {gap.queries:,} held-out queries): a cheat can gain {most} about "
-        f"{gap.leak:.1f} u{more}"
+        f"{gap.leak:.2f} u{more}"
     )

@@ -215,7 +215,7 @@ class Fold:
             self.commitments += _committed(entry)
 
     def _measure(self, entry: Entry) -> None:
-        """Take what is told of a ranking, of a final, or of a season's end."""
+        """Take what was published of a ranking, of a final, or of a season's end."""
         known = self.submissions
         shown = {s.id for s in known.values() if s.status == "published" and not s.baseline}
         try:

@@ -251,7 +251,7 @@ def _fit(low: Sequence[int], high: Sequence[int], n: int) -> bool:
 
 
 def _fits(pair: Outcome, figures: Figures) -> bool:
-    """Whether counts are bins of the queries."""
+    """Tell whether counts are bins of the queries."""
     alone = pair.a_alone + pair.b_alone
     ends = _list_bins(figures.queries, figures.step) if figures.step else ()
     return {pair.a_alone, pair.b_alone} <= {*ends} and alone <= figures.queries

@@ -167,7 +167,7 @@ def end_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int) -
 def _decide(
     view: View, evidence: Mapping[str, Evidence], *, decimals: int
 ) -> tuple[FinalOutcome, dict[str, Any]]:
-    """What the scores say, and the fields of both events.
+    """Decide what the scores say, and list the fields of both events.
 
     The luck has one digit more than the scores: it is about as small as their last one.
     """
@@ -189,7 +189,7 @@ def _decide(
 
 
 def has_other_scores(session: Session) -> bool:
-    """Whether an entry of a final, or of a season that ended, has other scores since."""
+    """Tell whether an entry of a final, or of a season that ended, has other scores since."""
     try:
         if _list_changed_ends(session):
             return True
@@ -211,7 +211,7 @@ def has_other_scores(session: Session) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndStep:
-    """What became of a season whose last day is over.
+    """The step of a season whose last day is over: its end, or why that waits.
 
     Attributes:
         season: its name; "" without seasons.
@@ -238,11 +238,11 @@ def _end(session: Session, ending: Ending) -> EndStep:
     history, day = session.history(), session.now.date()
     if waiting := list_waiting(history, ending):
         more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
-        told = f"{waiting[0]}{more} received in it: decide first, heldout inbox lists them"
-        return EndStep(season=ending.season, waits=told)
+        why = f"{waiting[0]}{more} received in it: decide first, heldout inbox lists them"
+        return EndStep(season=ending.season, waits=why)
     if unlogged := list_unlogged(session):
-        told = f"labels/{unlogged[0]} was changed, and nobody logged why"
-        return EndStep(season=ending.season, waits=told)
+        why = f"labels/{unlogged[0]} was changed, and nobody logged why"
+        return EndStep(season=ending.season, waits=why)
     named = choose_named(history, ending, day)
     try:
         fields = _score_end(session, ending.view, list_scored(history, ending, named))
@@ -314,7 +314,7 @@ def _list_changed_ends(session: Session) -> list[tuple[SeasonEnd, Mapping[str, A
 
 
 def _score_end(session: Session, view_name: str, names: Sequence[str]) -> Mapping[str, Any]:
-    """What the scores of a season's entries say.
+    """Decide what the event of a season's end says of its entries' scores.
 
     Raises:
         StoreError: the vault lacks one by the labels that the log commits to.

@@ -437,8 +437,8 @@ def end_facts(ends: Iterable[EndStep]) -> Facts:
     facts: Facts = []
     for one in ends:
         if one.end is None:
-            told = f"{one.season or 'the board'} is over; its exact scores wait for {one.waits}"
-            facts.append(("season", told))
+            waits = f"{one.season or 'the board'} is over; its exact scores wait for {one.waits}"
+            facts.append(("season", waits))
         else:
             opened = one.end.opened
             facts.append(("season", f"{one.season or 'the board'} ended (event {opened.event})"))

@@ -104,7 +104,7 @@ def expected_maximum(count: int) -> float:
 
 
 def share_of_wins(finalists: int, lead: float) -> float:
-    """How often a finalist wins that is better than all others, which are equally good.
+    """Compute how often a finalist wins that is better than all others, which are equally good.
 
     In normal approximation: scores scatter independently by u/sqrt(2), so that two finalists
     differ by u, and the order of receipt is random. It wins where it is the best or not clearly

@@ -57,7 +57,7 @@ def split_queries(
 
 
 def name_part(part: Part) -> str:
-    """What a part is called: `the deciding part`, `season part 2`."""
+    """Name a part: `the deciding part`, `season part 2`."""
     return f"season part {part}" if isinstance(part, int) else f"the {part} part"
 
 

@@ -115,7 +115,7 @@ def score_vector(per_query: Mapping[str, float | None], *, n: int) -> NDArray[np
 
 
 def draw_jitter(key: bytes, view: str, values: ArrayLike, baseline: ArrayLike) -> float:
-    """How far a run has to lie above the bar of `clear`, besides two standard errors.
+    """Draw how far a run has to lie above the best one, besides two standard errors.
 
     The same scores have the same jitter, so that sending a run again is no second try, and an
     audit can draw it again. Without the key nobody knows it. Its scale is the paired standard
@@ -153,7 +153,7 @@ def release_mean(values: ArrayLike, *, decimals: int) -> str:
 
 
 def is_clear(values: ArrayLike, best: NDArray[np.float64], *, jitter: float) -> bool:
-    """Whether `clear` publishes a score: whether it lies clearly above that of the best run.
+    """Tell whether `clear` publishes a score: it lies clearly above that of the best run.
 
     Args:
         values: as for `release_mean`, higher is better.
@@ -174,7 +174,7 @@ def is_clear(values: ArrayLike, best: NDArray[np.float64], *, jitter: float) -> 
 
 
 def raise_number(text: str, before: Iterable[str], *, decimals: int) -> str:
-    """A number with noise as `clear` publishes it: one last digit above all before it, at least.
+    """Raise a number with noise to one last digit above all before it, at least.
 
     Each score that `clear` publishes is above those before it, so the order of the numbers is that
     of the scores, for all their noise.

@@ -239,7 +239,7 @@ class NewBoard:
 
     @property
     def deciding(self) -> int:
-        """How many of its judged queries decide, in the mean over keys of the set."""
+        """Count its judged queries that decide, in the mean over keys of the set."""
         return self.judged - round(self.feedback * self.judged)
 
 

@@ -350,7 +350,7 @@ def plain(key: str) -> str:
 
 
 def can_open(spec: BoardSpec, vault: Vault) -> bool:
-    """Whether a key in the vault is that of one of the board's recipients."""
+    """Tell whether a key in the vault is that of one of the board's recipients."""
     ours = list(own_recipients(spec.envelope, vault))
     return any(among(recipient, ours) for recipient in spec.recipients)
 

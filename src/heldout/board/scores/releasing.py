@@ -284,7 +284,7 @@ def release_entry(
 def release_again(
     session: Session, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
 ) -> EntryRelease:
-    """What an erratum tells: the views that were told before, and no other.
+    """Release corrected scores: of the views that had a score before, and no other.
 
     A number with noise has that of the new scores, and stays above those published before it. So
     several entries are corrected in the order in which they were published.
@@ -326,12 +326,12 @@ def numbers_before(name: str, answered: Iterable[str], history: History, view: s
 
 
 def is_exact(entry: "_Released", view: str) -> bool:
-    """Whether `clear` publishes a score as it is: a baseline's, or any after its season's end."""
+    """Tell whether `clear` publishes a score as it is: a baseline's, or after a season's end."""
     return entry.baseline or view in entry.exact
 
 
 def carries_noise(spec: BoardSpec, view: str, *, exact: bool) -> bool:
-    """Whether a number has noise: that of its view, or, unless it is exact, of `clear`.
+    """Tell whether a number has noise: that of its view, or, unless it is exact, of `clear`.
 
     Args:
         spec: the rules of the entry's day.

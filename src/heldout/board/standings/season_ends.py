@@ -38,13 +38,13 @@ class Ending:
     last: date
 
     def has(self, submission: Submission) -> bool:
-        """Whether something was received in the season."""
+        """Tell whether something was received in the season."""
         day = submission.received.date()
         return (self.opens is None or self.opens <= day) and day <= self.last
 
 
 def find_ending(spec: BoardSpec, season: str) -> Ending | None:
-    """How a season ends; `None` where no exact scores are published at its end, or it has none.
+    """Find how a season ends; `None` where it has no end, or no exact scores are published at it.
 
     Args:
         spec: the rules, of the board or of that season.
@@ -67,7 +67,7 @@ def find_ending(spec: BoardSpec, season: str) -> Ending | None:
 
 
 def say_season(season: str) -> str:
-    """What a sentence calls it."""
+    """Name a season in a sentence."""
     return f"season {season}" if season else "the season"
 
 
@@ -180,11 +180,12 @@ def _check_end(entry: Entry, before: History, history: History) -> Iterator[str]
         yield f"{place} came before the last day, {ending.last}, was over"
     if waiting := list_waiting(before, ending):
         yield f"{place} leaves out {', '.join(waiting[:3])}, on which nobody had decided"
-    named, told = choose_named(before, ending, day), tuple(entry.get("named"))
-    if told != named:
-        yield f"{place} names {_differ(told, named)}, but the rule names {_differ(named, told)}"
+    named, listed = choose_named(before, ending, day), tuple(entry.get("named"))
+    if listed != named:
+        wrong, right = _differ(listed, named), _differ(named, listed)
+        yield f"{place} names {wrong}, but the rule names {right}"
     scored, given = list_scored(before, ending, named), entry.get("final_scores").keys()
-    if told == named and given != set(scored):
+    if listed == named and given != set(scored):
         wrong = ", ".join(sorted(given ^ set(scored))[:3])
         yield f"{place} publishes other scores than those of the named and earlier ones: {wrong}"
     for since, text in history.rules:

@@ -459,7 +459,7 @@ def _gap_facts(gaps: Sequence[Gap], subject: str, measure: str) -> Iterator[tupl
 
 
 def _final_facts(spec: BoardSpec, description: Description) -> Iterator[tuple[str, str]]:
-    """How often the better finalist wins the final that the board has."""
+    """Say how often the better finalist wins the final that the board has."""
     from heldout.board.rules.final_view import INDEPENDENT, LEADS, share_of_wins
     from heldout.board.scores.describe import ASSUMED
 
