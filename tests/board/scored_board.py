@@ -241,6 +241,39 @@ class ScoredBoard:
         return ScoredBoard(root=root, now=self.now, memory=memory)
 
 
+SEASONS = """
+[sets.next]
+queries = "queries/next.tsv"
+
+[[views]]
+name = "next"
+set = "next"
+measure = "nDCG@10"
+
+[[seasons]]
+name = "first"
+view = "eval"
+opens = 2026-11-01
+closes = 2026-11-30
+
+[[seasons]]
+name = "second"
+view = "next"
+opens = 2026-12-01
+"""
+
+
+def next_season(board: ScoredBoard, *, closes: date) -> None:
+    """Give the board two seasons; the second has a set of its own."""
+    ids = query_ids("next")
+    queries = "".join(f"{q}\twhat is {q}\n" for q in ids)
+    board.session.repository.files.write_whole("queries/next.tsv", queries.encode())
+    labels = "".join(f"{q} 0 d{q} 1\n" for q in ids)
+    board.vault.labels_file("next").write_whole(labels.encode())
+    opens = closes + timedelta(1)
+    board.rules(more=SEASONS.replace("2026-11-30", f"{closes}").replace("2026-12-01", f"{opens}"))
+
+
 def make_board(root: Path) -> ScoredBoard:
     """A board with a public and a held-out set, that publishes every score."""
     sets = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from scored_board import QUERIES, ScoredBoard, as_clear, make_board
+from scored_board import QUERIES, ScoredBoard, as_clear, make_board, next_season
 
 from heldout.board.audit.archive import MANIFEST, write_archive
 from heldout.board.audit.archive_audit import audit_archive
@@ -388,36 +388,9 @@ def test_rules_that_change_begin_at_the_best_run_so_far(
     assert faults(board) == ()
 
 
-_SEASONS = """
-[sets.next]
-queries = "queries/next.tsv"
-
-[[views]]
-name = "next"
-set = "next"
-measure = "nDCG@10"
-
-[[seasons]]
-name = "first"
-view = "eval"
-opens = 2026-11-01
-closes = 2026-11-03
-
-[[seasons]]
-name = "second"
-view = "next"
-opens = 2026-11-04
-"""
-
-
 def test_each_season_has_a_bar_and_a_key_of_its_own(board: ScoredBoard) -> None:
     board.enter(ONE, HIGHER)
-    ids = [f"next{number:02}" for number in range(QUERIES)]
-    queries = "".join(f"{q}\twhat is {q}\n" for q in ids)
-    board.session.repository.files.write_whole("queries/next.tsv", queries.encode())
-    labels = "".join(f"{q} 0 d{q} 1\n" for q in ids)
-    board.vault.labels_file("next").write_whole(labels.encode())
-    board.rules(more=_SEASONS)
+    next_season(board, closes=date(2026, 11, 3))
     assert board.vault.set_key("next") != board.vault.set_key("eval")
     board.now = datetime(2026, 11, 5, tzinfo=UTC)
     sent = board.send("20261105-two", HIGH)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from boardlog import RULES, BoardLog, make_manifest
-from scored_board import QUERIES, ScoredBoard, as_clear, make_board
+from scored_board import QUERIES, SEASONS, ScoredBoard, as_clear, make_board, next_season
 
 from heldout.board.audit import archive as archives
 from heldout.board.audit import closing
@@ -365,35 +365,9 @@ def test_the_last_day_of_an_ended_season_does_not_move(board: ScoredBoard) -> No
     assert ["move the last day" in one for one in found] == [True]
 
 
-_SEASONS = """
-[sets.next]
-queries = "queries/next.tsv"
-
-[[views]]
-name = "next"
-set = "next"
-measure = "nDCG@10"
-
-[[seasons]]
-name = "first"
-view = "eval"
-opens = 2026-11-01
-closes = 2026-11-30
-
-[[seasons]]
-name = "second"
-view = "next"
-opens = 2026-12-01
-"""
-
-
 def test_each_season_ends_by_itself(board: ScoredBoard) -> None:
-    ids = [f"next{number:02}" for number in range(QUERIES)]
-    queries = "".join(f"{q}\twhat is {q}\n" for q in ids)
-    board.session.repository.files.write_whole("queries/next.tsv", queries.encode())
-    labels = "".join(f"{q} 0 d{q} 1\n" for q in ids)
-    board.vault.labels_file("next").write_whole(labels.encode())
-    board.rules(("closes = 2026-11-30", "closes = 2026-12-31"), more=_SEASONS)
+    board.rules(("closes = 2026-11-30", "closes = 2026-12-31"))
+    next_season(board, closes=LAST.date())
     played(board)
     (first,) = over(board)
     assert first.season == "first"
@@ -422,7 +396,7 @@ def test_seasons_share_a_set_and_the_seeds_of_an_entry_have_their_spread(
         ('rule = "rounded"', 'rule = "clear"\nseasons = 2\nfeedback = 0'),
         ('name = "eval"\nset = "eval"', 'name = "eval"\nset = "eval"\npart = 1'),
     ]
-    more = _SEASONS.replace('[sets.next]\nqueries = "queries/next.tsv"\n', "")
+    more = SEASONS.replace('[sets.next]\nqueries = "queries/next.tsv"\n', "")
     more = more.replace('set = "next"', 'set = "eval"\npart = 2')
     board.rules(*parts, ("# closes = 2027-03-31", "closes = 2026-12-31"), more=more)
     board.baseline(BASE, LOW)
