@@ -406,6 +406,13 @@ def test_a_vault_without_dev_scores_says_what_to_do(files: Path) -> None:
     assert "no dev scores of a baseline or a published entry; name two runs" in done.stderr
 
 
+def test_a_vault_with_scores_by_other_measures_alone_says_what_to_do(files: Path) -> None:
+    found(files, baselines=("a", "b"))
+    done = call("--board", "board", "--vault", "vault", "-m", "nDCG@10", *SMALL)
+    assert done.exit_code == 2
+    assert "no dev scores of a baseline or a published entry; name two runs" in done.stderr
+
+
 # the last line
 
 

@@ -230,7 +230,8 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
     root = source.repository.root
     vault = Vault.open(source.options.vault.absolute(), board=root, read_only=True)
     every = read_dev_scores(vault, source.spec, measure)
-    baselines = {name: every[name] for name, s in vault.history().submissions.items() if s.baseline}
+    known = vault.history().submissions
+    baselines = {name: scores for name, scores in every.items() if known[name].baseline}
     unit = find_unit(baselines) or find_unit(every)
     if unit is not None:
         queries = sorted(every[unit.a].keys() & every[unit.b].keys())
