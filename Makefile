@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: demo test test-all unit lowest alone check wheel lint types layers bench-smoke docs notebooks clean
+.PHONY: demo test test-all unit lowest alone check wheel lint types layers house bench-smoke docs notebooks clean
 
 # The compiled scanner is built where a C compiler is.
 SCANNER := $(addprefix src/heldout/trec/scanning/,_scan.c _scan_core.h)
@@ -66,7 +66,7 @@ alone: .venv/ready
 
 # What needs one processor each runs side by side; the tests use all of them.
 check: .venv/ready
-	$(MAKE) -j2 types lint layers docs
+	$(MAKE) -j2 types lint layers house docs
 	$(MAKE) test alone bench-smoke
 
 # The packages, in dist, and whether they work without the sources.
@@ -84,6 +84,10 @@ types: .venv/ready
 
 layers: .venv/ready
 	$(BIN)/lint-imports
+
+# How large everything is, against ceilings that only go down.
+house: .venv/ready
+	$(BIN)/python tools/house.py --check
 
 # The first is no measurement: it shows that the benchmark runs. The second fails where a command on a
 # board of 300 entries takes more seconds of processor than its budget.

@@ -1,11 +1,16 @@
-"""Prints how large the house is, and how its rooms depend on each other.
+"""Prints how large the house is and how its rooms depend on each other; holds its ceilings.
 
     python tools/house.py c85d544 HEAD
+    python tools/house.py --check
 
 One column for each commit; without any, the working tree. A line of code is one that holds more
 than blanks, comments and docstrings. A room is a folder or module directly below `heldout`; wings
 are the rooms of a subject. An option slot is one parameter of one command. Arrows up are held by
 import-linter (`lint-imports`) and are not counted here.
+
+`--check` ends with 1 where a figure is above its ceiling in `tools/ceilings.toml`, or where a
+ceiling was raised and docs/decisions/0036-ceilings.md does not give the reason. `--lower` writes
+the ceilings that are now too high.
 """
 
 import ast
@@ -17,10 +22,19 @@ import sys
 import tarfile
 import tempfile
 import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+
+from journeys import measure_journeys
+
+CEILINGS = Path("tools/ceilings.toml")
+REASONS = Path("docs/decisions/0036-ceilings.md")
+Figures = Mapping[str, Mapping[str, float]]
+"""Group -> name -> figure, as in `CEILINGS`."""
 
 WINGS = ("analyses", "board", "judging", "rankers", "redteam", "survivorship")
 EVERYWHERE = ("errors", "ids")
@@ -56,12 +70,103 @@ class Module:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, or compare with the ceilings."""
     refs = sys.argv[1:]
-    figures = [_measure(ref) for ref in refs] or [_describe(Path("src"))]
+    if refs in (["--check"], ["--lower"]):
+        figures, ceilings = _measure_figures(Path("src")), _parse(CEILINGS.read_text("utf-8"))
+        if refs == ["--lower"]:
+            CEILINGS.write_text(_format(_lower(ceilings, figures)), "utf-8")
+            return
+        faults = [*_compare(figures, ceilings), *_unexplained()]
+        sys.exit("\n".join(faults) if faults else 0)
+    columns = [_measure(ref) for ref in refs] or [_describe(Path("src"))]
     print("\t".join(["what", *(refs or ["working tree"])]))
-    for what in figures[0]:
-        print("\t".join([what, *(column[what] for column in figures)]))
+    for what in columns[0]:
+        print("\t".join([what, *(column[what] for column in columns)]))
+
+
+def _measure_figures(source: Path) -> Figures:
+    modules = _read_modules(source)
+    rooms: Counter[str] = Counter()
+    for name, module in modules.items():
+        rooms[_room(name) or "heldout"] += module.code
+    classes = Counter(
+        node.name
+        for module in modules.values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+    )
+    code = rooms.total()
+    journeys = measure_journeys()
+    return {
+        "house": {
+            "modules": len(modules),
+            "lines of code": code,
+            "imports, percent of code": round(
+                100 * sum(module.imports for module in modules.values()) / code, 1
+            ),
+            "class names of several classes": sum(count > 1 for count in classes.values()),
+            "modules in circles": _in_circles(_pairs(modules)),
+        },
+        "lines of code": dict(sorted(rooms.items())),
+        "modules of a journey": {name: len(each.modules) for name, each in journeys.items()},
+        "pairs that call each other both ways": {
+            name: len(each.both_ways) for name, each in journeys.items()
+        },
+    }
+
+
+def _compare(figures: Figures, ceilings: Figures) -> Iterator[str]:
+    """A line for each figure above its ceiling, and each ceiling without a figure."""
+    for group, names in figures.items():
+        for name, figure in names.items():
+            ceiling = ceilings.get(group, {}).get(name)
+            if ceiling is None:
+                yield f"{CEILINGS}: [{group}] has no ceiling for {name}, which is {figure}"
+            elif figure > ceiling:
+                yield f"{group}, {name}: {figure} is above the ceiling of {ceiling}"
+    for group, names in ceilings.items():
+        for name in names.keys() - figures.get(group, {}).keys():
+            yield f"{CEILINGS}: remove {name} from [{group}]: nothing has this name"
+
+
+def _unexplained() -> Iterator[str]:
+    """A line for each ceiling that a commit raised without a reason in `REASONS`."""
+    commits = _run("git", "log", "--format=%H", "--", str(CEILINGS)).decode().split()
+    texts = [CEILINGS.read_text("utf-8")]
+    texts += [_run("git", "show", f"{commit}:{CEILINGS}").decode() for commit in commits]
+    reasons = REASONS.read_text("utf-8")
+    for new, old in pairwise(map(_parse, texts)):
+        for group, names in new.items():
+            for name, ceiling in names.items():
+                before = old.get(group, {}).get(name)
+                if before is None or ceiling <= before:
+                    continue
+                row = f"| {group}, {name} | {before} | {ceiling} |"
+                if row not in reasons:
+                    yield f"{REASONS}: give the reason in a row that begins with {row}"
+
+
+def _lower(ceilings: Figures, figures: Figures) -> Figures:
+    return {
+        group: {
+            name: min(figure, ceilings.get(group, {}).get(name, figure))
+            for name, figure in names.items()
+        }
+        for group, names in figures.items()
+    }
+
+
+def _parse(text: str) -> Figures:
+    return tomllib.loads(text)
+
+
+def _format(ceilings: Figures) -> str:
+    lines = ["# At most this much: `tools/house.py --check`. To lower: `tools/house.py --lower`."]
+    for group, names in ceilings.items():
+        lines += ["", f"[{json.dumps(group)}]"]
+        lines += [f"{json.dumps(name)} = {figure}" for name, figure in names.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _measure(ref: str) -> Mapping[str, str]:
@@ -73,12 +178,10 @@ def _measure(ref: str) -> Mapping[str, str]:
 
 
 def _describe(source: Path) -> Mapping[str, str]:
-    modules = {
-        _name(path.relative_to(source)): _read(path) for path in sorted(source.rglob("*.py"))
-    }
+    modules = _read_modules(source)
     code = sum(module.code for module in modules.values())
     taken = {name: list(_taken(module.tree, modules)) for name, module in modules.items()}
-    pairs = {(name, other) for name, names in taken.items() for other, _ in names if name != other}
+    pairs = _pairs(modules)
     wings = Counter(
         (_room(a), _room(b))
         for a, b in pairs
@@ -107,6 +210,20 @@ def _describe(source: Path) -> Mapping[str, str]:
         "longest module, lines of code": f"{max(module.code for module in modules.values())}",
         "commands; option slots": f"{len(slots)}; {sum(slots.values())}",
         "most option slots": f"{slots[most]} ({most})",
+    }
+
+
+def _read_modules(source: Path) -> Mapping[str, Module]:
+    return {_name(path.relative_to(source)): _read(path) for path in sorted(source.rglob("*.py"))}
+
+
+def _pairs(modules: Mapping[str, Module]) -> set[tuple[str, str]]:
+    """Every module with each other one that it imports."""
+    return {
+        (name, other)
+        for name, module in modules.items()
+        for other, _ in _taken(module.tree, modules)
+        if name != other
     }
 
 
