@@ -197,9 +197,7 @@ PARTS: tuple[Part, ...] = (
             "heldout serve with HELDOUT_GITHUB or HELDOUT_ORCID",
         ),
         ("joserfc", "their ID tokens", "heldout serve with HELDOUT_GITHUB or HELDOUT_ORCID"),
-        ("prometheus-client", "metrics of a server", "heldout serve --metrics"),
         ("SQLAlchemy", "a campaign's database", _JUDGING),
-        ("alembic", "its versions", _JUDGING),
         ("psycopg", "PostgreSQL", _JUDGING),
     ),
     *_packages(

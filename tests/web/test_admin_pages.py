@@ -19,7 +19,7 @@ from heldout.judging.pages.admin_quality import quality_sections
 from heldout.judging.platforms.links import personal_code, read_code
 from heldout.judging.studies.bias import measure_bias
 from heldout.judging.studies.judges import JudgeAgreement, JudgingQuality, judge_agreement
-from heldout.web.guard import COOKIE, Attempts, SessionSigner, check_token
+from heldout.web.sessions import COOKIE, Attempts, SessionSigner, check_token
 
 PAGES = (
     *("/admin", "/admin/quality", "/admin/pairs", "/admin/workers", "/admin/payments"),

@@ -16,7 +16,7 @@ from judging_stage import Stages, words_of
 from heldout.errors import InputError
 from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE
-from heldout.web.forms import PageSigner
+from heldout.web.signing import PageSigner
 
 
 @pytest.fixture

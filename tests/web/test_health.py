@@ -1,9 +1,8 @@
-"""What an operator sees of a server: readiness, a line for each request, metrics; no token."""
+"""What an operator sees of a server: readiness and a line for each request; no token."""
 
 import asyncio
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,10 @@ import pytest
 from fastapi import APIRouter, FastAPI, Request
 from httpx2 import ASGITransport, AsyncClient, Response
 from judging_stage import QUERY, fields_of
-from prometheus_client import REGISTRY
 from starlette.responses import PlainTextResponse
 from test_serve_command import campaign as campaign_folder
 from test_serve_command import link_of, served
 
-from heldout.cli.serving import read_address
 from heldout.database.errors import DatabaseError
 from heldout.web.forms import make_application
 from heldout.web.health import (
@@ -28,12 +25,10 @@ from heldout.web.health import (
     Seen,
     Watched,
     check_folder,
-    count_requests,
     log_request,
     ready_route,
 )
 from heldout.web.pages import Study
-from ports import free_port
 
 campaign = campaign_folder
 STUDY = Study(name="A study", contact="ada@example.org")
@@ -75,7 +70,7 @@ def application() -> FastAPI:
 
 def test_a_request_is_seen_by_its_route_and_never_by_its_address() -> None:
     seen: list[Seen] = []
-    app = Watched(application(), (seen.append,))
+    app = Watched(application(), seen.append)
     answers = [
         asked(app, "GET", f"/j/{TOKEN}/item?worker={TOKEN}"),
         asked(app, "POST", f"/j/{TOKEN}/item", content=b"12345"),
@@ -106,27 +101,13 @@ def test_a_request_is_seen_by_its_route_and_never_by_its_address() -> None:
 
 
 def test_a_line_of_the_log_is_json(capsys: pytest.CaptureFixture[str]) -> None:
-    asked(Watched(application(), (log_request,)), "GET", f"/j/{TOKEN}/item")
+    asked(Watched(application(), log_request), "GET", f"/j/{TOKEN}/item")
     (line,) = capsys.readouterr().err.splitlines()
     found = json.loads(line)
     assert found.keys() == {
         *("at", "request", "method", "route", "status", "ms", "received", "sent", "code"),
     }
     assert TOKEN not in line
-
-
-def test_answers_are_counted_by_error_code() -> None:
-    app = Watched(application(), (count_requests(),))
-    for path in ("refused", "refused", "broken", "nowhere"):
-        asked(app, "GET", f"/{path}/{TOKEN}?code={TOKEN}")
-    counts = {
-        (one.labels["route"], one.labels["code"]): one.value
-        for metric in REGISTRY.collect()
-        for one in metric.samples
-        if one.name == "heldout_errors_total"
-    }
-    found = {("/refused/{token}", "upload-quota"): 2, ("/broken/{token}", "server-error"): 1}
-    assert counts == found
 
 
 def test_ready_says_what_cannot_be_used_and_looks_once_a_second() -> None:
@@ -160,25 +141,8 @@ def test_a_folder_that_is_gone_is_not_ready(tmp_path: Path) -> None:
     assert check_folder(tmp_path / "gone") == "folder-missing"
 
 
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [("9100", ("127.0.0.1", 9100)), ("[::1]:9100", ("::1", 9100)), ("0.0.0.0:1", ("0.0.0.0", 1))],  # noqa: S104 - asked for
-)
-def test_metrics_stay_on_this_machine_unless_an_address_is_named(
-    text: str, address: tuple[str, int]
-) -> None:
-    assert read_address(text) == address
-
-
-def sums(lines: Sequence[str], name: str, *labels: str) -> float:
-    found = [line for line in lines if line.startswith(name) and all(one in line for one in labels)]
-    return sum(float(line.rpartition(" ")[2]) for line in found)
-
-
-def test_several_processes_serve_one_campaign_log_and_count(campaign: Path) -> None:
-    port = free_port()
-    told = ("--workers", "2", "--log-requests", "--metrics", str(port))
-    with served(str(campaign), *told) as (client, said):
+def test_several_processes_serve_one_campaign_and_log(campaign: Path) -> None:
+    with served(str(campaign), "--workers", "2", "--log-requests") as (client, said):
         landing = f"/j/{link_of(said)}"
         fields = fields_of(client.get(landing, params={"worker": "ada"}))
         place = client.post(f"{landing}/consent", data=fields).headers["location"]
@@ -186,13 +150,9 @@ def test_several_processes_serve_one_campaign_log_and_count(campaign: Path) -> N
             with httpx2.Client(base_url=client.base_url, trust_env=False) as other:
                 assert QUERY in other.get(place).text
         assert client.get("/ready").json() == {"ready": True, "checks": {"database": "ok"}}
-        assert client.get("/metrics").status_code == 404
-        scrape = httpx2.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
-    route, lines = "/a/{token}/item/{position}", scrape.splitlines()
-    assert sums(lines, "heldout_requests_total", f'route="{route}"', 'status="200"') == 12
-    assert sums(lines, "heldout_request_seconds_count", f'route="{route}"') == 12
+    route = "/a/{token}/item/{position}"
     logged = [json.loads(line) for line in said if line.startswith("{")]
     assert sum(one["route"] == route for one in logged) == 12
     (link,) = [line for line in said if line.startswith("judges")]
     for token in (landing.removeprefix("/j/"), place.split("/")[2]):
-        assert not [line for line in (*said, *lines) if token in line and line != link]
+        assert not [line for line in said if token in line and line != link]

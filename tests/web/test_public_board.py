@@ -35,7 +35,7 @@ def test_a_folder_is_read_again_when_it_changes_and_else_not(tmp_path: Path) -> 
     first = public.view()
     assert public.view() is first
     show(board, "one", "two")
-    assert [row.system for row in public.view().best(5)] == ["Anonymous", "Anonymous"]
+    assert len(public.view().rows) == 2
     (board / "log.jsonl").write_text("{")  # damaged: what was known before still holds
     assert len(public.view().rows) == 2
     with pytest.raises(StoreError):

@@ -232,26 +232,6 @@ def test_a_token_that_was_given_is_not_printed_and_a_short_one_refused(campaign:
     assert "at least 16" in told
 
 
-def test_workers_end_and_free_the_port_when_their_parent_is_killed(campaign: Path) -> None:
-    port = free_port()
-    command = [sys.executable, "-m", "heldout", "serve", str(campaign)]
-    command += ["--port", str(port), "--workers", "2"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, text=True) as process:
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
-            _wait(client, process)
-        process.kill()
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            break
-    else:
-        pytest.fail("the workers hold the port though their parent is gone")
-
-
 def test_a_paid_campaign_says_what_it_promises_when_it_is_served(campaign: Path) -> None:
     with served(str(campaign)) as (_, said):
         assert any(line.startswith("pay") and "$2.00 a task" in line for line in said)

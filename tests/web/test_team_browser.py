@@ -85,8 +85,6 @@ def test_every_page_of_a_team_has_no_violation_of_axe(
     page.get_by_label("Token of your team").fill(token)
     page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(TEAM)
-    page.goto(f"{place.url}/embed")
-    check(page)
     assert [one for one in said if "422" not in one] == []
     assert sorted(place.delivered()) == sorted(path.name for path in sealed)
     context.close()

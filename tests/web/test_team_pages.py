@@ -150,19 +150,13 @@ def test_no_secret_lies_in_the_database(place: Place) -> None:
     assert [one for one in secrets if one in stored] == []
 
 
-def test_only_the_embedded_page_may_stand_in_a_frame(place: Place) -> None:
+def test_no_page_may_stand_in_a_frame(place: Place) -> None:
     browser, _ = join(place)
     for address in ("/sign-in", place.invite(), "/account", "/upload", "/api/v1/standings"):
         policy = browser.get(address).headers["content-security-policy"]
         assert "frame-ancestors 'none'" in policy
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-    embedded = browser.get("/embed")
-    assert "frame-ancestors *" in embedded.headers["content-security-policy"]
-    assert "No entry is published yet" in embedded.text
-    assert "<script" not in embedded.text
-    known = {"if-none-match": embedded.headers["etag"]}
-    assert browser.get("/embed", headers=known).status_code == 304
 
 
 def test_the_board_s_public_files_are_a_zip(place: Place) -> None:

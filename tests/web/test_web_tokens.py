@@ -7,8 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from itsdangerous import URLSafeSerializer
 
-from heldout.web.forms import PageSigner, Stamp
-from heldout.web.guard import BadTokenError, OldTokenError
+from heldout.web.signing import BadTokenError, OldTokenError, PageSigner, Stamp
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SIGNER = PageSigner(key=b"a" * 32, pages="judging")

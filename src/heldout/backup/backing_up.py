@@ -379,7 +379,7 @@ def _add_database(writer: Writer, url: str | None) -> DatabaseState | None:
 
     dump = dump_database(url, list_schemas(), lambda lines: _add_pieces(writer, lines))
     return DatabaseState(
-        revisions=dict(dump.revisions), tables=dict(dump.tables), rows=dict(dump.rows)
+        versions=dict(dump.versions), tables=dict(dump.tables), rows=dict(dump.rows)
     )
 
 

@@ -60,12 +60,12 @@ class DatabaseState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """A database.
 
     Attributes:
-        revisions: name of each schema -> its revision.
+        versions: name of each schema -> its version.
         tables: name -> its rows as lines of JSON, in pieces.
         rows: name -> number of rows.
     """
 
-    revisions: dict[str, str]
+    versions: dict[str, int]
     tables: dict[str, tuple[Stored, ...]]
     rows: dict[str, int]
 

@@ -193,7 +193,7 @@ def _put_in_place(
     """Load the database and give the folder its name; if one fails, neither is there."""
     streams = root.parent / _STREAMS / DATABASE
     if database is not None:
-        _use_copying().check_empty(database, list_schemas())
+        _use_copying().check_empty(database)
     elif state is not None:
         from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
 
@@ -213,7 +213,7 @@ def _load(url: str, state: DatabaseState, streams: Path) -> None:
 
     tables = {name: _read_lines(streams / name) for name in state.tables}
     try:
-        _use_copying().load_database(url, list_schemas(), revisions=state.revisions, tables=tables)
+        _use_copying().load_database(url, list_schemas(), known=state.versions, tables=tables)
     except (SQLAlchemyError, ValueError, msgspec.MsgspecError) as error:
         first, *_ = str(error).splitlines()
         raise damaged("database", quote(first)) from None

@@ -2,19 +2,15 @@
 
 import errno
 import hashlib
-import multiprocessing
 import os
 import secrets
-import signal
 import socket
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -91,7 +87,7 @@ def find_token(variable: str) -> tuple[str, list[tuple[str, str]]]:
     Raises:
         SetupError: the one that was given is too short.
     """
-    from heldout.web.guard import check_token
+    from heldout.web.sessions import check_token
 
     if given := os.environ.get(variable, ""):
         return check_token(given), []
@@ -103,26 +99,23 @@ def run_pages(app: "FastAPI | str", host: str, port: int, **options: Any) -> Non
     """Serve pages until interrupted.
 
     Args:
-        app: the application; or the name of the function that makes it in each worker process,
-            which then looks after the memory of that process (`served_app`).
+        app: the application; or the name of the function that makes it in each worker process.
         host: where to listen.
         port: there.
         options: further ones of `uvicorn.run`.
     """
     import uvicorn
 
-    from heldout.web.guard import (
-        collect_garbage_often,
-        server_options,
-        share_one_heap,
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        access_log=False,
+        server_header=False,
+        log_level="warning",
+        **options,
     )
-
-    if not isinstance(app, str):
-        share_one_heap()
-        collect_garbage_often()
-    options |= server_options()
-    grace = _GRACE_SECONDS
-    uvicorn.run(app, host=host, port=port, timeout_graceful_shutdown=grace, **options)
 
 
 # What `heldout serve` needs to take submissions of teams, and how worker processes get it.
@@ -200,7 +193,6 @@ _DATABASE = "DATABASE_URL"
 _TOKEN = "HELDOUT_ADMIN_TOKEN"  # noqa: S105 - the variable's name
 _INTAKE_DATABASE = "HELDOUT_INTAKE_DATABASE"
 _WORKERS = "HELDOUT_SERVE_WORKERS"
-_FRONT = "HELDOUT_FRONT"
 _LOG_REQUESTS = "HELDOUT_LOG_REQUESTS"
 _LAST_PORT = 65_535
 _PORTS = click.IntRange(1, _LAST_PORT)
@@ -238,12 +230,6 @@ _PORTS = click.IntRange(1, _LAST_PORT)
     help="Print a line of JSON for each request: route, status, milliseconds, a random id.",
 )
 @click.option(
-    "--metrics",
-    metavar="[HOST:]PORT",
-    callback=lambda _context, _option, text: text and read_address(text),
-    help="Address for the metrics of Prometheus, apart from the pages [none; HOST is 127.0.0.1].",
-)
-@click.option(
     "--board",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     envvar=BOARD,
@@ -252,11 +238,6 @@ _PORTS = click.IntRange(1, _LAST_PORT)
 )
 @add_option("uploads", Uploads, None)
 @add_option("root", Root, None)
-@click.option(
-    "--tables",
-    metavar="show|NAME=VERSION",
-    help="Versions of the database's tables to print, or one to go back to, instead of serving.",
-)
 def serve(
     *,
     campaign: Path,
@@ -267,11 +248,9 @@ def serve(
     paused: bool,
     proxy: str | None,
     log_requests: bool,
-    metrics: tuple[str, int] | None,
     board: Path | None,
     uploads: Path | None,
     root: str | None,
-    tables: str | None,
 ) -> None:
     """Serve the judging pages of a campaign, or a board's pages for teams, until interrupted.
 
@@ -288,19 +267,11 @@ def serve(
 
     /health answers as long as the process does, /ready if database and folder can be used.
 
-    --tables show prints the versions of the database's tables. Before you install an earlier
-    heldout, stop the server, make a backup, and take the tables back with this one.
-
     \b
     Example:
       heldout serve campaign --port 8080
       heldout serve --board kb --uploads ../uploads --root https://board.example
-      heldout serve --uploads ../uploads --tables intake=0001
     """
-    if tables is not None:
-        with needs_web():
-            print_facts(answers(), _change_tables(tables, campaign, url, uploads))
-        return
     if (board is None) != (uploads is None):
         raise click.UsageError("--board and --uploads go together")
     with needs_web():
@@ -321,125 +292,35 @@ def serve(
             BOARD: str(board.absolute()) if board else "",
             ROOT: what.public,
             _INTAKE_DATABASE: url or "",
-            _FRONT: proxy or "",
             _LOG_REQUESTS: "1" if log_requests else "",
         }
-        jobs = ""
         # What is wrong is said before anything is served.
         intake = _intake_of({**os.environ, **settings})
         if intake is not None:
-            jobs = intake.store.database.engine.url.render_as_string(hide_password=False)
             intake.store.database.close()
         address = _prepare(campaign, url, what, workers)
     # For the worker processes, which open everything themselves.
     os.environ.update({**settings, _DATABASE: address})
-    with counting_requests(metrics, jobs):
-        run_pages(
-            "heldout.cli.serving:served_app",
-            host,
-            port,
-            factory=True,
-            workers=workers,
-            proxy_headers=proxy is not None,
-            forwarded_allow_ips=proxy or "",
-        )
-
-
-def _change_tables(
-    asked: str, campaign: Path, url: str | None, uploads: Path | None
-) -> list[tuple[str, str]]:
-    """Take tables to a version where one is asked for, NAME=VERSION; and say which there are.
-
-    Raises:
-        StoreError: no database has such tables.
-    """
-    from heldout.database.database import change_version, sqlite_url
-    from heldout.intake.app import intake_file
-    from heldout.intake.tables import INTAKE
-    from heldout.judging.campaign.files import CampaignFolder
-    from heldout.judging.database.database import CAMPAIGN
-
-    known = {
-        f"{one.name}={version}": one for one in (CAMPAIGN, INTAKE) for version in one.revisions()
-    }
-    if asked not in ("show", *known):
-        raise click.UsageError(f"--tables takes show, {', '.join(known)}")
-    schemas = (CAMPAIGN, INTAKE) if asked == "show" else (known[asked],)
-    files = [CampaignFolder(campaign).database, *([intake_file(uploads)] if uploads else [])]
-    here = [sqlite_url(file.absolute()) for file in files if file.is_file()]
-    facts = [
-        (schema.name, f"{now}; was {was}" if now != was else f"{now}")
-        for address in ([url] if url else here)
-        for schema, was, now in change_version(address, schemas, asked.partition("=")[2])
-    ]
-    if not facts:
-        raise StoreError("there are no such tables: name their --database, or --uploads")
-    return [*facts, ("known", ", ".join(known))]
-
-
-def read_address(text: str) -> tuple[str, int]:
-    """`[HOST:]PORT`, where HOST is this machine's own address by default.
-
-    Raises:
-        click.BadParameter: it is none.
-    """
-    host, _, port = text.rpartition(":")
-    if not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) <= _LAST_PORT:
-        raise click.BadParameter(f"{text!r} is no port, and no HOST:PORT")
-    return host.strip("[]") or "127.0.0.1", int(port)
-
-
-@contextmanager
-def counting_requests(address: tuple[str, int] | None, database: str) -> Iterator[None]:
-    """Serve metrics of the worker processes that are started in the block.
-
-    Args:
-        address: where; `None` for no metrics.
-        database: address of the one whose jobs are counted, "" for none.
-
-    Raises:
-        SetupError: the address cannot be listened at.
-    """
-    if address is None:
-        yield
-        return
-    from heldout.web.health import served_metrics
-
-    check_port(*address)
-    with needs_web(), served_metrics(*address, partial(_count_jobs, database)):
-        yield
-
-
-def _count_jobs(url: str) -> Mapping[tuple[str, str], int]:
-    """How many jobs a database has, by kind and state; none where it is no intake's."""
-    from heldout.database.database import open_database
-    from heldout.intake.jobs import count_jobs
-    from heldout.intake.tables import INTAKE
-
-    if not url:
-        return {}
-    database = open_database(url)
-    try:
-        known = database.read(INTAKE.find_revision) is not None
-        counts = count_jobs(database) if known else {}
-        return {(kind, state): number for (kind, state), number in counts.items()}
-    finally:
-        database.close()
+    run_pages(
+        "heldout.cli.serving:served_app",
+        host,
+        port,
+        factory=True,
+        workers=workers,
+        proxy_headers=proxy is not None,
+        forwarded_allow_ips=proxy or "",
+    )
 
 
 def served_app() -> "ASGIApp":
     """The application over the database that `DATABASE_URL` names, with what an operator asks."""
-    from heldout.web.guard import collect_garbage_often, share_one_heap
-    from heldout.web.health import Readiness, check_folder, ready_route, watch_requests
+    from heldout.web.health import Readiness, Watched, check_folder, log_request, ready_route
 
-    share_one_heap()
     app, checks = _make_pages()
     if uploads := os.environ.get(UPLOADS):
         checks["uploads"] = partial(check_folder, Path(uploads))
     app.include_router(ready_route(Readiness(checks)))
-    watched = watch_requests(app, os.environ, log=bool(os.environ.get(_LOG_REQUESTS)))
-    collect_garbage_often()
-    return watched
+    return Watched(app, log_request) if os.environ.get(_LOG_REQUESTS) else app
 
 
 def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
@@ -449,10 +330,7 @@ def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
     from heldout.judging.database.database import CAMPAIGN
     from heldout.judging.pages.admin import Admin, admin_routes
     from heldout.judging.pages.app import make_app, utc_now
-    from heldout.web.guard import Connection
 
-    Thread(target=_end_with_parent, daemon=True).start()
-    Connection.front = os.environ.get(_FRONT, "")
     database, shared = _open_databases(os.environ)
     intake = _intake_of(os.environ, database if shared else None)
     if intake is not None:
@@ -496,17 +374,6 @@ def _intake_checks(intake: "Intake") -> "dict[str, Check]":
         return OK
 
     return {"teams": partial(check_schemas, intake.store.database, INTAKE), "board": check_board}
-
-
-def _end_with_parent() -> None:
-    """End this worker when the process that started it is gone: it would keep the port for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-    parent.join()
-    os.kill(os.getpid(), signal.SIGTERM)  # requests under way are answered first
-    time.sleep(_GRACE_SECONDS)
-    os._exit(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""What every wing with a database shares: addresses, opening, migrations, errors, times."""
+"""What every wing with a database shares: addresses, opening, errors, times."""

@@ -23,7 +23,7 @@ class Instant(TypeDecorator[datetime]):
 
 
 def new_metadata() -> MetaData:
-    """Tables whose constraints and indexes are named by one convention, as migrations need it."""
+    """Tables whose constraints and indexes are named by one convention."""
     return MetaData(
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",

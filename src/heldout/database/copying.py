@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from sqlalchemy import Column, Connection, MetaData, Table, func, insert, select, text
 
-from heldout.database.database import Database, Schema, migrate, open_database, open_existing
+from heldout.database.database import Database, Schema, open_database, open_existing, versions
 from heldout.database.errors import DatabaseError
 from heldout.errors import InputError
 
@@ -30,12 +30,12 @@ class Dump(Generic[Kept]):
     """What was read of a database.
 
     Attributes:
-        revisions: name of each schema that it has -> its revision.
+        versions: name of each schema that it has -> its version.
         tables: name -> what became of its lines.
         rows: name -> number of rows.
     """
 
-    revisions: Mapping[str, str]
+    versions: Mapping[str, int]
     tables: Mapping[str, Kept]
     rows: Mapping[str, int]
 
@@ -56,17 +56,17 @@ def dump_database(
     database = open_existing(url)
 
     def work(connection: Connection) -> Dump[Kept]:
-        found = {one.name: one.find_revision(connection) for one in schemas}
-        revisions = {schema: revision for schema, revision in found.items() if revision is not None}
-        if not revisions:
+        found = {one.name: one.find_version(connection) for one in schemas}
+        known = {schema: version for schema, version in found.items() if version is not None}
+        if not known:
             raise DatabaseError("database-other", f"{database.name} holds no tables of heldout")
         tables: dict[str, Kept] = {}
         rows: dict[str, int] = {}
-        for table in _tables_of(connection, schemas):
+        for table in _tables_of(connection):
             lines = _Lines(connection, table)
             tables[str(table.name)] = store(lines)
             rows[str(table.name)] = lines.rows
-        return Dump(revisions=revisions, tables=tables, rows=rows)
+        return Dump(versions=known, tables=tables, rows=rows)
 
     try:
         return database.read(work)
@@ -92,8 +92,8 @@ class _Lines:
             yield msgspec.json.encode(list(row)) + b"\n"
 
 
-def check_empty(url: str, schemas: Sequence[Schema]) -> None:
-    """Refuse a database that holds rows of these schemas.
+def check_empty(url: str) -> None:
+    """Refuse a database that holds rows.
 
     Raises:
         InputError: code `restore-place`.
@@ -101,7 +101,7 @@ def check_empty(url: str, schemas: Sequence[Schema]) -> None:
     """
     database = open_database(url)
     try:
-        database.read(lambda connection: _check_empty(connection, database, schemas))
+        database.read(lambda connection: _check_empty(connection, database))
     finally:
         database.close()
 
@@ -110,51 +110,47 @@ def load_database(
     url: str,
     schemas: Sequence[Schema],
     *,
-    revisions: Mapping[str, str],
+    known: Mapping[str, int],
     tables: Mapping[str, Iterable[bytes]],
 ) -> None:
-    """Write rows into a database that has none, and bring its schemas up to today's.
+    """Write rows into a database that has none.
 
     Args:
         url: of the database.
         schemas: those that a dump may have.
-        revisions: of the dump.
+        known: name of each schema of the dump -> its version.
         tables: name -> lines of the dump.
 
     Raises:
         InputError: code `restore-place`: it holds rows.
-        DatabaseError: it cannot be written, or code `database-newer`: the dump is of a later
-            heldout.
+        DatabaseError: it cannot be written, or code `database-other`: the dump is of another
+            version of heldout.
         ValueError: the lines are not those of such tables.
     """
+    wanted = [one for one in schemas if known.get(one.name) == one.version]
+    if len(wanted) < len(known):
+        raise DatabaseError("database-other", "the backup has tables of another heldout's version")
     database = open_database(url)
     try:
-        named = {one.name: one for one in schemas}
-        for name, revision in revisions.items():
-            if name not in named or revision not in named[name].revisions():
-                raise DatabaseError(
-                    "database-newer", f"the backup's tables are of a later heldout ({revision})"
-                )
-        database.read(lambda connection: _check_empty(connection, database, schemas))
-        for name, revision in revisions.items():
-            migrate(database, named[name], revision)
-        database.write(lambda connection: _load(connection, schemas, tables))
-        for name in revisions:
-            migrate(database, named[name])
+        database.read(lambda connection: _check_empty(connection, database))
+    finally:
+        database.close()
+    database = open_database(url, *wanted)
+    try:
+        database.write(lambda connection: _load(connection, tables))
     finally:
         database.close()
 
 
-def _tables_of(connection: Connection, schemas: Sequence[Schema]) -> list[Table]:
+def _tables_of(connection: Connection) -> list[Table]:
     """The tables as they lie there, those that others refer to first."""
     found = MetaData()
     found.reflect(connection)
-    versions = {schema.version_table for schema in schemas}
-    return [table for table in found.sorted_tables if table.name not in versions]
+    return [table for table in found.sorted_tables if table.name != versions.name]
 
 
-def _check_empty(connection: Connection, database: Database, schemas: Sequence[Schema]) -> None:
-    for table in _tables_of(connection, schemas):
+def _check_empty(connection: Connection, database: Database) -> None:
+    for table in _tables_of(connection):
         if connection.execute(select(func.count()).select_from(table)).scalar_one():
             raise InputError.of(
                 "restore-place",
@@ -164,10 +160,8 @@ def _check_empty(connection: Connection, database: Database, schemas: Sequence[S
             )
 
 
-def _load(
-    connection: Connection, schemas: Sequence[Schema], tables: Mapping[str, Iterable[bytes]]
-) -> None:
-    there = _tables_of(connection, schemas)
+def _load(connection: Connection, tables: Mapping[str, Iterable[bytes]]) -> None:
+    there = _tables_of(connection)
     if unknown := tables.keys() - {table.name for table in there}:
         raise ValueError(f"no table {min(unknown)}")
     for table in there:

@@ -1,34 +1,37 @@
-"""A database, SQLite or PostgreSQL: opened, brought to the present schemas, used.
+"""A database, SQLite or PostgreSQL: opened, given the tables of its schemas, used.
 
 What is acknowledged is on the disk: connections are set up so. What goes wrong is a `DatabaseError`
-with a code. One database may hold the tables of several wings: each wing has a `Schema`, with
-migrations and a version of its own.
+with a code. One database may hold the tables of several wings: each wing has a `Schema` with a
+version of its own, and tables of another version are refused.
 """
 
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from alembic import command, context
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import (
     URL,
+    Column,
     Connection,
     Engine,
+    Integer,
     MetaData,
+    Table,
+    Text,
     create_engine,
     event,
+    insert,
     inspect,
     make_url,
+    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -36,7 +39,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from heldout.database.errors import DatabaseError, is_passing, translated
 from heldout.errors import SetupError, quote
 
-if not (find_spec("sqlalchemy") and find_spec("alembic")):
+if not find_spec("sqlalchemy"):
     raise SetupError("a database needs SQLAlchemy: pip install 'heldout[web]'")
 
 
@@ -46,15 +49,6 @@ WRITING = "heldout_writing"
 _MAKING = threading.Lock()
 _PATIENCE_S = 30
 _CONNECTIONS = 40
-_STAYING = 2
-"""Connections to a SQLite file that stay open for the next who needs one. One more is opened in
-half a millisecond; each that stays takes 0.3 MB once it has done all that a server does."""
-
-_PAGES = 20
-"""Pages of a SQLite file that a connection holds. So many lie in one block, which SQLite takes when
-it begins to read; more are taken one by one up to 2 MB, given back whenever another process writes,
-and leave holes: a server would grow for hours. The system holds the file in memory all the same."""
-
 _SPARED = 10
 """Connections of a PostgreSQL server that are left to others: a backup, psql, `heldout prefer`."""
 
@@ -122,8 +116,7 @@ def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
     """An engine; it connects when it is first used.
 
     SQLite: a new file is for its owner alone, as it holds the key that signs; a write-ahead log
-    that is flushed at every commit, foreign keys, and a writer waits up to 30 s for another. Each
-    connection holds pages of the file in memory: those of a rush are closed after it.
+    that is flushed at every commit, foreign keys, and a writer waits up to 30 s for another.
     PostgreSQL: a connection is tried before it is used, so that one lost with the server is
     replaced; a server that does not answer is given up after about 10 s, a lock after 30 s.
 
@@ -137,13 +130,8 @@ def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
     if url.get_backend_name() == "sqlite":
         _make_private(url)
         options: dict[str, Any] = {"isolation_level": None, "timeout": _PATIENCE_S}
-        staying = min(connections, _STAYING)
         engine = create_engine(
-            url,
-            connect_args=options,
-            pool_size=staying,
-            max_overflow=connections - staying,
-            pool_use_lifo=True,
+            url, connect_args=options, pool_size=connections, max_overflow=0, pool_use_lifo=True
         )
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -178,7 +166,6 @@ def _make_private(url: URL) -> None:
 def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
-    connection.execute(f"PRAGMA cache_size={_PAGES}")
     for _ in range(_JOURNAL_TRIES):
         try:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -265,40 +252,39 @@ class Database:
                 return work(writing)
 
 
+versions = Table(
+    "heldout_versions",
+    MetaData(),
+    Column("name", Text, primary_key=True),
+    Column("version", Integer, nullable=False),
+)
+"""Which tables a database has: name and version of each schema."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """The tables of one wing, and how they became what they are.
+    """The tables of one wing.
 
     Attributes:
         name: what holds them, for messages: "campaign".
-        metadata: the tables of today.
-        migrations: folder with Alembic's env.py and versions.
-        version_table: table with the revision that the database has.
+        metadata: the tables.
+        version: of them; whoever changes a table counts it up.
     """
 
     name: str
     metadata: MetaData
-    migrations: Path
-    version_table: str = "alembic_version"
+    version: int = 1
 
-    @property
-    def head(self) -> str | None:
-        """The newest revision."""
-        return ScriptDirectory(str(self.migrations)).get_current_head()
-
-    def revisions(self) -> tuple[str, ...]:
-        """Every revision that this heldout knows, the newest first."""
-        scripts = ScriptDirectory(str(self.migrations))
-        return tuple(script.revision for script in scripts.walk_revisions())
-
-    def find_revision(self, connection: Connection) -> str | None:
-        """The revision that a database has; `None` where it has no tables of this wing."""
-        options = {"version_table": self.version_table}
-        return MigrationContext.configure(connection, opts=options).get_current_revision()
+    def find_version(self, connection: Connection) -> int | None:
+        """Return the version of a database's tables; `None` where it has none of this wing."""
+        if not inspect(connection).has_table(versions.name):
+            return None
+        own = select(versions.c.version).where(versions.c.name == self.name)
+        return connection.execute(own).scalar()
 
 
 def open_database(url: str, *schemas: Schema, processes: int = 1) -> Database:
-    """Open a database; the tables of each schema are made or migrated where necessary.
+    """Open a database; the tables of each schema are made where there are none.
 
     Args:
         url: `sqlite:///FILE` or `postgresql://…`.
@@ -308,8 +294,8 @@ def open_database(url: str, *schemas: Schema, processes: int = 1) -> Database:
     Raises:
         SetupError: PostgreSQL is asked for, and psycopg is not installed, or the server allows too
             few connections for so many processes.
-        DatabaseError: codes `database-address`, `database-lost`, `database-newer` (written by a
-            later heldout), `database-other` (tables of another program), `database-damaged`.
+        DatabaseError: codes `database-address`, `database-lost`, `database-other` (tables of
+            another program, or of another version of heldout), `database-damaged`.
     """
     address = parse_url(url)
     name = address.render_as_string(hide_password=True)
@@ -329,8 +315,8 @@ def open_database(url: str, *schemas: Schema, processes: int = 1) -> Database:
     )
     try:
         for schema in schemas:
-            if database.read(schema.find_revision) != schema.head:
-                migrate(database, schema)
+            if database.read(schema.find_version) != schema.version:
+                database.write(partial(_make_tables, name=name, schema=schema))
     except BaseException:
         database.close()
         raise
@@ -352,98 +338,44 @@ def open_existing(url: str) -> Database:
 
 
 def check_schemas(database: Database, *schemas: Schema) -> str:
-    """Whether an open database can be read and has the tables of today: "ok", or an `ErrorCode`.
+    """Check that an open database can be read and has these tables: "ok", or an `ErrorCode`.
 
     Raises:
         DatabaseError: it cannot be read.
     """
-    found = database.read(lambda connection: [one.find_revision(connection) for one in schemas])
-    return "ok" if found == [one.head for one in schemas] else "database-other"
-
-
-def migrate(database: Database, schema: Schema, revision: str = "head") -> None:
-    """Bring the tables of a wing to a revision, up or down, all of it or nothing.
-
-    Args:
-        database: open.
-        schema: of the wing.
-        revision: which; "head" for the newest, "base" for no tables: what they hold is lost.
-
-    Raises:
-        DatabaseError: codes `database-newer`, `database-other`; see `ErrorCode`.
-    """
-    database.write(lambda connection: _migrate(connection, database.name, schema, revision))
-
-
-def change_version(
-    url: str, schemas: Sequence[Schema], version: str = ""
-) -> list[tuple[Schema, str, str]]:
-    """The versions of the tables in a database, taken to another where one is asked for.
-
-    Args:
-        url: of a database that is there.
-        schemas: that may have tables in it.
-        version: to which theirs are taken; "" to look only.
-
-    Returns:
-        Of each schema that it has: its version before, and now.
-
-    Raises:
-        SetupError, DatabaseError: as `open_existing` and `migrate`.
-    """
-    database, found = open_existing(url), list[tuple[Schema, str, str]]()
-    try:
-        for schema in schemas:
-            was = database.read(schema.find_revision)
-            if was is None:
-                continue
-            if version:
-                migrate(database, schema, version)
-            found.append((schema, was, version or was))
-    finally:
-        database.close()
-    return found
-
-
-def run_migrations() -> None:
-    """What the env.py of each schema does: Alembic calls it for the connection of `migrate`."""
-    given = context.config.attributes
-    context.configure(
-        connection=given["connection"],
-        target_metadata=given["schema"].metadata,
-        version_table=given["schema"].version_table,
-    )
-    with context.begin_transaction():
-        context.run_migrations()
+    found = database.read(lambda connection: [one.find_version(connection) for one in schemas])
+    return "ok" if found == [one.version for one in schemas] else "database-other"
 
 
 def keep_others_out(connection: Connection) -> None:
     """Wait until no other transaction is here, and keep them waiting until this one ends.
 
-    For what is done seldom and whole: a migration, the loading of a campaign.
+    For what is done seldom and whole: making tables, loading a campaign.
     """
     if connection.dialect.name == "postgresql":
         lock = text("SELECT pg_advisory_xact_lock(:lock)")
         connection.execute(lock, {"lock": _LOCK})
 
 
-def _migrate(connection: Connection, name: str, schema: Schema, revision: str) -> None:
+def _make_tables(connection: Connection, *, name: str, schema: Schema) -> None:
+    """Make the tables of a schema, all of them or none.
+
+    Raises:
+        DatabaseError: code `database-other`.
+    """
     keep_others_out(connection)
-    found = schema.find_revision(connection)
-    if found is None and set(inspect(connection).get_table_names()) & set(schema.metadata.tables):
-        raise DatabaseError("database-other", f"{name} holds tables that are no {schema.name}'s")
-    revisions = schema.revisions()
-    if found is not None and found not in revisions:
+    found = schema.find_version(connection)
+    if found == schema.version:
+        return  # another process has just made them
+    if found is not None:
         raise DatabaseError(
-            "database-newer",
-            f"{name} was written by a later heldout ({schema.name} {found}): upgrade, or go back "
-            f"with that heldout: heldout serve --tables {schema.name}={revisions[0]}",
+            "database-other",
+            f"{name} holds version {found} of the tables of a {schema.name}, and this heldout "
+            f"has version {schema.version}: use the heldout that wrote it",
         )
-    config = Config()
-    config.set_main_option("script_location", str(schema.migrations).replace("%", "%%"))
-    config.attributes.update(connection=connection, schema=schema)
-    target = revisions[0] if revision == "head" else revision
-    down = target == "base" or (
-        found is not None and revisions.index(target) > revisions.index(found)
-    )
-    (command.downgrade if down else command.upgrade)(config, target)
+    if set(inspect(connection).get_table_names()) & set(schema.metadata.tables):
+        raise DatabaseError("database-other", f"{name} holds tables that are no {schema.name}'s")
+    versions.create(connection, checkfirst=True)
+    schema.metadata.create_all(connection)
+    row = {"name": schema.name, "version": schema.version}
+    connection.execute(insert(versions).values(row))

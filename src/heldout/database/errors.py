@@ -17,7 +17,6 @@ ErrorCode = Literal[
     "database-damaged",
     "database-full",
     "database-lost",
-    "database-newer",
     "database-other",
     "database-read-only",
 ]

@@ -99,32 +99,6 @@ class Shared:
         return Shared(data, f'"{digest_bytes(data)[:32]}"')
 
 
-class EmbedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry as a small table shows it.
-
-    Attributes:
-        rank: its rank, "–" without.
-        system: what the team calls it.
-        team: who sent it; "" while an embargo hides it.
-        score: as published, on the view that ranks.
-    """
-
-    rank: str
-    system: str
-    team: str
-    score: str
-
-
-class _Row(msgspec.Struct, frozen=True, kw_only=True):
-    """What a small table needs of a row of leaderboard.json."""
-
-    id: str
-    rank: int | None = None
-    team: str | None = None
-    description: str | None = None
-    scores: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """The board at one moment.
@@ -163,26 +137,6 @@ class View:
             if sum(len(page.data) for page in stored) < _PAGES_BYTES:
                 self.pages[key] = found
         return found
-
-    @property
-    def as_of(self) -> str:
-        """The day of the standings; "" where nothing is published."""
-        told = self.head.get("as_of")
-        return msgspec.json.decode(told, type=str)[:10] if isinstance(told, msgspec.Raw) else ""
-
-    def best(self, most: int) -> tuple[EmbedRow, ...]:
-        """The first rows."""
-        return tuple(self._show(row) for row in self.rows[:most])
-
-    def _show(self, data: msgspec.Raw) -> EmbedRow:
-        row = msgspec.json.decode(data, type=_Row)
-        score = bytes(next(iter(row.scores.values()), b"null")).decode()  # the first one ranks
-        return EmbedRow(
-            rank="–" if row.rank is None else str(row.rank),
-            system=row.description or ("Anonymous" if row.team is None else row.id),
-            team=row.team or "",
-            score="–" if score == "null" else score,
-        )
 
     def archive(self) -> Shared:
         """What a team needs to check and seal a submission, as a zip; the same bytes each time.

@@ -16,18 +16,17 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from heldout.board.site.rows import make_columns
 from heldout.board.store.uploads import TEAM_TOKEN, UploadReceipt
 from heldout.errors import InputError, Problem, plural
 from heldout.intake.api import shared_answer
-from heldout.intake.board import EmbedRow, Shared
 from heldout.intake.service import Intake, Overview, Shown, receipt_document, status_of
 from heldout.intake.sign_in import Provider, SignIn, new_client, new_flow, read_flow, sign_flow
 from heldout.intake.teams import Team
 from heldout.web.forms import Form, go_to, network_of, read_count, refuse_elsewhere
-from heldout.web.guard import SESSION, content_policy
+from heldout.web.guard import content_policy
 from heldout.web.health import ERROR_CODE
 from heldout.web.pages import Study, render_template
+from heldout.web.sessions import SESSION
 
 UPLOAD = "/upload"
 """Where sealed files are sent by a form."""
@@ -36,7 +35,6 @@ _COOKIE = "heldout-team"
 _FLOW_COOKIE = "heldout-sign-in"
 _FLOW_SECONDS = 600
 _ROWS = 50
-_EMBEDDED = 10
 _WRONG = "This is no token of a team. It may have been replaced by a newer one."
 _UNTIED = (
     "No team knows this account. Sign in with the team's token first, and add the account on the "
@@ -152,25 +150,6 @@ class ReceiptPage:
     def received(self) -> str:
         """When, in words."""
         return f"{self.receipt.received:%d %B %Y, %H:%M:%S} UTC"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbedPage:
-    """The first rows of the leaderboard, for a frame in another page.
-
-    Attributes:
-        title: name of the board.
-        home: address of its page; "" where board.toml states none.
-        caption: which rows, and of when.
-        measure: what the scores are.
-        rows: the best entries.
-    """
-
-    title: str
-    home: str
-    caption: str
-    measure: str
-    rows: tuple[EmbedRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -483,28 +462,8 @@ class Pages:
 
 
 def public_routes(intake: Intake) -> APIRouter:
-    """What everybody may see: the standings for a frame in another page."""
+    """Return the address that everybody may use: the board's public files."""
     router = APIRouter()
-
-    @router.get("/embed")
-    def embed(request: Request, rows: str = "") -> Response:
-        most = min(max(read_count(rows) or _EMBEDDED, 1), _ROWS)
-        view = intake.board.view()
-        shown = view.best(most)
-        as_of = f"as of {view.as_of}" if view.as_of else ""
-        count = f"{len(shown)} of {plural(len(view.rows), 'entry', 'entries')}"
-        page = EmbedPage(
-            title=intake.study.name,
-            home=view.spec.home,
-            caption=", ".join(filter(None, (count, as_of))),
-            measure=make_columns(view.spec)[0].measure,
-            rows=shown,
-        )
-        data = render_template("intake/embed.html", page).encode()
-        policy = content_policy(frames="*")
-        headers = {"Content-Security-Policy": policy}
-        found = Shared.of(data)
-        return shared_answer(request, found.data, found.etag, "text/html; charset=utf-8", **headers)
 
     @router.get("/board.zip")
     def board_zip(request: Request) -> Response:

@@ -51,8 +51,8 @@ from heldout.intake.uploads import (
     read_quota,
 )
 from heldout.web.forms import network_of
-from heldout.web.guard import SESSION, Attempts
 from heldout.web.pages import Study
+from heldout.web.sessions import SESSION, Attempts
 
 _STATUSES: Mapping[str, int] = {
     "board-closed": 403,

@@ -17,7 +17,7 @@ import msgspec
 
 from heldout.errors import InputError, SetupError, StoreError
 from heldout.files.executors import work_within
-from heldout.web.guard import BadTokenError, read_value, sign_value
+from heldout.web.signing import BadTokenError, read_value, sign_value
 
 _SECONDS = 10.0
 _MOST_BYTES = 1 << 20

@@ -1,10 +1,8 @@
-"""The tables of the intake. The migrations make them; a test holds the two to each other.
+"""The tables of the intake.
 
 Of a token only its SHA-256 is stored. Times are UTC. The files of an upload lie on the disk; what
 is said of them here is what was acknowledged.
 """
-
-from pathlib import Path
 
 from sqlalchemy import (
     BigInteger,
@@ -25,12 +23,7 @@ from heldout.database.database import Schema
 
 metadata = new_metadata()
 
-INTAKE = Schema(
-    name="intake",
-    metadata=metadata,
-    migrations=Path(__file__).parent / "migrations",
-    version_table="intake_version",
-)
+INTAKE = Schema(name="intake", metadata=metadata)
 """The tables of the intake."""
 
 teams = Table(

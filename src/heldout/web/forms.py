@@ -1,18 +1,12 @@
-"""What pages share that ask one person after the other: forms, signed addresses, the application.
-
-There are no cookies: inside a platform's frame they would not come back. A token stands in the
-address and in every form, is signed with the owner's own key, and ends on a day.
-"""
+"""Forms of every page, whose tries are counted together, and the application of some pages."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from ipaddress import ip_address, ip_network
 from typing import Annotated
 from urllib.parse import parse_qs
 
 import anyio
-import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
@@ -22,14 +16,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from heldout.errors import StoreError
-from heldout.web.guard import Guard, OldTokenError, add_handlers, network, read_value, sign_value
+from heldout.web.guard import Guard, add_handlers
 from heldout.web.pages import Study
 
 _DIGITS = 12
-_Seconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999)]
-_Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=99_999_999_999_999)]
-
-
 _BODY_SECONDS = 30.0
 
 
@@ -94,79 +84,19 @@ def read_count(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
-class _Pass(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
-    """Whose pages, and until when."""
-
-    owner: str
-    expires: _Seconds
-
-
-class Stamp(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
-    """What a form knew when it was shown.
-
-    Attributes:
-        owner: whose it is.
-        item: what was asked.
-        shown_ms: when the page left the server, milliseconds since 1970 in UTC.
-        replaces: revision of the answer that stood then; 0 where there was none.
-    """
-
-    owner: str
-    item: str
-    shown_ms: _Milliseconds
-    replaces: Annotated[int, msgspec.Meta(ge=0)]
-
-    @property
-    def shown_at(self) -> datetime:
-        """When the page left the server, UTC."""
-        return datetime.fromtimestamp(self.shown_ms / 1000, UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageSigner:
-    """Signs and reads the tokens of somebody's pages, and the stamps of their forms.
-
-    Attributes:
-        key: the secret.
-        pages: which; part of what is signed.
-    """
-
-    key: bytes
-    pages: str
-
-    def sign_owner(self, owner: str, *, expires: datetime) -> str:
-        """The token of somebody's pages; it opens nothing from that time on."""
-        value = _Pass(owner=owner, expires=int(expires.timestamp()))
-        return sign_value(value, key=self.key, purpose=f"{self.pages}.owner")
-
-    def read_owner(self, token: str, *, now: datetime) -> str:
-        """Whose pages a token opens.
-
-        Raises:
-            BadTokenError: it was not signed with this key as such a token.
-            OldTokenError: it is over.
-        """
-        found = read_value(token, _Pass, key=self.key, purpose=f"{self.pages}.owner")
-        if now.timestamp() >= found.expires:
-            raise OldTokenError
-        return found.owner
-
-    def sign_stamp(self, stamp: Stamp) -> str:
-        """The stamp as a field of a form."""
-        return sign_value(stamp, key=self.key, purpose=f"{self.pages}.stamp")
-
-    def read_stamp(self, text: str) -> Stamp:
-        """The stamp that a form sent back.
-
-        Raises:
-            BadTokenError: it was not signed with this key as a stamp.
-        """
-        return read_value(text, Stamp, key=self.key, purpose=f"{self.pages}.stamp")
-
-
 def go_to(address: str) -> Response:
     """On to another page, after a form."""
     return RedirectResponse(address, status_code=303)
+
+
+def network(host: str) -> str:
+    """Return whose tries are counted together: an IPv4 address, of IPv6 a network; else `host`."""
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return host
+    found = getattr(found, "ipv4_mapped", None) or found
+    return str(ip_network((found, 64 if found.version == 6 else 32), strict=False))  # noqa: PLR2004 - IPv6
 
 
 def address_of(request: Request) -> str:

@@ -1,12 +1,8 @@
-"""What an operator sees of a server: whether it is ready, a line for each request, metrics.
+"""What an operator sees of a server: whether it is ready, and a line for each request.
 
 Addresses and query strings are tokens, and people's own. So a request is known by its route as it
 is declared (`/j/{code}`), never by what was asked for, and by a random id, which the answer has too
-(`X-Request-Id`). A refusal is counted by its status, and by its error code where it has one.
-
-Metrics are those of Prometheus, over all worker processes: each counts into files of one folder
-(`METRICS`), and the parent process adds them up and serves them, on a port of its own. They are
-never among the pages.
+(`X-Request-Id`).
 """
 
 import json
@@ -15,14 +11,11 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -30,12 +23,6 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heldout.errors import StoreError
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-METRICS = "PROMETHEUS_MULTIPROC_DIR"
-"""Name of the variable with the folder that worker processes count into; set by who starts them."""
 
 REQUEST_ID = "X-Request-Id"
 """Header of every answer: by it a line of the log is found."""
@@ -50,7 +37,6 @@ _FRESH_SECONDS = 1.0
 _LEAST_FREE = 1 << 30
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _UNKNOWN = "-"
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _UNAVAILABLE = 503
 
 Check = Callable[[], str]
@@ -116,7 +102,7 @@ def ready_route(readiness: Readiness) -> APIRouter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One request, as it is logged and counted.
+    """One request, as it is logged.
 
     Attributes:
         request: its id, random.
@@ -139,24 +125,17 @@ class Seen:
     code: str
 
 
-class Watcher(Protocol):
-    """Takes what was seen of each request."""
-
-    def __call__(self, seen: Seen, /) -> None:
-        """Take one."""
-
-
 @dataclass(frozen=True, slots=True)
 class Watched:
     """An application whose requests are seen.
 
     Attributes:
         app: what answers.
-        watchers: take each request when it is over.
+        watch: takes each request when it is over.
     """
 
     app: ASGIApp
-    watchers: tuple[Watcher, ...]
+    watch: Callable[[Seen], None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -195,8 +174,7 @@ class Watched:
                 sent=sent,
                 code=code,
             )
-            for watch in self.watchers:
-                watch(seen)
+            self.watch(seen)
 
 
 def _route_of(scope: Scope, root: str) -> str:
@@ -226,94 +204,3 @@ def log_request(seen: Seen) -> None:
         "code": seen.code,
     }
     print(json.dumps(line, separators=(",", ":")), file=sys.stderr, flush=True)  # noqa: T201 - the log
-
-
-def count_requests() -> Watcher:
-    """Counts requests, their seconds, bytes and errors, for Prometheus.
-
-    Labels are what the program declares, routes and error codes, and no text of a request's.
-    """
-    from prometheus_client import Counter, Histogram  # noqa: PLC0415 - reads METRICS when imported
-
-    requests = Counter("heldout_requests", "Requests.", ["method", "route", "status"])
-    seconds = Histogram(
-        "heldout_request_seconds", "Seconds of a request.", ["route"], buckets=_SECONDS
-    )
-    received = Counter("heldout_received_bytes", "Bytes of bodies received.", ["route"])
-    errors = Counter("heldout_errors", "Answers with an error code.", ["route", "code"])
-
-    def count(seen: Seen) -> None:
-        requests.labels(seen.method, seen.route, str(seen.status)).inc()
-        seconds.labels(seen.route).observe(seen.seconds)
-        received.labels(seen.route).inc(seen.received)
-        if seen.code:
-            errors.labels(seen.route, seen.code).inc()
-
-    return count
-
-
-def watch_requests(app: ASGIApp, environ: Mapping[str, str], *, log: bool) -> ASGIApp:
-    """The application, logged and counted as the environment asks for.
-
-    Args:
-        app: what answers.
-        environ: `METRICS` in it says where to count.
-        log: whether each request is logged.
-    """
-    watchers: list[Watcher] = [log_request] if log else []
-    if environ.get(METRICS):
-        watchers.append(count_requests())
-    return Watched(app, tuple(watchers))
-
-
-Jobs = Callable[[], Mapping[tuple[str, str], int]]
-"""Counts jobs by kind and state."""
-
-
-@contextmanager
-def served_metrics(host: str, port: int, jobs: Jobs) -> Iterator[None]:
-    """Serve metrics at http://HOST:PORT/metrics while the block runs; workers are started in it.
-
-    Args:
-        host: where to listen; this machine alone unless somebody says otherwise.
-        port: there.
-        jobs: asked at every scrape.
-    """
-    with TemporaryDirectory(prefix="heldout-metrics-") as folder:
-        os.environ[METRICS] = folder
-        from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415 - as above
-        from prometheus_client.multiprocess import (  # noqa: PLC0415 - the same
-            MultiProcessCollector,
-        )
-
-        registry = CollectorRegistry()
-        MultiProcessCollector(registry, path=folder)  # type: ignore[no-untyped-call]  # has no types
-        _register_jobs(registry, jobs)
-        server, thread = start_http_server(port, host, registry)
-        try:
-            yield
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
-            del os.environ[METRICS]
-
-
-def _register_jobs(registry: "CollectorRegistry", jobs: Jobs) -> None:
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
-    from prometheus_client.registry import Collector  # noqa: PLC0415 - as above
-
-    class JobsCollector(Collector):
-        """Asks at every scrape; where the database does not answer, there is no value."""
-
-        def collect(self) -> Iterator[GaugeMetricFamily]:
-            """The one gauge."""
-            gauge = GaugeMetricFamily(
-                "heldout_jobs", "Jobs of the intake.", labels=["kind", "state"]
-            )
-            with suppress(StoreError):
-                for labels, number in jobs().items():
-                    gauge.add_metric(labels, number)
-            yield gauge
-
-    registry.register(JobsCollector())

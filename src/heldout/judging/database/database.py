@@ -6,15 +6,11 @@ in it. `heldout.database` opens it and says what goes wrong; the wing's own code
 `database-empty`, `payment-key` and `unknown-assignment`.
 """
 
-from pathlib import Path
-
 from heldout.database import database
 from heldout.database.database import Database, Schema
 from heldout.judging.database.tables import metadata
 
-CAMPAIGN = Schema(
-    name="campaign", metadata=metadata, migrations=Path(__file__).parent / "migrations"
-)
+CAMPAIGN = Schema(name="campaign", metadata=metadata)
 """The tables of a campaign."""
 
 

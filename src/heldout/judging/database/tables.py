@@ -1,4 +1,4 @@
-"""The tables of a campaign. The migrations make them; a test holds the two to each other.
+"""The tables of a campaign.
 
 Judgments, payments and events are only added to. `tasks.state` and `assignments.failed` say
 nothing that the other tables do not: a test derives them.

@@ -29,7 +29,7 @@ from heldout.judging.pages.admin_pages import AdminPage, Section, SignInPage, re
 from heldout.judging.pages.admin_quality import LastResult, measure_quality, more_section
 from heldout.judging.platforms.links import read_code, study_link
 from heldout.web.forms import Form, address_of, go_to, read_count, refuse_elsewhere
-from heldout.web.guard import COOKIE, SESSION, Attempts, Session, SessionSigner
+from heldout.web.sessions import COOKIE, SESSION, Attempts, Session, SessionSigner
 
 _WRONG = "This is not the token."
 

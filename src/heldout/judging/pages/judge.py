@@ -46,17 +46,11 @@ from heldout.judging.pages.questions import (
     too_many_page,
     unsaved_page,
 )
-from heldout.web.forms import (
-    Form,
-    PageSigner,
-    Stamp,
-    address_of,
-    go_to,
-    network_of,
-    read_count,
-)
-from heldout.web.guard import RETRY_SECONDS, Attempts, BadTokenError, respond
+from heldout.web.forms import Form, address_of, go_to, network_of, read_count
+from heldout.web.guard import RETRY_SECONDS, respond
 from heldout.web.pages import MISSING, Ended, Page, Study
+from heldout.web.sessions import Attempts
+from heldout.web.signing import BadTokenError, PageSigner, Stamp
 
 # What a form says.
 

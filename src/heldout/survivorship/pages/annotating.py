@@ -30,15 +30,11 @@ from heldout.survivorship.discarded.questions import (
     latest,
     visible_note,
 )
-from heldout.web.forms import Fields, PageSigner, Stamp, address_of, go_to, make_application
-from heldout.web.guard import (
-    RETRY_SECONDS,
-    Attempts,
-    BadTokenError,
-    OldTokenError,
-    respond,
-)
+from heldout.web.forms import Fields, address_of, go_to, make_application
+from heldout.web.guard import RETRY_SECONDS, respond
 from heldout.web.pages import EndPage, Link, Study, render_template
+from heldout.web.sessions import Attempts
+from heldout.web.signing import BadTokenError, OldTokenError, PageSigner, Stamp
 
 # The pages as values; every value is escaped where they become HTML.
 
