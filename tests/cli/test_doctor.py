@@ -124,7 +124,7 @@ def test_nothing_optional(hide: Callable[..., None], monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", "")
     result = call()
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("All that scoring runs needs is here; 34 of 34 ")
+    assert result.output.startswith("All that scoring runs needs is here; 32 of 32 ")
     for extra in ("fast", "cluster", "png", "web", "rankers", "neural", "timestamps", "measures"):
         assert f"pip install 'heldout[{extra}]'\n" in result.output
     assert "apt install git" in result.output
