@@ -107,11 +107,7 @@ def test_a_notebook_shows_sizes_and_not_every_query(annotations: Annotations) ->
     assert repr(annotations) == f"<Annotations: 40 queries to depth 4, {survived} with a label>"
 
 
-def test_saved_annotations_are_read_again(folder: Path, annotations: Annotations) -> None:
-    saved = folder / "annotations.jsonl"
-    command(folder, "depths", "--to", "0", "--save", str(saved))
-    again = ho.survivorship.read_annotations(saved)
-    assert tuple(again.records) == tuple(annotations.records)
+def test_a_file_of_another_kind_has_no_annotations(folder: Path) -> None:
     with pytest.raises(ho.InputError) as caught:
         ho.survivorship.read_annotations(folder / "kinds")
     assert caught.value.problems[0].code == "no-annotations"

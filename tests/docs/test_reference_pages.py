@@ -18,7 +18,6 @@ from heldout.judging.campaign.judgments import parse_judgments
 from heldout.judging.campaign.pools import Pool, pool_check
 from heldout.judging.campaign.rows import Item, Task, parse_rows, task_check
 from heldout.scoring.table import parse_scores
-from heldout.survivorship.reading.annotation_file import read_annotation_file
 from heldout.trec.orders import Order
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
@@ -56,7 +55,6 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "Entries": lambda data: parse_entries(data.decode(), path="entries"),
     "Submission metadata": parse_manifest,
     "Preferences": lambda data: parse_judgments(data, path="judgments"),
-    "Annotations": lambda data: read_annotation_file(BytesIO(data), path="annotations").records,
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["COLUMNS", "as_columns", "as_lines", "pack", "query"]
 
-COLUMNS = ("answers", "passages", "query", "query_id", "query_type", "wellFormedAnswers")
+COLUMNS = ("answers", "passages", "query", "query_id", "query_type")
 """As the published files have them."""
 
 
@@ -29,7 +29,6 @@ def query(
         "query": f"what is {query_id}",
         "query_id": query_id,
         "query_type": "DESCRIPTION",
-        "wellFormedAnswers": "[]",
     }
 
 

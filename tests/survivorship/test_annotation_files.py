@@ -1,6 +1,5 @@
-"""Annotations as a file of our own, and passages as assessors were shown them."""
+"""Passages as assessors were shown them."""
 
-import gzip
 import json
 from collections.abc import Callable
 from io import BytesIO
@@ -8,47 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.reading.annotation_file import format_annotations, read_annotation_file
 from heldout.survivorship.reading.depth_qrels import reselect
 from heldout.survivorship.reading.records import read_shown_passages
 from heldout.trec.qrels import read_qrels
-
-_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-_IDS = st.text("abcé-_.:01", min_size=1, max_size=6)
-
-
-@st.composite
-def _records(draw: st.DrawFn, depth: int) -> tuple[Annotation, ...]:
-    made = []
-    for query in draw(st.lists(_IDS, min_size=1, max_size=5, unique=True)):
-        docs = draw(st.lists(_IDS.map(DocId), max_size=depth, unique=True))
-        chosen = draw(st.lists(st.sampled_from(docs), unique=True)) if docs else []
-        places = {doc: at for at, doc in enumerate(docs, 1) if doc in chosen}
-        made.append(
-            Annotation(
-                query=QueryId(query),
-                text=draw(st.none() | _TEXT),
-                kind=draw(st.none() | _TEXT),
-                shown=tuple(docs) if draw(st.booleans()) else (),
-                selected=places,
-                texts={
-                    doc: draw(_TEXT)
-                    for doc in draw(st.lists(st.sampled_from(docs or [DocId("d")])))
-                },
-                answers=tuple(draw(st.lists(_TEXT, max_size=2))),
-            )
-        )
-    return tuple(made)
-
-
-def read(data: bytes, *, texts: bool = True) -> Annotations:
-    return read_annotation_file(BytesIO(data), path="annotations.jsonl", texts=texts)
 
 
 def refused(call: Callable[[], object]) -> list[tuple[str, int | None]]:
@@ -56,97 +21,6 @@ def refused(call: Callable[[], object]) -> list[tuple[str, int | None]]:
         call()
     assert all(problem.found and problem.expected for problem in caught.value.problems)
     return [(problem.code, problem.line) for problem in caught.value.problems]
-
-
-@given(records=_records(6), opened=st.booleans(), packed=st.booleans())
-def test_what_was_written_is_read_again(
-    records: tuple[Annotation, ...], *, opened: bool, packed: bool
-) -> None:
-    written = Annotations(
-        source="somewhere", records=records, depth=6, open_ended=opened, counts_discarded=True
-    )
-    data = format_annotations(written)
-    assert read(gzip.compress(data) if packed else data) == written
-    bare = read(data, texts=False)
-    assert [(one.query, one.shown, one.selected) for one in bare.records] == [
-        (one.query, one.shown, one.selected) for one in records
-    ]
-    assert not any(one.text or one.texts or one.answers for one in bare.records)
-
-
-HEAD = '{"annotations":1,"source":"x","depth":3,"open_ended":false,"counts_discarded":true}'
-ROW = '{"query":"q1","shown":["a","b"],"selected":{"b":2}}'
-
-
-@pytest.mark.parametrize(
-    ("rows", "code", "line"),
-    [
-        ([], "empty-file", None),
-        (['{"query":"q1","shown":["a"],"selected":{"z":1}}'], "not-shown", 2),
-        (['{"query":"q1","shown":["a","a"]}'], "repeated-document", 2),
-        (['{"query":"q1","selected":{"a":4}}'], "bad-place", 2),
-        (['{"query":"q1","selected":{"a":0}}'], "bad-annotation", 2),
-        (['{"query":"q1","shown":["a","b"],"selected":{"b":1}}'], "bad-place", 2),
-        (['{"query":"q1","shown":["a b"]}'], "no-document-id", 2),
-        (['{"query":"q1","shown":["a\\u202eb"]}'], "no-document-id", 2),
-        (['{"query":"q 1"}'], "no-query-id", 2),
-        ([ROW, "", ROW], "repeated-query", 4),
-        ([ROW, '{"query":"q2","shown":'], "bad-annotation", 3),
-        (['{"query":"q1","shown":[1]}'], "bad-annotation", 2),
-        (['{"query":"q1","extra":1}'], "bad-annotation", 2),
-        (['{"shown":["a"]}'], "bad-annotation", 2),
-        ([HEAD], "bad-annotation", 2),
-        (["[" * 5_000], "bad-annotation", 2),
-    ],
-)
-def test_a_bad_line_is_named(rows: list[str], code: str, line: int | None) -> None:
-    data = "\n".join([HEAD, *rows, ""]).encode()
-    assert refused(lambda: read(data)) == [(code, line)]
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        ROW,
-        HEAD.replace(":1,", ":2,"),
-        HEAD.replace(":3,", ":0,"),
-        HEAD.replace(',"depth":3', ""),
-        HEAD.replace("false", "0"),
-    ],
-)
-def test_without_its_first_line_a_file_is_refused(head: str) -> None:
-    """And nothing is said of the lines that follow, which may be right."""
-    assert refused(lambda: read(f"{head}\n{ROW}\n{ROW}\n".encode())) == [("bad-annotation", 1)]
-
-
-def test_another_version_is_told_with_the_one_that_is_known() -> None:
-    with pytest.raises(InputError) as caught:
-        read(HEAD.replace(":1,", ":2,").encode())
-    (problem,) = caught.value.problems
-    assert (problem.found, problem.expected) == ("version 2 of this form", "version 1")
-
-
-@pytest.mark.parametrize(("opened", "codes"), [("false", ["bad-place"]), ("true", [])])
-def test_what_was_shown_below_the_depth_was_not_selected_above_it(
-    opened: str, codes: list[str]
-) -> None:
-    """Unless the deepest place stands for all below."""
-    shown = ",".join(f'"{doc}"' for doc in "abcdefgh")
-    row = f'{{"query":"q1","shown":[{shown}],"selected":{{"h":3}}}}'
-    data = f"{HEAD.replace('false', opened)}\n{row}\n".encode()
-    if codes:
-        assert refused(lambda: read(data)) == [(code, 2) for code in codes]
-    else:
-        assert read(data).records[0].selected == {"h": 3}
-
-
-def test_a_discarded_query_contradicts_a_file_that_counts_none() -> None:
-    data = HEAD.replace("true", "false") + '\n{"query":"q1","shown":["a"]}\n'
-    assert refused(lambda: read(data.encode())) == [("bad-annotation", 2)]
-
-
-def test_an_empty_file_is_refused() -> None:
-    assert refused(lambda: read(b"")) == [("empty-file", None)]
 
 
 def shown(ranks: list[object], *, labels: list[object] | None = None, **more: Any) -> bytes:
@@ -223,8 +97,6 @@ def test_other_labels_select_among_what_was_shown() -> None:
         source="depths",
         records=(Annotation(query=QueryId("q1"), selected={DocId("a"): 1}),),
         depth=1,
-        open_ended=False,
-        counts_discarded=True,
     )
     assert refused(lambda: reselect(bare, labels, path="x")) == [("nothing-shown", None)]
 

@@ -1,7 +1,6 @@
 """The options that name annotations: every form is told by its content, and says what it read."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -13,19 +12,7 @@ from qna_files import as_columns, as_lines, pack, query
 
 from heldout.cli.options import with_options
 from heldout.cli.printing import TERMINAL, reports_errors
-from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.judgments import Judgment
-from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.options import Opt
-from heldout.survivorship.discarded.folder import QuestionFolder
-from heldout.survivorship.discarded.questions import (
-    ANSWERABLE,
-    TRIAGE,
-    Answer,
-    Form,
-    Question,
-    ShownPassage,
-)
 from heldout.survivorship.reading.passages import passage_id
 from heldout.survivorship.reading.source import TypedSource, read_source
 
@@ -127,49 +114,6 @@ def test_annotators_are_simulated_and_texts_come_from_files(place: Path) -> None
     assert "depth-beyond-list" in message
 
 
-def test_what_was_saved_is_read_again_with_its_texts(place: Path) -> None:
-    saved = place / "annotations.jsonl"
-    rows, _ = told("--annotations", place / "shown.jsonl", "--save", saved, "--texts")
-    again, _ = told("--annotations", saved, "--texts")
-    assert rows == again == [["1", None, ["a", "b"], {"b": 2}, "who?", {"a": "A", "b": "B"}]]
-
-
-def test_a_campaign_is_read_through_its_judgments(tmp_path: Path) -> None:
-    folder = CampaignFolder(tmp_path)
-    folder.create("judging")
-    pool = Pool(query="q1", candidates=(Candidate(doc="a", known=True), Candidate(doc="b")))
-    folder.write_pools([pool])
-    folder.write_judgments([Judgment(query="q1", left="b", right="a", preferred="b")])
-    rows, _ = told("--annotations", tmp_path)
-    assert shown_and_selected(rows) == [["q1", ["b", "a"], {"a": 2}]]
-
-
-@pytest.mark.parametrize("form", [TRIAGE, ANSWERABLE])
-def test_questions_are_read_through_their_answers(tmp_path: Path, form: Form) -> None:
-    passages = (ShownPassage(doc="b", text="B"), ShownPassage(doc="a", text="A", same=("c",)))
-    questions = tuple(
-        Question(query=f"q{number}", text="who?", passages=passages) for number in (1, 2, 3)
-    )
-    folder = QuestionFolder(tmp_path, form)
-    folder.add(questions)
-    told("--annotations", tmp_path, status=2)
-    some, none = ("partial_ans", "no_ans") if form is TRIAGE else ("answered", "none")
-    time = "2026-11-22T01:00:00.000Z"
-    for name, choice, ticked in (("q1", some, ("a",)), ("q2", none, ())):
-        answer = Answer(
-            query=name,
-            annotator="x",
-            choice=choice,
-            passages=ticked,
-            shown_at=time,
-            answered_at=time,
-        )
-        folder.append(answer)
-    rows, message = told("--annotations", tmp_path)
-    assert shown_and_selected(rows) == [["q1", ["b", "a"], {"a": 2}], ["q2", ["b", "a"], {}]]
-    assert "1 question that nobody judged" in message
-
-
 @pytest.mark.parametrize(
     ("content", "code"),
     [
@@ -177,7 +121,6 @@ def test_questions_are_read_through_their_answers(tmp_path: Path, form: Form) ->
         ("q1 0 d1 1\n", "no-annotations"),
         ('[{"query_id": "1"}]', "no-annotations"),
         ('{"query_id": "1"}\n', "bad-annotation"),
-        ('{"annotations": 2}\n', "bad-annotation"),
     ],
 )
 def test_a_file_of_no_known_form_is_refused(tmp_path: Path, content: str, code: str) -> None:
@@ -217,19 +160,12 @@ def test_contradicting_options_are_refused_before_a_file_is_read(options: list[s
         (b"[1, 2]", "a JSON array"),
         (b"PK\x00\x01", "a binary file"),
         (b"q1 0 d1 1\nq2", 'a file that begins "q1 0 d1 1"'),
-        (b'{"query":"q1","selected":{"d":1}}\n', "without the first line"),
     ],
 )
 def test_what_a_file_is_that_has_no_annotations(tmp_path: Path, content: bytes, found: str) -> None:
     (tmp_path / "file").write_bytes(content)
     _, message = told("--annotations", tmp_path / "file", status=2)
     assert found in " ".join(message.split())
-
-
-def test_a_missing_first_line_is_named_in_the_hint(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text('{"query":"q1","shown":["d"]}\n')
-    _, message = told("--annotations", tmp_path / "file", status=2)
-    assert 'the first line is {"annotations":1' in " ".join(message.split())
 
 
 @pytest.mark.parametrize(
@@ -250,29 +186,3 @@ def test_a_repeated_label_is_told(place: Path) -> None:
     (place / "q.qrels").write_text(f"1 0 {IDS[0]} 1\n" * 2)
     _, message = told("--annotations", place / "lines.json", "--qrels", place / "q.qrels")
     assert "repeated-judgment" in message
-
-
-@pytest.mark.parametrize("name", ["lines.json", "other.json", "q.qrels"])
-def test_what_is_read_is_not_written_over(place: Path, name: str) -> None:
-    """By another name of the same file too."""
-    (place / "other.json").hardlink_to(place / "lines.json")
-    before = (place / name).read_bytes()
-    options = ("--annotations", place / "lines.json", "--qrels", place / "q.qrels")
-    _, message = told(*options, "--save", place / name, status=2)
-
-    assert "would replace what is read" in " ".join(message.split())
-    assert (place / name).read_bytes() == before
-
-
-def test_a_file_in_a_folder_that_is_read_is_not_written_over(tmp_path: Path) -> None:
-    labels = tmp_path / "dev-1.qrels"
-    labels.write_text("1 0 a 1\n")
-    told("--annotations", tmp_path, "--save", labels, status=2)
-    assert labels.read_text() == "1 0 a 1\n"
-
-
-def test_a_pipe_is_not_replaced_by_a_file(place: Path) -> None:
-    os.mkfifo(place / "pipe")
-    _, message = told("--annotations", place / "lines.json", "--save", place / "pipe", status=2)
-    assert "pipe is no file" in " ".join(message.split())
-    assert (place / "pipe").is_fifo()

@@ -268,17 +268,14 @@ def test_labels_without_types_are_refused(folder: Path) -> None:
 
 def saved(path: Path, selected: list[int], *, discarded: int, depth: int = 10) -> Path:
     """A file of annotations with one label for each query, at these places."""
-    head = {
-        "annotations": 1, "source": "a test", "depth": depth, "open_ended": False,
-        "counts_discarded": True,
-    }  # fmt: skip
-    shown = [f"d{at}" for at in range(1, depth + 1)]
-    rows = [
-        {"query": f"q{at}", "shown": shown, "selected": {f"d{place}": place}}
-        for at, place in enumerate(selected)
-    ]
-    rows += [{"query": f"x{at}", "shown": shown} for at in range(discarded)]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in (head, *rows)), "utf-8")
+    rows = []
+    for at, place in enumerate([*selected, *[0] * discarded]):
+        passages = [
+            {"rank": n, "passage_id": f"d{n}", "passage_text": "", "msmarco_label": int(n == place)}
+            for n in range(1, depth + 1)
+        ]
+        rows.append({"query_id": f"q{at}", "query": "", "passages": passages})
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
     return path
 
 
@@ -329,19 +326,16 @@ def test_a_perfect_system_has_no_extrapolation_and_is_not_counted(tmp_path: Path
     assert call(*arguments, "--chart", chart).exit_code == 0
 
 
-@pytest.mark.parametrize("option", ["--save", "--write-shown"])
-def test_what_the_disk_refuses_is_an_error_that_names_the_file(tmp_path: Path, option: str) -> None:
+def test_what_the_disk_refuses_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     """The target, and not the file aside that is renamed to it."""
     file = saved(tmp_path / "a.jsonl", [1] * 30, discarded=10)
     (tmp_path / "plain").write_text("", "utf-8")
     target = tmp_path / "plain" / "x.jsonl"
-    found = call("depths", "--annotations", file, option, target)
+    found = call("depths", "--annotations", file, "--write-shown", target)
 
     assert found.exit_code == 2, found.output
     assert found.stderr.startswith("error") or "\nerror" in found.stderr
     assert "plain/x.jsonl" in "".join(found.stderr.split())
-    if option == "--save":
-        assert call("types", "--annotations", file, option, target).exit_code == 2
 
 
 def test_the_order_shown_is_not_written_over_what_is_read(tmp_path: Path) -> None:
@@ -354,11 +348,9 @@ def test_the_order_shown_is_not_written_over_what_is_read(tmp_path: Path) -> Non
             "--write-shown", tmp_path / target,
         )  # fmt: skip
         assert found.exit_code == 2, found.output
-    assert json.loads(file.read_text("utf-8").splitlines()[0])["annotations"] == 1
+    assert json.loads(file.read_text("utf-8").splitlines()[0])["query_id"] == "q0"
     assert (tmp_path / "one.run").read_text("utf-8") == "q0 Q0 d1 1 1 t\n"
     assert (tmp_path / "pipe").is_fifo()
-    same = ("--save", tmp_path / "new", "--write-shown", tmp_path / "new")
-    assert call("depths", "--annotations", file, *same).exit_code == 2
 
 
 def test_where_queries_have_several_labels_the_star_is_not_called_conservative(

@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
-from question_samples import annotations
+from question_samples import annotations, shown_passages
 
 from heldout.cli.serving import find_token
 from heldout.errors import SetupError
 from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.discarded.questions import TRIAGE, Answer
-from heldout.survivorship.reading.annotation_file import format_annotations
 from heldout.survivorship.reading.source import AnnotationSource
 from heldout.survivorship.services.discarded import count_ranks, count_triage, draw_triage
 
@@ -18,7 +17,7 @@ def test_queries_are_drawn_and_counted_without_a_word(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.jsonl").write_bytes(
-        format_annotations(annotations({f"q{n}": ["a", "b"] for n in range(6)}))
+        shown_passages(annotations({f"q{n}": ["a", "b"] for n in range(6)}))
     )
     folder = QuestionFolder(tmp_path / "triage", TRIAGE)
     source = AnnotationSource(annotations=tmp_path / "a.jsonl")

@@ -38,7 +38,7 @@ def refused(read: Callable[[], Annotations]) -> list[tuple[str, str]]:
     return [(problem.code, problem.place) for problem in caught.value.problems]
 
 
-def test_places_answers_types_and_texts_come_out() -> None:
+def test_places_types_and_texts_come_out() -> None:
     found = columns(as_columns(TWO))
     first, second = found.records
     ids = [passage_id(f"passage {place} of 19699") for place in (1, 2, 3)]
@@ -48,9 +48,7 @@ def test_places_answers_types_and_texts_come_out() -> None:
     assert first.shown == tuple(ids)
     assert first.selected == {ids[1]: 2}
     assert first.texts[ids[0]] == "passage 1 of 19699"
-    assert first.answers == ("yes",)
     assert second.first is None
-    assert second.answers == ()
     assert (found.depth, found.open_ended, found.survived, found.discarded) == (3, False, 1, 1)
     assert found.notes == ()
 
@@ -72,18 +70,10 @@ def test_both_forms_say_the_same_whatever_the_order_of_columns_and_rows(
 def test_without_texts_nothing_but_ids_places_and_types_is_kept() -> None:
     for found in (columns(as_columns(TWO), texts=False), lines(as_lines(TWO), texts=False)):
         assert [one.text for one in found.records] == [None, None]
-        assert all(not one.texts and not one.answers for one in found.records)
+        assert all(not one.texts for one in found.records)
         assert [one.shown for one in found.records] == [
             one.shown for one in columns(as_columns(TWO)).records
         ]
-
-
-def test_well_formed_answers_come_first_and_each_once() -> None:
-    one = {**query(1, [1], answers=["b", "a"]), "wellFormedAnswers": ["A.", "a"]}
-    assert lines(as_lines([one])).records[0].answers == ("A.", "a", "b")
-    without = {name: value for name, value in query(1, [1]).items() if name in COLUMNS[:-1]}
-    assert lines(as_lines([without])).records[0].answers == ("yes",)
-    assert columns(as_columns([without], COLUMNS[:-1])).records[0].answers == ("yes",)
 
 
 def test_a_text_shown_twice_keeps_the_place_at_which_it_was_selected() -> None:
@@ -118,7 +108,6 @@ BAD_VALUES: Mapping[str, tuple[str, Any]] = {
     "query a list": ("query", ["what"]),
     "id a fraction": ("query_id", 1.5),
     "answers a text": ("answers", "yes"),
-    "well formed a text": ("wellFormedAnswers", "yes"),
     "type a number": ("query_type", 3),
 }
 
@@ -165,8 +154,7 @@ def test_columns_of_different_lengths_are_named_wherever_the_key_is_missing() ->
     assert refused(lambda: columns(short)) == [("column-lengths", "train.json:query.1")]
     del short["answers"]["1"], short["query_id"]["1"]
     assert refused(lambda: columns(short)) == [
-        ("column-lengths", f"train.json:{column}.1")
-        for column in ("passages", "query_type", "wellFormedAnswers")
+        ("column-lengths", f"train.json:{column}.1") for column in ("passages", "query_type")
     ]
 
 

@@ -28,7 +28,6 @@ class Annotation:
             discarded. Where `shown` is known, every selected document stands there; its place is
             greater than there only where a document before it was shown twice.
         texts: document -> passage, for as many as the source has.
-        answers: what the annotator wrote, well-formed answers first; may be empty.
     """
 
     query: QueryId
@@ -37,7 +36,6 @@ class Annotation:
     shown: tuple[DocId, ...] = ()
     selected: Mapping[DocId, int] = field(default_factory=dict)
     texts: Mapping[DocId, str] = field(default_factory=dict)
-    answers: tuple[str, ...] = ()
 
     @property
     def first(self) -> int | None:

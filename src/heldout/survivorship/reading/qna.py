@@ -7,8 +7,7 @@ that holds one value at a time; a larger value than any record is refused while 
 are bytes that a JSON parser would refuse without a position, or read as something else.
 
 Source: the README of microsoft/MSMARCO-Question-Answering: `is_selected` is 1 where the passage was
-used for an answer; a query without an answer has `No Answer Present.`; `wellFormedAnswers` is a
-list, or the text `[]` where nobody wrote one.
+used for an answer; a query without an answer has `No Answer Present.`
 """
 
 import re
@@ -274,7 +273,6 @@ class QnaRow(msgspec.Struct, frozen=True, kw_only=True):
         query_type: its type.
         answers: what annotators wrote.
         passages: in the order shown.
-        wellFormedAnswers: rewritten answers; the text `[]` stands for none.
     """
 
     query_id: int | str
@@ -282,7 +280,6 @@ class QnaRow(msgspec.Struct, frozen=True, kw_only=True):
     query_type: str
     answers: list[str]
     passages: list[Passage]
-    wellFormedAnswers: Literal["[]"] | list[str] = "[]"  # noqa: N815 - so it is called in the file
 
 
 class Seen(NamedTuple):
@@ -301,18 +298,6 @@ class Seen(NamedTuple):
     places: int
 
 
-class Answers(NamedTuple):
-    """What annotators wrote for one query.
-
-    Attributes:
-        answered: whether they found an answer.
-        texts: the answers, where texts are stored.
-    """
-
-    answered: bool
-    texts: tuple[str, ...]
-
-
 def _see(passages: Sequence[Passage], texts: bool) -> Seen:  # noqa: FBT001 - a `Store`
     ids = [passage_id(one.passage_text) for one in passages]
     selected: dict[DocId, int] = {}
@@ -325,13 +310,8 @@ def _see(passages: Sequence[Passage], texts: bool) -> Seen:  # noqa: FBT001 - a 
     return Seen(tuple(dict.fromkeys(ids)), selected or _NOTHING, stored or _NO_TEXT, len(ids))
 
 
-def _answers(answers: Sequence[str], texts: bool) -> Answers:  # noqa: FBT001 - the same
-    found = [answer for answer in answers if answer.strip() not in {"", _NO_ANSWER}]
-    return Answers(bool(found), tuple(found) if texts else ())
-
-
-def _well_formed(answers: Sequence[str], texts: bool) -> tuple[str, ...]:  # noqa: FBT001 - the same
-    return tuple(answers) if texts and not isinstance(answers, str) else ()
+def _is_answered(answers: Sequence[str], texts: bool) -> bool:  # noqa: ARG001, FBT001 - the same
+    return any(answer.strip() not in {"", _NO_ANSWER} for answer in answers)
 
 
 Store = Callable[[Any, bool], Any]
@@ -341,17 +321,15 @@ _STORE: Mapping[str, tuple[Store, str]] = {
     "query_id": (lambda value, _: str(value), "a query's id"),
     "query": (lambda value, texts: value if texts else None, "a query's text"),
     "query_type": (lambda value, _: sys.intern(value), "a type, such as DESCRIPTION"),
-    "answers": (_answers, "a list of texts"),
+    "answers": (_is_answered, "a list of texts"),
     "passages": (
         _see,
         "a list of passages, each with is_selected, 0 or 1, and passage_text",
     ),
-    "wellFormedAnswers": (_well_formed, "a list of texts, or []"),
 }
 """Of each field that is read what is stored of it, and its values in words."""
 
 _TYPES: Mapping[str, Any] = {one.name: one.type for one in msgspec.structs.fields(QnaRow)}
-_NEEDED = [one.name for one in msgspec.structs.fields(QnaRow) if one.required]
 
 
 def annotate(values: Mapping[str, Any], notes: "QnaNotes") -> Annotation | Fault:
@@ -365,11 +343,10 @@ def annotate(values: Mapping[str, Any], notes: "QnaNotes") -> Annotation | Fault
         Or code `no-passages`.
     """
     seen: Seen = values["passages"]
-    answers: Answers = values["answers"]
     query = QueryId(values["query_id"])
     if not seen.places:
         return "no-passages", f"no passage for query {show(query)}", "what annotators were shown"
-    notes.add(seen, answered=answers.answered)
+    notes.add(seen, answered=values["answers"])
     return Annotation(
         query=query,
         text=values["query"],
@@ -377,7 +354,6 @@ def annotate(values: Mapping[str, Any], notes: "QnaNotes") -> Annotation | Fault
         shown=seen.shown,
         selected=seen.selected,
         texts=seen.texts,
-        answers=tuple(dict.fromkeys((*values["wellFormedAnswers"], *answers.texts))),
     )
 
 
@@ -439,7 +415,7 @@ _NOTES: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-_NAMES = ", ".join(_NEEDED)
+_NAMES = ", ".join(_STORE)
 _ABSENT = object()
 
 
@@ -449,7 +425,7 @@ def read_qna_lines(source: BinaryIO, *, path: str, texts: bool = True) -> Annota
     Args:
         source: its bytes.
         path: its name for messages.
-        texts: whether texts and answers are stored.
+        texts: whether texts are stored.
 
     Raises:
         InputError: code `bad-annotation`: a line of another kind, or `is_selected` neither 0 nor
@@ -476,7 +452,7 @@ def read_qna_columns(source: BinaryIO, *, path: str, texts: bool = True) -> Anno
     Args:
         source: its bytes.
         path: its name for messages.
-        texts: whether texts and answers are stored.
+        texts: whether texts are stored.
 
     Raises:
         InputError: code `bad-annotation`: a value of another kind, or `is_selected` neither 0 nor
@@ -549,10 +525,8 @@ class _Table:
             InputError: what is wrong with the columns.
         """
         self._check()
-        columns = {name: self._columns.get(name) for name in _STORE}
         for key, row in self._rows.items():
-            values = {name: () if own is None else own[row] for name, own in columns.items()}
-            yield key, values
+            yield key, {name: self._columns[name][row] for name in _STORE}
 
     def _stored(self, column: str, key: str, value: Any) -> Any:
         store, expected = _STORE[column]
@@ -566,11 +540,11 @@ class _Table:
     def _check(self) -> None:
         for name in _STORE:
             values = self._columns.get(name)
-            if values is None and name in _NEEDED:
+            if values is None:
                 hint = "the queries of the eval set have no answers: take train or dev"
                 fault = ("missing-column", f"no {name}", f"columns {_NAMES}")
                 self._log.refuse(fault, path=self._path, hint=hint)
-            elif values is not None and (lost := values.count(_ABSENT)):
+            elif lost := values.count(_ABSENT):
                 key = next(key for key, row in self._rows.items() if values[row] is _ABSENT)
                 found = f"{lost:,} of {len(self._rows):,} keys missing"
                 self._refuse("column-lengths", name, key, found, "the same keys in each column")

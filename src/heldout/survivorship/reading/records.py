@@ -201,7 +201,7 @@ def read_record_lines(
     source: BinaryIO,
     *,
     path: str,
-    make: Callable[[bytes], Annotation | Fault | None],
+    make: Callable[[bytes], Annotation | Fault],
     expected: str,
 ) -> RecordLog:
     """Read a file to its end: plain, gzip, bzip2 or zstd; empty lines are skipped.
@@ -209,8 +209,7 @@ def read_record_lines(
     Args:
         source: its bytes.
         path: its name for messages.
-        make: the record of a line, or what is wrong with it; `None` for a line that has none. May
-            raise what msgspec raises.
+        make: the record of a line, or what is wrong with it. May raise what msgspec raises.
         expected: what a line has, for messages.
 
     Raises:
@@ -230,7 +229,7 @@ def read_record_lines(
                 continue
             if isinstance(made, Annotation):
                 log.add(made, path=path, line=number)
-            elif made is not None:
+            else:
                 log.refuse(made, path=path, line=number)
     log.problems.extend(reader.notes)
     if not log.records and not log.problems.errors:
@@ -244,36 +243,6 @@ def id_fault(name: str) -> Fault | None:
     if name.isprintable() and name.split() == [name]:
         return None
     return "no-query-id", f"id {show(name)}", "an id of visible characters, without blanks"
-
-
-def shown_fault(record: Annotation, *, depth: int, open_ended: bool = False) -> Fault | None:
-    """Why a record contradicts itself; `None` where it does not.
-
-    Args:
-        record: of one query.
-        depth: deepest position of the annotations.
-        open_ended: whether `depth` stands for all places below it too.
-
-    Returns:
-        Code `repeated-document`: shown twice; `not-shown`: selected, and not among those shown;
-        `bad-place`: selected before the first place, below the last, or above where it was shown.
-    """
-    shown = {doc: place for place, doc in enumerate(record.shown, 1)}
-    if len(shown) < len(record.shown):
-        twice = next(doc for at, doc in enumerate(record.shown, 1) if shown[doc] != at)
-        return "repeated-document", f"{show(twice)} twice", "each document shown once"
-    for doc, place in record.selected.items():
-        if shown and doc not in shown:
-            expected = f"one of the {len(shown)} that were shown"
-            return "not-shown", f"{show(doc)} selected", expected
-        at = shown.get(doc, 1)
-        least = min(at, depth) if open_ended else at
-        if not least <= place <= depth:
-            found = f"{show(doc)} selected at place {place}"
-            if at > depth and not open_ended:
-                return "bad-place", f"{found}, shown at {at}", f"a place down to depth {depth}"
-            return "bad-place", found, f"a place from {least} to {depth}"
-    return None
 
 
 _EXPECTED = "a JSON object with query_id, query and passages: rank, passage_id, passage_text, "
@@ -330,13 +299,16 @@ def _make(row: _Row, *, texts: bool) -> Annotation | Fault:
     for passage in passages:
         if fault := id_fault(passage.passage_id):
             return "no-document-id", *fault[1:]
-    record = Annotation(
+    shown = tuple(DocId(passage.passage_id) for passage in passages)
+    if len(set(shown)) < len(shown):
+        twice = next(doc for at, doc in enumerate(shown) if doc in shown[:at])
+        return "repeated-document", f"{show(twice)} twice", "each document shown once"
+    return Annotation(
         query=QueryId(row.query_id),
         text=row.query if texts else None,
-        shown=tuple(DocId(passage.passage_id) for passage in passages),
+        shown=shown,
         selected={
             DocId(passage.passage_id): passage.rank for passage in passages if passage.msmarco_label
         },
         texts={DocId(one.passage_id): one.passage_text for one in passages} if texts else {},
     )
-    return shown_fault(record, depth=len(ranks)) or record

@@ -1,20 +1,7 @@
-"""Annotations as a command names them: a file or folder of several formats, or a run and labels.
-
-People's answers are annotations too: judgments of a campaign, and answers to questions.
-
-Judges of a campaign see two passages at a time, drawn in any order. So the order here is that in
-which a query's passages first came before anybody, passage A before passage B: it says who saw what
-when, and is no ranking. What was selected are the labels made of the judgments, or, before there
-are any, the known answer where somebody saw it.
-
-Passages of triage stand as the first annotators saw them; those of answerable in an order drawn at
-random, which is no ranking.
-"""
+"""Annotations as a command names them: a file or folder of several formats, or a run and labels."""
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -22,20 +9,10 @@ from typing import Annotated, TypeVar
 
 from heldout.collections.named import load_qrels, load_queries
 from heldout.collections.wanted_texts import read_wanted_texts
-from heldout.errors import InputError, Problem, plural
-from heldout.files.durable import write_whole
-from heldout.ids import DocId, QueryId
-from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.judgments import Judgment
-from heldout.judging.campaign.pools import Pool
-from heldout.judging.labels.labels import newest_version
+from heldout.errors import InputError
 from heldout.options import Opt, OptionError
 from heldout.progress_bar import SILENT, Progress
-from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.discarded.folder import QuestionFolder
-from heldout.survivorship.discarded.judging import Judged, judged_passages
-from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE, Question
-from heldout.survivorship.reading.annotation_file import format_annotations, read_annotation_file
+from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.depth_qrels import (
     has_depth_qrels,
     read_depth_qrels,
@@ -58,138 +35,10 @@ from heldout.survivorship.reading.records import (
     read_shown_passages,
 )
 from heldout.trec.groups import read_facets, read_query_list
-from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES, TextReader
 from heldout.trec.text import show
 from heldout.trec.tops import read_tops
-
-
-def annotate_campaign(
-    pools: Iterable[Pool],
-    judgments: Sequence[Judgment],
-    *,
-    labels: Mapping[str, AbstractSet[str]] | None,
-    source: str,
-) -> Annotations:
-    """The annotations that a campaign amounts to.
-
-    Args:
-        pools: its pools, and those of challengers, whose passages join those of the same query.
-        judgments: all that were recorded, in their order; tests show passages of no pool.
-        labels: query -> selected documents, of a label version; `None` where there is none.
-        source: the campaign, for messages and records.
-
-    Returns:
-        The queries of which passages were shown, in the order of the pools; the note
-        `nothing-shown` says how many had none. A query is discarded where none of its selected
-        documents was shown.
-
-    Raises:
-        InputError: code `no-judgments`: no passage of a pool was shown.
-    """
-    seen = _first_displays(judgments)
-    texts: dict[str, str] = {}
-    passages: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    known: defaultdict[str, set[str]] = defaultdict(set)
-    for pool in pools:
-        texts.setdefault(pool.query, pool.text)
-        passages[pool.query] |= {one.doc: one.text for one in pool.candidates}
-        known[pool.query] |= {one.doc for one in pool.candidates if one.known}
-    records = []
-    for query, text in texts.items():
-        shown = tuple(DocId(doc) for doc in seen.get(query, ()) if doc in passages[query])
-        chosen = known[query] if labels is None else labels.get(query, set())
-        places = {doc: at for at, doc in enumerate(shown, 1) if doc in chosen}
-        if shown:
-            own = {doc: passages[query][doc] for doc in shown if passages[query][doc]}
-            records.append(
-                Annotation(
-                    query=QueryId(query), text=text or None, shown=shown, selected=places, texts=own
-                )
-            )
-    if not records:
-        hint = "`heldout prefer export` writes what judges saw"
-        raise _no_judgments(source, "no passage of a pool that was shown to a judge", hint)
-    unseen = plural(len(texts) - len(records), "query", "queries")
-    return Annotations(
-        source=source,
-        records=tuple(records),
-        depth=max(len(record.shown) for record in records),
-        notes=_unseen(source, f"{unseen} of which nobody saw a passage", texts, records),
-    )
-
-
-def _first_displays(judgments: Sequence[Judgment]) -> Mapping[str, Mapping[str, None]]:
-    """Query -> passages, in the order in which they were first shown."""
-    seen: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for one in sorted(judgments, key=lambda one: one.shown_at.removesuffix("Z")):
-        if one.answer is None:
-            seen[one.query] |= dict.fromkeys((one.left, one.right))
-    return seen
-
-
-def _no_judgments(source: str, found: str, hint: str) -> InputError:
-    return InputError(
-        Problem(code="no-judgments", path=source, found=found, expected="at least one", hint=hint)
-    )
-
-
-def _unseen(
-    source: str, found: str, asked: Sized, records: Sequence[Annotation]
-) -> tuple[Problem, ...]:
-    """A note where some of what was asked has no judgment."""
-    note = Problem(
-        "nothing-shown",
-        source,
-        found=found,
-        expected="judgments of all",
-        hint="these were left out",
-        severity="note",
-    )
-    return (note,) if len(asked) > len(records) else ()
-
-
-def annotate_questions(
-    questions: Sequence[Question], judged: Mapping[str, Judged], *, source: str
-) -> Annotations:
-    """The annotations that answered questions amount to.
-
-    Args:
-        questions: all of the folder, in order.
-        judged: query -> what people say of its passages.
-        source: the folder, for messages and records.
-
-    Returns:
-        The queries that somebody judged; a query is discarded where no passage was ticked by more
-        than half. The note `nothing-shown` says how many nobody judged.
-
-    Raises:
-        InputError: code `no-judgments`: nobody judged any.
-    """
-    records = tuple(_annotate(one, judged[one.query]) for one in questions if one.query in judged)
-    if not records:
-        hint = "`heldout survive triage` and `answerable` serve the pages"
-        raise _no_judgments(source, f"no answer to {plural(len(questions), 'question')}", hint)
-    unseen = plural(len(questions) - len(records), "question")
-    return Annotations(
-        source=source,
-        records=records,
-        depth=max(len(record.shown) for record in records),
-        notes=_unseen(source, f"{unseen} that nobody judged", questions, records),
-    )
-
-
-def _annotate(question: Question, judged: Judged) -> Annotation:
-    shown = tuple(DocId(passage.doc) for passage in question.passages)
-    return Annotation(
-        query=QueryId(question.query),
-        text=question.text,
-        shown=shown,
-        selected={doc: at for at, doc in enumerate(shown, 1) if doc in judged.answering},
-        texts={DocId(passage.doc): passage.text for passage in question.passages},
-    )
-
 
 _DEPTH = 10
 _MOST = 100
@@ -228,6 +77,7 @@ class AnnotationPlace:
         int | None,
         Opt(f"Number of documents that they see [{_DEPTH}].", least=1, most=_MOST, metavar="K"),
     ] = None
+
     query_list: Annotated[
         Path | None,
         Opt("File of the only queries to use, one id a line.", metavar="FILE", path="file"),
@@ -241,7 +91,7 @@ class AnnotationPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationSource(AnnotationPlace):
-    """The same with files of texts, and a file for what was read."""
+    """The same with files of texts."""
 
     queries: Annotated[
         Path | None,
@@ -255,18 +105,10 @@ class AnnotationSource(AnnotationPlace):
             path="file",
         ),
     ] = None
-    save: Annotated[
-        Path | None,
-        Opt(
-            "File for the annotations with their texts, which --annotations reads.",
-            metavar="FILE",
-            path="file",
-        ),
-    ] = None
 
     def inputs(self) -> tuple[Path, ...]:
         """The files and folders that are read."""
-        given = (getattr(self, one.name) for one in fields(self) if one.name != "save")
+        given = (getattr(self, one.name) for one in fields(self))
         return tuple(value for value in given if isinstance(value, Path))
 
 
@@ -286,9 +128,7 @@ def read_source(
     name: Callable[[Annotations], Annotations] | None = None,
     progress: Progress = SILENT,
 ) -> Annotations:
-    """Annotations, with types and texts as far as files have them.
-
-    They are written, texts too, where `save` asks for it.
+    """Return annotations, with types and texts as far as files have them.
 
     Args:
         source: where they come from.
@@ -300,16 +140,14 @@ def read_source(
     Raises:
         OptionError: neither annotations nor a run with labels is named, or both.
         InputError: a file has errors.
-        StoreError: a campaign lacks a file.
         SetupError: a library is missing.
     """
     _check(source)
     files = source if isinstance(source, AnnotationSource) else AnnotationSource()
-    wanted = texts or files.save is not None
     if files.documents is not None:
         name = partial(_name, documents=files.documents)
     with progress.waiting("reading annotations"):
-        annotations = _read(source, texts=wanted, name=name, progress=progress)
+        annotations = _read(source, texts=texts, name=name, progress=progress)
         if source.query_list is not None:
             listed = _load(source.query_list, read_query_list)
             annotations = pick_queries(annotations, listed, path=str(source.query_list))
@@ -317,11 +155,9 @@ def read_source(
             path = str(source.types)
             kinds = kinds_by_query(_load(source.types, read_facets, group="type"), path=path)
             annotations = add_kinds(annotations, kinds, path=path)
-        if wanted and (files.queries or files.documents):
+        if texts and (files.queries or files.documents):
             annotations = _add_texts(annotations, files)
     progress.problems(annotations.notes)
-    if files.save is not None:
-        write_whole(files.save, format_annotations(annotations))
     return annotations
 
 
@@ -377,8 +213,6 @@ def _check(source: AnnotationPlace) -> None:
         raise OptionError("--annotations says what was shown: without --shown")
     if source.shown is None and source.shown_depth is not None:
         raise OptionError("--shown-depth belongs to --shown")
-    if isinstance(source, AnnotationSource) and source.save is not None:
-        refuse_to_replace(source.save, "--save", source.inputs())
 
 
 def refuse_to_replace(target: Path, option: str, inputs: Iterable[Path]) -> None:
@@ -410,42 +244,29 @@ def _name(annotations: Annotations, documents: Path) -> Annotations:
 # The formats, recognised by their content.
 
 _FORMS: Mapping[str, Callable[..., Annotations]] = {
-    "own": read_annotation_file,
     "shown": read_shown_passages,
     "qna-columns": read_qna_columns,
     "qna-lines": read_qna_lines,
 }
-_OWN = re.compile(rb'\s*\{\s*"annotations"\s*:\s*[0-9]')
 _COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
 _SHOWN = b'"msmarco_label"'
-_OWN_FIELDS = (b'"shown"', b'"selected"')
 _PEEK = 1024
-_HINT = "docs/reference/annotations.md has the formats"
-_CAMPAIGN = "campaign.toml"
 
 
 def read_annotations(place: Path, *, texts: bool) -> Annotations:
     """The annotations of a file or folder, whatever their form.
 
     Args:
-        place: a folder of qrels for each depth, a campaign, a folder of questions, or a file.
+        place: a folder of qrels for each depth, or a file.
         texts: whether texts are kept.
 
     Raises:
         InputError: code `no-annotations`: nothing there has a known form; or a file has errors.
-        StoreError: a folder lacks a file.
         SetupError: ijson is needed and not installed.
     """
     if place.is_dir():
         if has_depth_qrels(place):
             return read_depth_qrels(place)
-        if (place / _CAMPAIGN).is_file():
-            return _read_campaign(place)
-        for asked in (TRIAGE, ANSWERABLE):
-            if (folder := QuestionFolder(place, asked)).exists():
-                questions = folder.questions()
-                judged = judged_passages(questions, folder.answers())
-                return annotate_questions(questions, judged, source=str(place))
         raise _unknown(place, "a folder without them")
     form = _find_form(place)
     with open_input(place) as file:
@@ -472,20 +293,11 @@ def _find_form(place: Path) -> str:
         TextReader(file, path=str(place), limits=LIMITS) as reader,
     ):
         head = next(reader.pieces(), b"")
-    if _OWN.match(head):
-        return "own"
     if _COLUMNS.match(head):
         return "qna-columns"
     if not head.lstrip().startswith(b"{"):
         raise _unknown(place, _describe(head))
     first = head.lstrip().partition(b"\n")[0]
-    if b'"passages"' not in first and any(name in first for name in _OWN_FIELDS):
-        raise _unknown(
-            place,
-            "queries of the form that --save writes, without the first line",
-            hint='the first line is {"annotations":1,"source":…,"depth":…,"open_ended":…,'
-            '"counts_discarded":…}',
-        )
     return "shown" if _SHOWN in first else "qna-lines"
 
 
@@ -502,32 +314,11 @@ def _describe(head: bytes) -> str:
     return f"a file that begins {show(line)}"
 
 
-def _unknown(place: Path, found: str, *, hint: str = _HINT) -> InputError:
+def _unknown(place: Path, found: str) -> InputError:
     return InputError.of(
         "no-annotations",
         str(place),
         found=found,
-        expected="qrels for each depth, MS MARCO QnA, passages shown, a campaign, questions "
-        "of triage or answerable, or a file that --save wrote",
-        hint=hint,
-    )
-
-
-def _read_campaign(place: Path) -> Annotations:
-    folder = CampaignFolder(place)
-    version = newest_version(folder.labels)
-    labels = None
-    if version is not None:
-        path = folder.labels / f"{version.name}.qrels"
-        with open_input(path) as file:
-            graded = read_qrels(file, path=str(path)).judgments
-        labels = {
-            query: {doc for doc, grade in grades.items() if grade > 0}
-            for query, grades in graded.items()
-        }
-    return annotate_campaign(
-        (*folder.pools(), *folder.challengers()),
-        folder.judgments(),
-        labels=labels,
-        source=str(place),
+        expected="qrels for each depth, MS MARCO QnA, or passages shown",
+        hint="docs/reference/annotations.md has the formats",
     )

@@ -9,7 +9,7 @@ from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer
 from heldout.errors import InputError, plural
-from heldout.options import Level, Opt, OptionError, Seed
+from heldout.options import Level, Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.run import Hit, write_run
 from heldout.scoring.names import read_own_measure
@@ -129,8 +129,6 @@ def _check_target(source: AnnotationSource, options: DepthOptions, target: Path)
     """Refuse to write the order shown over what is read, or what else is written."""
     runs = [] if not options.runs else [Path(path) for path in name_runs(options.runs).values()]
     refuse_to_replace(target, "--write-shown", (*source.inputs(), *runs))
-    if source.save is not None and target.resolve() == source.save.resolve():
-        raise OptionError("--save and --write-shown name the same file")
 
 
 def _question(annotations: Annotations, options: DepthOptions) -> DepthQuestion:

@@ -28,8 +28,7 @@ def read_annotations(path: str | PathLike[str], *, texts: bool = False) -> Annot
     """What annotators were shown and what they selected.
 
     Args:
-        path: MS MARCO QnA, a folder of qrels for each depth, passages shown, a campaign, a folder
-            of questions, or a file of `heldout survive --save`.
+        path: MS MARCO QnA, a folder of qrels for each depth, or passages shown.
         texts: whether the texts are read too.
 
     Raises:
