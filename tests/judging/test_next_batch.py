@@ -71,19 +71,18 @@ def do(task: Task, judge: SimulatedJudge) -> list[Judgment]:
     ]
 
 
-@pytest.mark.parametrize("method", ["duels", "pruning", "thompson"])
+@pytest.mark.parametrize("method", ["duels", "pruning"])
 def test_every_method_ends_and_keeps_to_its_caps(method: Method) -> None:
     pools = make_pools(1, 2, 5, 14, 21)
     judge = make_judge(pools, seed=3)
     tasks: list[Task] = []
     judged: list[Judgment] = []
-    for number in range(200):
+    for _ in range(200):
         wanted = plan_batch(
             pools,
             judged,
             _SETTINGS,
             planned=count_planned(tasks),
-            rng=np.random.default_rng(number),
             method=method,
         )
         if not wanted:
@@ -98,7 +97,6 @@ def test_every_method_ends_and_keeps_to_its_caps(method: Method) -> None:
             judged,
             _SETTINGS,
             planned=count_planned(tasks),
-            rng=np.random.default_rng(0),
             method=method,
         )
         assert waiting == ()
@@ -112,19 +110,18 @@ def test_every_method_ends_and_keeps_to_its_caps(method: Method) -> None:
     assert len(count_planned(tasks)) < everything
 
 
-@pytest.mark.parametrize("method", ["duels", "pruning", "thompson"])
+@pytest.mark.parametrize("method", ["duels", "pruning"])
 def test_pairs_that_nobody_can_judge_do_not_go_on_for_ever(method: Method) -> None:
     pools = make_pools(3, 11)
     judge = make_judge(pools, seed=1)
     tasks: list[Task] = []
     judged: list[Judgment] = []
-    for number in range(300):
+    for _ in range(300):
         wanted = plan_batch(
             pools,
             judged,
             _SETTINGS,
             planned=count_planned(tasks),
-            rng=np.random.default_rng(number),
             method=method,
         )
         if not wanted:

@@ -101,9 +101,7 @@ def test_batches_go_on_until_every_query_has_its_best(database: Database) -> Non
     seen: Counter[str] = Counter()
     for _ in range(30):
         recorded = judgments(database)
-        wanted = plan_batch(
-            pools, recorded, settings, planned=count_planned(tasks), rng=rng, method="duels"
-        )
+        wanted = plan_batch(pools, recorded, settings, planned=count_planned(tasks), method="duels")
         if not wanted:
             break
         batch = max((task.batch for task in tasks), default=0) + 1

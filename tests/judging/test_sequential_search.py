@@ -1,7 +1,6 @@
-"""The sequential mode, pruning and Thompson sampling: rules, laws, and how often they err."""
+"""The sequential mode and pruning: rules, laws, and how often they err."""
 
 from collections import Counter
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from heldout.judging.campaign.settings import Settings
 from heldout.judging.labels.choosing import (
     FEW,
     MEETINGS,
-    choose_pairs,
     meeting_order,
     next_pairs,
     prune,
@@ -292,30 +290,3 @@ def test_pruning_where_every_vote_is_even_ends() -> None:
         votes |= dict.fromkeys(found.wanted, votes_of(1, 1))
     assert not found.wanted
     assert len(votes) == 190
-
-
-def test_thompson_sampling_draws_each_pair_once_and_none_at_its_cap() -> None:
-    names = ["a", "b", "c", "d"]
-    full = dict.fromkeys(combinations(names, 2), votes_of(2, 1))
-    del full["c", "d"]
-    rng = np.random.default_rng(0)
-    assert choose_pairs(names, full, count=5, cap=3, rng=rng) == (("c", "d"),)
-    every = choose_pairs(names, {}, count=99, cap=3, rng=rng)
-    assert sorted(every) == list(combinations(names, 2))
-    assert choose_pairs(["a"], {}, count=3, cap=3, rng=rng) == ()
-
-
-def test_thompson_sampling_asks_about_those_that_may_be_best() -> None:
-    rng = np.random.default_rng(3)
-    names = [f"{n:02}" for n in range(12)]
-    votes: dict[tuple[str, str], PairVotes] = {}
-    asked: Counter[str] = Counter()
-    for step in range(600):
-        ((a, b),) = choose_pairs(names, votes, count=1, cap=100, rng=rng)
-        won = int(rng.random() < 0.85)
-        now = votes.get((a, b), votes_of(0, 0))
-        votes[a, b] = votes_of(now.first + won, now.second + 1 - won)
-        if step >= 300:
-            asked.update((a, b))
-    assert asked["00"] > 300 * 0.5
-    assert asked["11"] < 300 * 0.2

@@ -42,9 +42,8 @@ def test_more_votes_find_the_best_more_often() -> None:
     assert three.found > one.found + 3 * one.error
 
 
-@pytest.mark.parametrize("name", ["pruning", "thompson"])
-def test_large_pools_take_fewer_judgments_than_all_pairs(name: str) -> None:
-    found = simulate_design(DESIGNS[name], size=16, pools=60, rng=np.random.default_rng(2))
+def test_pruning_takes_fewer_judgments_than_all_pairs() -> None:
+    found = simulate_design(DESIGNS["pruning"], size=16, pools=60, rng=np.random.default_rng(2))
     assert found.judgments < 16 * 15 / 2
     assert found.found > 1 / 16 + 3 * found.error
 

@@ -148,10 +148,7 @@ def tasks(
     campaign: CampaignPath = Path(),
     method: Annotated[
         Method | None,
-        Opt(
-            "Way to choose pairs in mode sequential; pruning and thompson are for large pools "
-            "[duels]."
-        ),
+        Opt("Way to choose pairs in mode sequential; pruning is for large pools [duels]."),
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,

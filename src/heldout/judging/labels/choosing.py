@@ -14,15 +14,13 @@ best, and not by how much.
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
 import msgspec
 import numpy as np
-from numpy.random import Generator
-from numpy.typing import NDArray
 
 from heldout.judging.campaign.drawing import Pair, draw_tasks
 from heldout.judging.campaign.judgments import (
@@ -41,9 +39,7 @@ from heldout.judging.campaign.settings import Settings
 #
 # `prune` drops passages round by round: each meets seven others, drawn at random, and stays with
 # more than three wins, until nine or fewer are left, which all meet (Clarke, Vtyurina and Smucker
-# 2021, "Assessing top-k preferences", as their program has it). `choose_pairs` draws pairs by
-# double Thompson sampling (Wu and Liu 2016): a passage that may beat most, against one that may
-# beat it.
+# 2021, "Assessing top-k preferences", as their program has it).
 
 MEETINGS = 7
 """Others that a passage meets in a round."""
@@ -54,11 +50,6 @@ WINS = 3
 FEW = 9
 """So many passages or fewer all meet each other."""
 
-VOTES_EACH = 5
-"""Thompson sampling ends with so many votes for each passage of a pool."""
-
-_BOUND = 0.51
-Floats = NDArray[np.float64]
 Duel = tuple[str, str]
 
 
@@ -103,54 +94,6 @@ def prune(query: str, passages: Sequence[str], votes: Mapping[Duel, PairVotes]) 
         left, number = kept, number + 1
 
 
-def choose_pairs(
-    passages: Sequence[str],
-    votes: Mapping[Duel, PairVotes],
-    *,
-    count: int,
-    cap: int,
-    rng: Generator,
-    closed: Collection[Duel] = (),
-) -> tuple[Duel, ...]:
-    """Pairs to be judged next, by double Thompson sampling.
-
-    The first passage is drawn among those that may still beat the most others: it beats the most in
-    one draw of all chances, each Beta(1 + wins, 1 + losses). The second is the one that beats the
-    first most surely in another draw, among those that are not surely worse (Wu and Liu 2016,
-    algorithm 1). Here several pairs are drawn before any of them is judged.
-
-    Args:
-        passages: of the pool.
-        votes: by pair, the lesser id first.
-        count: most pairs to be drawn; each at most once.
-        cap: votes after which a pair is not drawn again.
-        rng: where draws come from.
-        closed: pairs that are not drawn, whatever their votes.
-
-    Returns:
-        Fewer pairs, or none, where the others have come to the cap.
-    """
-    names = sorted(passages)
-    wins = _win_table(names, votes)
-    total = wins + wins.T
-    open_ = (total < cap) & ~np.eye(len(names), dtype=bool)
-    for pair in closed:
-        first, second = (names.index(one) for one in pair)
-        open_[first, second] = open_[second, first] = False
-    chosen: list[Duel] = []
-    low, high = _bounds(wins, total)
-    while len(chosen) < count and open_.any():
-        first = _first(wins, high, open_, rng)
-        rivals = open_[first] & (low[:, first] <= 0.5)  # noqa: PLR2004 - as often as not
-        if not rivals.any():
-            rivals = open_[first]
-        drawn = rng.beta(1 + wins[:, first], 1 + wins[first])
-        second = int(np.argmax(np.where(rivals, drawn, -1)))
-        open_[first, second] = open_[second, first] = False
-        chosen.append((names[min(first, second)], names[max(first, second)]))
-    return tuple(chosen)
-
-
 def _meetings(query: str, number: int, left: Sequence[str]) -> list[Duel]:
     """In a circle in random order each meets its three neighbours on both sides, and across."""
     size = len(left)
@@ -169,37 +112,6 @@ def _meetings(query: str, number: int, left: Sequence[str]) -> list[Duel]:
     pairs |= {frozenset((order[place], order[place + half])) for place in range(size - half)}
     found = [sorted(left[place] for place in pair) for pair in pairs]
     return sorted((first, second) for first, second in found)
-
-
-def _win_table(names: Sequence[str], votes: Mapping[Duel, PairVotes]) -> Floats:
-    places = {name: place for place, name in enumerate(names)}
-    wins = np.zeros((len(names), len(names)))
-    for (first, second), found in votes.items():
-        if first in places and second in places:
-            wins[places[first], places[second]] = found.first
-            wins[places[second], places[first]] = found.second
-    return wins
-
-
-def _bounds(wins: Floats, total: Floats) -> tuple[Floats, Floats]:
-    """What the chances to win may be, at least and at most; 0 and 1 for a pair without votes."""
-    time = max(float(total.sum()) / 2, 1.0)
-    seen = np.maximum(total, 1)
-    reach = np.sqrt(_BOUND * np.log(time) / seen)
-    share = wins / seen
-    unseen = total == 0
-    return np.where(unseen, 0, share - reach), np.where(unseen, 1, share + reach)
-
-
-def _first(wins: Floats, high: Floats, open_: NDArray[np.bool_], rng: Generator) -> int:
-    """Who beats the most in a draw, among those that at best beat the most; with an open pair."""
-    playing = open_.any(axis=1)
-    off = ~np.eye(len(wins), dtype=bool)
-    hopes = np.where(playing, ((high > 0.5) & off).sum(axis=1), -1)  # noqa: PLR2004 - a win
-    upper = np.triu(rng.beta(1 + wins, 1 + wins.T), 1)
-    drawn = upper + np.tril(1 - upper.T, -1)
-    beaten = ((drawn > 0.5) & off).sum(axis=1) + rng.random(len(wins))  # noqa: PLR2004 - a win
-    return int(np.argmax(np.where(hopes == hopes.max(), beaten, -1)))
 
 
 _NONE = PairVotes(first=0, second=0)
@@ -326,10 +238,10 @@ def count_answers(judgments: Iterable[Judgment], settings: Settings) -> Mapping[
 
 # The next batch of a campaign; of a sequential one what the judgments so far make worth asking.
 #
-# Three ways: duels of the best so far with one challenger after another; pruning, for large pools;
-# Thompson sampling, for large pools too. `simulation` says what each finds and costs.
+# Two ways: duels of the best so far with one challenger after another; pruning, for large pools.
+# `simulation` says what each finds and costs.
 
-Method = Literal["duels", "pruning", "thompson"]
+Method = Literal["duels", "pruning"]
 """How the pairs that are judged next are chosen."""
 
 
@@ -344,10 +256,9 @@ def plan_batch(
     settings: Settings,
     *,
     planned: Mapping[Pair, int],
-    rng: Generator,
     method: Method = "duels",
 ) -> tuple[Wanted, ...]:
-    """Pairs to be judged next; none when all is done, or while answers are still to come.
+    """Choose the pairs to be judged next; none when all is done, or while answers are to come.
 
     Args:
         pools: the passages of each query.
@@ -355,7 +266,6 @@ def plan_batch(
         settings: lead, cap, judges, and what failed tests exclude.
         planned: pair -> copies that are in tasks already, as `count_planned` gives it. A pair that
             waits for answers is not asked again.
-        rng: where Thompson sampling draws from.
         method: how pairs are chosen.
     """
     if method == "duels":
@@ -364,35 +274,17 @@ def plan_batch(
     votes = count_votes(valid, same=stand_for(pools))
     answers = count_answers(judgments, settings)
     waiting = {pair[0] for pair, count in planned.items() if count > answers.get(pair, 0)}
-    asked: Counter[str] = Counter()
-    for pair, count in answers.items():
-        asked[pair[0]] += count
+    ended: dict[str, dict[Duel, PairVotes]] = {}
+    for (query, first, second), count in answers.items():
+        if count >= settings.cap:
+            ended.setdefault(query, {})[first, second] = _NONE
     wanted: list[Wanted] = []
     for pool in pools:
         if pool.query in waiting:
             continue
-        found = votes.get(pool.query, {})
-        names = [one.doc for one in pool.candidates]
-        given_up = {
-            pair
-            for pair in combinations(sorted(names), 2)
-            if answers.get((pool.query, *pair), 0) >= settings.cap
-        }
-        if method == "pruning":
-            pairs = prune(pool.query, names, dict.fromkeys(given_up, _NONE) | dict(found)).wanted
-        elif asked[pool.query] < VOTES_EACH * len(names):
-            pairs = choose_pairs(
-                names,
-                found,
-                count=max(1, len(names) // 2),
-                cap=settings.cap,
-                rng=rng,
-                closed=given_up,
-            )
-        else:
-            pairs = ()
-        each = settings.judges if method == "pruning" else 1
-        wanted += [Wanted(pair=(pool.query, *pair), votes=each) for pair in pairs]
+        judged = ended.get(pool.query, {}) | dict(votes.get(pool.query, {}))
+        found = prune(pool.query, [one.doc for one in pool.candidates], judged)
+        wanted += [Wanted(pair=(pool.query, *pair), votes=settings.judges) for pair in found.wanted]
     return tuple(wanted)
 
 

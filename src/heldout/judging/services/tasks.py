@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from heldout.judging.campaign.drawing import list_pairs
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.rows import Task
@@ -86,7 +84,6 @@ def _draw(
             folder.judgments(),
             settings,
             planned=count_planned(earlier),
-            rng=np.random.Generator(np.random.PCG64([seed, batch, 1])),
             method=method,
         )
     else:

@@ -15,7 +15,7 @@ from scipy.special import expit
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table, columns
 from heldout.judging.campaign.judgments import PairVotes
-from heldout.judging.labels.choosing import VOTES_EACH, choose_pairs, prune, search
+from heldout.judging.labels.choosing import prune, search
 from heldout.judging.labels.labels import Find, find_strongest, find_unbeaten, play
 
 SPREAD = 0.8
@@ -55,7 +55,7 @@ class SimulatedJudge:
         return left if self.rng.random() < expit(ahead + self.left) else right
 
 
-Plan = Callable[[Sequence[str], PoolVotes, Generator], Mapping[Duel, int]]
+Plan = Callable[[Sequence[str], PoolVotes], Mapping[Duel, int]]
 """Passages, votes so far -> votes to be asked next, by pair; empty when all is done."""
 
 
@@ -139,7 +139,7 @@ def _judge(design: Design, strengths: Mapping[str, float], rng: Generator) -> Po
     votes: dict[Duel, PairVotes] = {}
     names = list(strengths)
     for _ in range(_BATCHES):
-        wanted = design.plan(names, votes, rng)
+        wanted = design.plan(names, votes)
         if not wanted:
             return votes
         for (a, b), count in wanted.items():
@@ -150,16 +150,14 @@ def _judge(design: Design, strengths: Mapping[str, float], rng: Generator) -> Po
 
 
 def _all_pairs(judges: int) -> Plan:
-    def plan(names: Sequence[str], votes: PoolVotes, rng: Generator) -> Mapping[Duel, int]:
-        del rng
+    def plan(names: Sequence[str], votes: PoolVotes) -> Mapping[Duel, int]:
         return {} if votes else dict.fromkeys(combinations(names, 2), judges)
 
     return plan
 
 
 def _duels(lead: int, cap: int) -> Plan:
-    def plan(names: Sequence[str], votes: PoolVotes, rng: Generator) -> Mapping[Duel, int]:
-        del rng
+    def plan(names: Sequence[str], votes: PoolVotes) -> Mapping[Duel, int]:
         found = search(names, votes, lead=lead, cap=cap)
         if found.challenger is None:
             return {}
@@ -169,16 +167,8 @@ def _duels(lead: int, cap: int) -> Plan:
     return plan
 
 
-def _pruning(names: Sequence[str], votes: PoolVotes, rng: Generator) -> Mapping[Duel, int]:
-    del rng
+def _pruning(names: Sequence[str], votes: PoolVotes) -> Mapping[Duel, int]:
     return dict.fromkeys(prune("simulated", names, votes).wanted, 1)
-
-
-def _thompson(names: Sequence[str], votes: PoolVotes, rng: Generator) -> Mapping[Duel, int]:
-    if sum(found.total for found in votes.values()) >= VOTES_EACH * len(names):
-        return {}
-    count = max(1, len(names) // 2)
-    return dict.fromkeys(choose_pairs(names, votes, count=count, cap=_CAP, rng=rng), 1)
 
 
 DESIGNS: Mapping[str, Design] = {
@@ -190,11 +180,6 @@ DESIGNS: Mapping[str, Design] = {
     "lead-2": Design(words="duels, lead 2, cap 7", plan=_duels(2, _CAP), find=find_unbeaten),
     "lead-3": Design(words="duels, lead 3, cap 7", plan=_duels(3, _CAP), find=find_unbeaten),
     "pruning": Design(words="pruning, then all pairs", plan=_pruning, find=find_strongest),
-    "thompson": Design(
-        words=f"Thompson sampling, {VOTES_EACH} votes a passage",
-        plan=_thompson,
-        find=find_strongest,
-    ),
 }
 """Every design by name. docs/explanation/preferences.md has a table of the first five."""
 
