@@ -46,35 +46,6 @@ _WORDS = ("name", "title", "task", "contact", "submit", "repository", "home", "i
 _HARMLESS = (*_WORDS, "forge")
 """The top-level keys that decide no score, no key and no quota."""
 
-_MEANINGS = (
-    ("recipients", "who can open what is submitted from now on"),
-    ("envelope", "the format of sealed files"),
-    ("policy.quota", "how often a team may submit"),
-    ("policy.quota_days", "how often a team may submit"),
-    ("policy.embargo_months", "how long a team may stay anonymous"),
-    ("policy.off", "the rules that no submission is checked by"),
-    ("policy", "what a submission is checked by"),
-    ("release.rule", "which scores are published, and what each new one is compared with"),
-    ("release", "how much of a true score a team learns"),
-    ("runs", "what a run file must be"),
-    ("sets", "which queries and labels a run is scored with"),
-    ("views", "which scores there are, and who sees them"),
-    ("seasons", "which view ranks on which days"),
-    ("primary", "the view that ranks"),
-    ("denominator", "what a mean is taken over"),
-    ("decimals", "the digits of a released score"),
-    ("kind", "when scores are released"),
-    ("opens", "the days on which submissions are taken"),
-    ("closes", "the days on which submissions are taken"),
-    ("registration", "whether teams register, and what they agree to"),
-    ("archive", "whose runs are opened when the board ends"),
-    ("baselines", "whether a baseline can hold the record"),
-    ("programs", "whether programs are taken in place of runs, and what one may use"),
-    ("trust", "what is published of the ranking beside the scores"),
-    ("forge", "where pull requests are read and answered, with the organisers' token"),
-    ("install", "the address from which participants install heldout"),
-)
-
 _SET = ("queries", "qrels")
 _HINT = "a view with published scores stays: add one under a new name"
 
@@ -97,12 +68,6 @@ class Difference:
     def decides(self) -> bool:
         """Whether a score, a key or a quota may depend on it."""
         return self.key.split(".")[0].split("[")[0] not in _HARMLESS
-
-    @property
-    def meaning(self) -> str:
-        """What the key decides, in a few words; "" for texts of the page."""
-        found = (words for key, words in _MEANINGS if self.key.startswith(key))
-        return next(found, "")
 
     def __str__(self) -> str:
         return f"{self.key}: {_shorten(self.before)} -> {_shorten(self.after)}"

@@ -39,23 +39,6 @@ _CELLS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Twin:
-    """A query of one set beside a query of the other.
-
-    Attributes:
-        first, second: their ids.
-        first_text, second_text: as given.
-        cosine: of their trigrams, 1 for equal normalised texts.
-    """
-
-    first: str
-    second: str
-    first_text: str
-    second_text: str
-    cosine: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
     """What two query sets share; queries are counted in `second`.
 
@@ -67,9 +50,6 @@ class Overlap:
         near: queries whose nearest text in `first`, under another id and not equal, reaches the
             threshold.
         threshold: least cosine that counts as near.
-        same_id_examples: the first ids in both.
-        same_text_examples: of `same_text`, in the order of `second`.
-        near_examples: of `near`, most similar first.
     """
 
     first: str
@@ -79,9 +59,6 @@ class Overlap:
     same_text: int
     near: int
     threshold: float
-    same_id_examples: tuple[str, ...]
-    same_text_examples: tuple[Twin, ...]
-    near_examples: tuple[Twin, ...]
 
 
 def normalise(text: str) -> str:
@@ -95,7 +72,6 @@ def find_overlap(
     second: tuple[str, Mapping[str, str]],
     *,
     threshold: float = NEAR,
-    examples: int = 5,
 ) -> Overlap:
     """Compare two query sets, every query with every other.
 
@@ -106,57 +82,40 @@ def find_overlap(
         first: name of a set, and its queries: id -> text.
         second: likewise.
         threshold: least cosine, above 0 and at most 1.
-        examples: most examples of each kind.
     """
     if not 0 < threshold <= 1:
         raise ValueError(threshold)
     ours = {query: normalise(text) for query, text in first[1].items()}
     theirs = {query: normalise(text) for query, text in second[1].items()}
-    shared = [query for query in theirs if query in ours]
-    equal = _find_equal(ours, theirs)
-    near = _find_near(ours, theirs, threshold)
-    order = sorted(near, key=lambda query: -near[query][1])
-
-    def twin(query: str, other: str, cosine: float) -> Twin:
-        texts = {"first_text": first[1][other], "second_text": second[1][query]}
-        return Twin(first=other, second=query, cosine=cosine, **texts)
-
+    shared = ours.keys() & theirs.keys()
     return Overlap(
         first=first[0],
         second=second[0],
         same_id=len(shared),
         same_id_other_text=sum(ours[query] != theirs[query] for query in shared),
-        same_text=len(equal),
-        near=len(near),
+        same_text=_count_equal(ours, theirs),
+        near=len(find_near(ours, theirs, threshold)),
         threshold=threshold,
-        same_id_examples=tuple(shared[:examples]),
-        same_text_examples=tuple(twin(q, equal[q], 1.0) for q in list(equal)[:examples]),
-        near_examples=tuple(twin(q, *near[q]) for q in order[:examples]),
     )
 
 
-def _find_equal(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
-    """Query of theirs -> the first of ours with the same text and another id."""
+def _count_equal(ours: Mapping[str, str], theirs: Mapping[str, str]) -> int:
+    """Count the queries of theirs whose text one of ours has under another id."""
     by_text: dict[str, list[str]] = defaultdict(list)
     for query, text in ours.items():
         by_text[text].append(query)
-    found = {}
-    for query, text in theirs.items():
-        others = [other for other in by_text[text][:2] if other != query]
-        if others:
-            found[query] = others[0]
-    return found
+    return sum(any(other != query for other in by_text[text][:2]) for query, text in theirs.items())
 
 
-def _find_near(
+def find_near(
     ours: Mapping[str, str], theirs: Mapping[str, str], threshold: float
-) -> dict[str, tuple[str, float]]:
-    """Query of theirs -> the nearest of ours with another id and text, and their cosine."""
+) -> dict[str, float]:
+    """Query of theirs -> cosine with the nearest of ours that has another id and text."""
     left, right = list(ours), list(theirs)
     if not left or not right:
         return {}
     matrix = _weigh_trigrams([*ours.values(), *theirs.values()])
-    near: dict[str, tuple[str, float]] = {}
+    near: dict[str, float] = {}
     block = max(1, _CELLS // len(left))
     for start in range(len(left), matrix.shape[0], block):
         cosines = (matrix[start : start + block] @ matrix[: len(left)].T).tocoo()
@@ -165,9 +124,8 @@ def _find_near(
             query = right[start - len(left) + cosines.row[index]]
             other = left[cosines.col[index]]
             cosine = min(1.0, float(cosines.data[index]))
-            apart = other != query and ours[other] != theirs[query]
-            if apart and (query not in near or cosine > near[query][1]):
-                near[query] = (other, cosine)
+            if other != query and ours[other] != theirs[query]:
+                near[query] = max(cosine, near.get(query, 0.0))
     return near
 
 
