@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from heldout.board.log.measured import (
     Facets,
     Figures,
     Measured,
-    Outcome,
     Ranges,
     Stability,
     Step,
@@ -344,24 +342,11 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
     steps = (True, False, None)
     figures = Figures(
         queries=1_050,
-        k=10,
-        step=21,
         ranges=Ranges(low=low, high=high, level=0.95, flips=10_000, pairs=45),
         stability=Stability(trials=1_000, shares=shares),
         progress=tuple(
             Step(entry=name, significant=steps[n % 3], family=n + 1)
             for n, name in enumerate(one.id for one in ranked[:compared] if one.trophy)
-        ),
-        outcomes=tuple(
-            Outcome(
-                a=a,
-                b=b,
-                a_alone=42,
-                b_alone=63,
-                better=("", "A", "B")[n % 3],
-                verdict=("no verdict", "strict", "do no harm")[n % 3],
-            )
-            for n, (a, b) in enumerate(pairwise(ids))
         ),
         alike=((ids[2], ids[5]),),
         facets=Facets(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,8 +19,6 @@ from heldout.board.log.measured import (
     Figures,
     Stability,
     TrustPart,
-    end_bin,
-    find_bin,
     list_wrong,
 )
 from heldout.board.scores.measuring import (
@@ -29,12 +26,11 @@ from heldout.board.scores.measuring import (
     QueryFacet,
     choose_compared,
     find_near_scores,
-    join_near_found,
     measure_ranges,
     measure_ranking,
     measure_shares,
 )
-from heldout.board.standings.standings import FEWEST_DIFFERENT, count_step
+from heldout.board.standings.standings import FEWEST_DIFFERENT
 from heldout.scoring.table import table_of
 
 QUERIES = 60
@@ -112,7 +108,6 @@ def test_a_part_is_the_same_whatever_else_is_told(show: set[TrustPart], seed: in
 def test_clear_differences_are_told_apart_and_copies_of_noise_are_not() -> None:
     figures = measure_ranking(compare(board(systems=6)), PARTS, seed=0)
     assert figures.ranges is not None
-    assert figures.outcomes is not None
     assert figures.why == {}
     assert figures.ranges.low[0] > 1  # the first that came is the worst
     assert figures.ranges.high[-1] < 6
@@ -218,8 +213,6 @@ def test_of_two_near_entries_each_is_compared_with_all_others_and_not_with_the_o
     for name in ("s5", "copy"):
         assert figures.ranges.low[place[name]] == 1
         assert 2 <= figures.ranges.high[place[name]] < 7  # better than some of the others
-    assert {"s5", "copy"} <= {n for o in figures.outcomes or () for n in (o.a, o.b)} | {"s5"}
-    assert ("s5", "copy") not in [(o.a, o.b) for o in figures.outcomes or ()]
     assert 1 not in figures.stability.shares_of(place["copy"])  # stays below, as it was released
 
 
@@ -306,24 +299,6 @@ def test_without_facets_the_section_says_so() -> None:
     assert figures.why == {"facets": "no public view names facets of these queries"}
 
 
-def test_means_over_seeds_have_no_outcomes_and_the_rest_is_told() -> None:
-    scores = board()
-    rows = {
-        s: scores.view().table.values[n] * 0.9 + 0.01  # type: ignore[union-attr]
-        for n, s in enumerate(scores.view().means)
-    }
-    changed = BoardScores(
-        board="b",
-        entries=scores.entries,
-        views={"eval": view("eval", rows)},
-        primary="eval",
-    )
-    figures = measure_ranking(compare(changed), PARTS, seed=0)
-    assert set(figures.why) == {"outcomes", "drift"}
-    assert figures.ranges is not None
-    assert figures.outcomes is None
-
-
 def test_one_entry_or_missing_scores_are_not_compared() -> None:
     scores = board()
     assert choose_compared(scores, ["s0"], released={}) is None
@@ -361,23 +336,6 @@ def probe(*, found: bool, entries: str, seed: int) -> Compared:
     return compared
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_probe_s_outcomes_are_the_same_whichever_the_label_is(seed: int) -> None:
-    """In one event or over several, beside the run that it copies or beside others."""
-    events = ("ac", "apc", "apd", "apcd", "ap")
-    published = [
-        [
-            measure_ranking(probe(found=found, entries=entries, seed=seed), ["outcomes"], seed=0)
-            for entries in events
-        ]
-        for found in (False, True)
-    ]
-    assert published[0] == published[1]
-    assert all(one.outcomes for one in published[0])
-    [pair] = published[1][-1].outcomes or ()
-    assert (pair.a, pair.b, pair.better, pair.verdict) == ("a", "probe", "", "no verdict")
-
-
 def test_drift_rests_on_released_scores_and_its_limits_on_two_digits() -> None:
     """Entries of two days: the trend has the difference of their true scores, times 365."""
     told = []
@@ -392,27 +350,3 @@ def test_drift_rests_on_released_scores_and_its_limits_on_two_digits() -> None:
     assert told[0][1] == pytest.approx(
         np.median([released[s] - dev[s] for s in released]), abs=1e-4
     )
-
-
-@given(st.lists(st.lists(st.integers(0, 3), min_size=30, max_size=30), min_size=1, max_size=6))
-def test_entries_that_are_counted_apart_differ_in_ten_found_queries_or_more(
-    rows: list[list[int]],
-) -> None:
-    ranks = np.array(rows)
-    joined = join_near_found(ranks)
-    assert (joined[0] == ranks[0]).all()
-    found = joined > 0
-    assert ((found != (ranks > 0)).sum(axis=1) < FEWEST_DIFFERENT).all()
-    assert (joined == ranks)[found & (ranks > 0)].all()
-    different = {int((one != other).sum()) for one in found for other in found}
-    assert not different & set(range(1, FEWEST_DIFFERENT))
-
-
-@given(st.integers(1, 10_000), st.data())
-def test_a_bin_holds_its_counts_and_never_fewer_than_a_step(queries: int, data: Any) -> None:
-    step = count_step(queries)
-    count = data.draw(st.integers(0, queries))
-    start = find_bin(count, queries, step)
-    end = end_bin(start, queries, step)
-    assert start <= count <= end <= queries
-    assert end - start + 1 >= min(step, queries + 1) >= min(FEWEST_DIFFERENT, queries + 1)

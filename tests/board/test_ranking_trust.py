@@ -63,7 +63,6 @@ def test_every_figure_comes_with_its_test_correction_family_and_data() -> None:
     said = section(page(BOARDS["trusted"], RULES["trusted"]))
     assert "max-t over one family of 90 hypotheses, 45 pairs in both directions" in said
     assert "1,000 resamplings of 1,050 queries" in said
-    assert "Holm over one family of 18 hypotheses, 9 pairs of neighbours" in said
     assert 'href="trust.json"' in said
     assert "No official against dev scores over time" in said
     assert "(nearly the same as others)" in said
@@ -93,18 +92,6 @@ def test_a_lead_group_with_a_gap_has_no_line() -> None:
     last = max(n for n, row in enumerate(rows) if row.rank_low is not None)
     rows[last] = replace(rows[last], rank_low=1)
     assert 'class="lead-end"' not in page(replace(board, rows=tuple(rows)), RULES["trusted"])
-
-
-def test_an_entry_s_page_has_its_neighbours_and_no_others() -> None:
-    files = render_board(BOARDS["trusted"], RULES["trusted"], facts())
-    board = BOARDS["trusted"]
-    assert board.measured is not None
-    first, second = board.measured.entries[:2]
-    for name, pairs in ((first, 1), (second, 2)):
-        text = files[f"leaderboard/entries/{name}.html"].decode()
-        assert text.count('<div class="outcome">') == pairs
-    newest = files[f"leaderboard/entries/{next(iter(board.measured.left_out))}.html"].decode()
-    assert "outcome" not in newest
 
 
 def test_no_name_behind_an_embargo_is_in_the_section() -> None:
@@ -241,7 +228,6 @@ def test_ranges_and_shares_are_those_of_the_table() -> None:
         ranges=ranges,
         stability=msgspec.structs.replace(stability, shares=shares),
         facets=None,
-        outcomes=(),
     )
     measured = replace(
         board.measured,

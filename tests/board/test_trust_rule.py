@@ -207,14 +207,6 @@ def test_what_rules_did_not_allow_then_is_found() -> None:
     assert [*list_early(right.history)] == []
 
 
-BINS = {
-    "a": ONE,
-    "b": TWO,
-    "a_alone": 10,
-    "b_alone": 0,
-    "better": "",
-    "verdict": "no verdict",
-}
 FACET = {
     "of": "types",
     "facet": "who",
@@ -240,23 +232,16 @@ FACETS = {
         {"ranges": {"low": [2, 1], "high": [1, 2], "level": 0.9, "flips": 9, "pairs": 1}},
         {"stability": {"trials": 9, "shares": [[100]]}},
         {"progress": [{"entry": THREE, "significant": True, "family": 1}]},
-        {"outcomes": [BINS]},
-        {"step": 10, "outcomes": [BINS | {"a_alone": 11}]},
-        {"step": 10, "outcomes": [BINS | {"a_alone": 80}]},
-        {"step": 10, "outcomes": [BINS | {"a_alone": 50, "b_alone": 40}]},
-        {"step": 10, "outcomes": [BINS | {"both": 3}]},
         {"alike": [[ONE, THREE]]},
         {"alike": [[ONE, ONE]]},
         {"alike": [[ONE, TWO], [TWO, ONE]]},
-        {"alike": [[ONE, TWO]], "step": 10, "outcomes": [BINS]},
         {"facets": FACETS | {"told": [FACET | {"queries": 20}]}},
         {"facets": FACETS | {"told": [FACET | {"rank": [1, 3]}]}},
         {"facets": FACETS | {"told": [FACET | {"high": [2]}]}},
     ],
     ids=[
         *("too-few", "crossed", "not-square", "not-compared"),
-        *("no-step", "within-a-bin", "no-bin", "too-many", "one-exact"),
-        *("unknown-like", "like-itself", "pair-twice", "outcomes-of-a-like"),
+        *("unknown-like", "like-itself", "pair-twice"),
         *("small-facet", "rank-beyond", "facet-too-few"),
     ],
 )
@@ -269,14 +254,6 @@ def test_figures_that_do_not_fit_their_entries_are_refused(figures: dict[str, An
 
 def test_figures_are_read() -> None:
     log = board().wait(days=2)
-    log.measure(ONE, TWO, step=10, facets=FACETS, outcomes=[BINS])
+    log.measure(ONE, TWO, facets=FACETS)
     (measured,) = log.history.measured
-    assert measured.figures.told == {"ranges", "facets", "outcomes"}
-
-
-def test_counts_in_bins_are_read_as_their_lower_ends() -> None:
-    log = board().wait(days=2)
-    log.measure(ONE, TWO, step=10, outcomes=[BINS])
-    (measured,) = log.history.measured
-    (outcome,) = measured.figures.outcomes or ()
-    assert (outcome.a_alone, outcome.b_alone) == (BINS["a_alone"], BINS["b_alone"])
+    assert measured.figures.told == {"ranges", "facets"}

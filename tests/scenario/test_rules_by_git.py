@@ -293,7 +293,7 @@ def test_a_person_is_asked(town: Town, said: str, code: int) -> None:
     result = runner.invoke(main, [str(word) for word in told], input=said)
     assert result.exit_code == code, result.output
     assert "Log these rules, so that they hold from now on? [y/N]" in result.stderr
-    assert re.search(r"policy.quota +how often a team may submit", result.stderr)
+    assert re.search(r"policy.quota +may decide a score, a key or a quota", result.stderr)
     assert ("changed-rules" in town.kinds()) == (code == 0)
 
 

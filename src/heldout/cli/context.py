@@ -241,7 +241,8 @@ def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
     """
     for line in change.diff():
         click.echo(printable(line), err=True)
-    keys = [(one.key, one.meaning or "a text of the page") for one in change.differences]
+    words = {True: "may decide a score, a key or a quota", False: "decides no score, key or quota"}
+    keys = [(one.key, words[one.decides]) for one in change.differences]
     keys += [(one.path, f"{lines}; later scores are made with it") for one, lines in change.files]
     width = max((len(key) for key, _ in keys), default=0)
     for key, meaning in keys or [("", "no key of board.toml changes")]:

@@ -15,7 +15,7 @@ import msgspec
 from heldout.board.log.events import Entry
 from heldout.errors import quote
 
-TrustPart = Literal["ranges", "stability", "progress", "drift", "outcomes", "facets"]
+TrustPart = Literal["ranges", "stability", "progress", "drift", "facets"]
 """What a page may tell of a ranking beside its scores."""
 
 PARTS: tuple[TrustPart, ...] = get_args(TrustPart)
@@ -117,28 +117,6 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     why: str
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Two neighbours in the ranking: queries by who finds a relevant document.
-
-    The counts are the lower ends of bins of `Figures.step` queries. The last bin takes what is left
-    and is up to twice as wide. Where both or neither find one is not published: with all four
-    counts the exact numbers could follow from their sum.
-
-    Attributes:
-        a, b: ids; `a` stood above `b`.
-        a_alone, b_alone: numbers of queries.
-        better: `A` or `B` by the verdict, "" for none.
-        verdict: `strict`, `do no harm` or `no verdict`.
-    """
-
-    a: str
-    b: str
-    a_alone: _Whole
-    b_alone: _Whole
-    better: Literal["", "A", "B"]
-    verdict: Literal["strict", "do no harm", "no verdict"]
-
-
 class FacetRanks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The standings on the queries of a facet.
 
@@ -183,22 +161,17 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Attributes:
         queries: how many the scores are over.
-        k: how deep outcomes look; 0 without them.
-        step: how wide the bins of their counts are; 0 without them.
         alike: pairs of entries that are nearly the same and not compared with each other.
-        ranges, stability, progress, drift, outcomes, facets: `None` where not told.
+        ranges, stability, progress, drift, facets: `None` where not told.
         why: part that was to be told -> why it cannot be.
     """
 
     queries: _Whole
-    k: _Whole = 0
-    step: _Whole = 0
     alike: tuple[tuple[str, str], ...] = ()
     ranges: Ranges | None = None
     stability: Stability | None = None
     progress: tuple[Step, ...] | None = None
     drift: Drift | None = None
-    outcomes: tuple[Outcome, ...] | None = None
     facets: Facets | None = None
     why: dict[str, str] = {}
 
@@ -226,12 +199,9 @@ def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
     ):
         yield f"shares are not of {n} entries and ranks"
     named = {step.entry for step in figures.progress or ()}
-    named |= {name for pair in figures.outcomes or () for name in (pair.a, pair.b)}
     named |= {name for pair in figures.alike for name in pair}
     if not named <= set(entries):
         yield "an entry is named that was not compared"
-    if not all(_fits(pair, figures) for pair in figures.outcomes or ()):
-        yield f"outcomes are not of {figures.queries} queries"
     yield from _list_wrong_pairs(figures)
     yield from _list_wrong_facets(figures, n)
 
@@ -250,34 +220,10 @@ def _fit(low: Sequence[int], high: Sequence[int], n: int) -> bool:
     )
 
 
-def _fits(pair: Outcome, figures: Figures) -> bool:
-    """Tell whether counts are bins of the queries."""
-    alone = pair.a_alone + pair.b_alone
-    ends = _list_bins(figures.queries, figures.step) if figures.step else ()
-    return {pair.a_alone, pair.b_alone} <= {*ends} and alone <= figures.queries
-
-
-def _list_bins(queries: int, step: int) -> range:
-    """The lower ends of the bins of a count of queries."""
-    return range(0, max(1, queries // step) * step, step)
-
-
-def find_bin(count: int, queries: int, step: int) -> int:
-    """The lower end of the bin that a count of some queries is in."""
-    return min(count // step * step, _list_bins(queries, step)[-1])
-
-
-def end_bin(start: int, queries: int, step: int) -> int:
-    """The highest count in a bin."""
-    return queries if start == _list_bins(queries, step)[-1] else start + step - 1
-
-
 def _list_wrong_pairs(figures: Figures) -> Iterator[str]:
     alike = [frozenset(pair) for pair in figures.alike]
     if len(set(alike)) < len(alike) or any(len(pair) == 1 for pair in alike):
         yield "a pair that is not compared is named twice, or is one entry"
-    if any(frozenset((pair.a, pair.b)) in alike for pair in figures.outcomes or ()):
-        yield "outcomes are of a pair that is not compared"
 
 
 def _list_wrong_facets(figures: Figures, entries: int) -> Iterator[str]:

@@ -131,7 +131,7 @@ def _is_root(url: str) -> bool:
     return bool(host and tidy and bare and (parts.scheme == "https" or plain))
 
 
-DEFAULT_PARTS: tuple[TrustPart, ...] = PARTS[:5]
+DEFAULT_PARTS: tuple[TrustPart, ...] = PARTS[:4]
 """What is told where `show` is left out. Facets tell of few queries each, so they are asked for."""
 
 _DAYS = re.compile(r"([1-9][0-9]{0,3}) days?", re.ASCII)
@@ -143,7 +143,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     Attributes:
         show: ranges of ranks, ranks under the bootstrap, records with their significance, official
-            against dev scores, outcomes of neighbours in the ranking, standings by facet.
+            against dev scores, standings by facet.
         after: `season`: when the season, or the board, is over. `closing`: when the board was
             closed for good. A delay, `30 days`: an entry so long after it was published. A day,
             `2027-04-01`: what was published before it. What waits for a delay or a day comes with

@@ -12,7 +12,6 @@ scores say; with all others each of the two is compared as any entry is.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -22,9 +21,6 @@ from numpy.typing import NDArray
 
 from heldout.analyses.drift import find_drift
 from heldout.analyses.entries import BoardScores
-from heldout.analyses.outcomes.options import Rules
-from heldout.analyses.outcomes.outcomes import analyse_outcomes
-from heldout.analyses.outcomes.verdicts import Judged
 from heldout.analyses.progress import trace_progress
 from heldout.analyses.ranges import rank_ranges
 from heldout.board.log.measured import (
@@ -34,12 +30,10 @@ from heldout.board.log.measured import (
     Facets,
     Figures,
     LeftOut,
-    Outcome,
     Ranges,
     Stability,
     Step,
     TrustPart,
-    find_bin,
 )
 from heldout.board.log.submission import Submission
 from heldout.board.policy.similarity import TOP, list_alike
@@ -53,14 +47,11 @@ from heldout.board.scores.sets import load_view_files
 from heldout.board.standings.standings import (
     FEWEST_DIFFERENT,
     choose_comparable,
-    count_step,
     read_pairs,
 )
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError
-from heldout.scoring.first_ranks import Side, first_ranks
-from heldout.scoring.measures import parse_measure
 from heldout.scoring.table import Better, ScoreTable, cut_table, table_of
 from heldout.stats.resampling import bootstrap_means, rank_rows
 from heldout.trec.scans import Signature
@@ -309,7 +300,6 @@ class Compared:
         released: id -> score as it was published, which decides what was a record. Drift rests on
             it too: true means give away what a release rounds, as a trend between two days has
             them times 365.
-        step: how wide the bins are in which outcomes are counted.
         alike: pairs that are not compared, the earlier entry first.
         facets: of the queries.
     """
@@ -319,7 +309,6 @@ class Compared:
     ranked: tuple[str, ...]
     bar: bool
     released: Mapping[str, float]
-    step: int
     alike: tuple[tuple[str, str], ...] = ()
     facets: Sequence[QueryFacet] = ()
 
@@ -363,7 +352,6 @@ def choose_compared(
         ranked=tuple(name for name in ranked if name in rows),
         bar=bar,
         released=released,
-        step=count_step(len(view.table.queries)),
     )
 
 
@@ -385,7 +373,7 @@ def measure_ranking(compared: Compared, show: Sequence[TrustPart], *, seed: int)
         seed: of what is drawn; each part draws from a stream of its own.
     """
     streams = dict(zip(PARTS, Generator(PCG64(seed)).spawn(len(PARTS)), strict=True))
-    figures = Figures(queries=len(compared.table.queries), step=compared.step, alike=compared.alike)
+    figures = Figures(queries=len(compared.table.queries), alike=compared.alike)
     for part in PARTS:
         if part in show:
             try:
@@ -399,7 +387,6 @@ def measure_ranking(compared: Compared, show: Sequence[TrustPart], *, seed: int)
 def _say(error: InputError) -> str:
     """A reason that names no path, and nothing of scores."""
     known = {
-        "not-reciprocal-ranks": "outcomes are counted from the reciprocal rank of single runs",
         "no-view": "there is no view of the same measure whose labels are public",
         "no-facet": "no public view names facets of these queries",
         "missing-scores": "some entry has no score for each query",
@@ -470,68 +457,11 @@ def _round_limit(number: float | None) -> float | None:
     return None if number is None else float(f"{number:.1e}")
 
 
-def _add_outcomes(compared: Compared, _: Generator) -> Added:
-    cutoff = parse_measure(compared.board.view().measure).cutoff
-    ranks = first_ranks(compared.table, k=cutoff or 1 << 20)
-    pairs = [
-        (Side(name=one, runs=(one,)), Side(name=other, runs=(other,)))
-        for one, other in pairwise(compared.ranked)
-        if other not in compared.apart[one]
-    ]
-    if not pairs:
-        return {"outcomes": (), "k": cutoff or 0}
-    ranks = replace(ranks, ranks=join_near_found(ranks.ranks))
-    found = analyse_outcomes(ranks, pairs, Rules()).pairs
-    outcomes = tuple(_tell_outcome(one, len(ranks.queries), compared.step) for one in found)
-    return {"outcomes": outcomes, "k": cutoff or 0}
-
-
-def _tell_outcome(one: Judged, queries: int, step: int) -> Outcome:
-    """Counts in bins, and no verdict of two that find the same queries."""
-    a_alone, b_alone = int(one.a_only), int(one.b_only)
-    near = a_alone + b_alone < FEWEST_DIFFERENT
-    return Outcome(
-        a=one.a.name,
-        b=one.b.name,
-        a_alone=find_bin(a_alone, queries, step),
-        b_alone=find_bin(b_alone, queries, step),
-        better="" if near else one.verdict.better or "",
-        verdict="no verdict" if near else one.verdict.word,
-    )
-
-
-def join_near_found(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Let entries that find nearly the same queries find the same ones.
-
-    Where two entries differ in a single query, their counts beside a third entry would differ by
-    that query's label. So an entry that differs from an earlier one in fewer than ten found queries
-    finds what the earlier one does: at its own ranks, or where it finds nothing at the other's.
-
-    Args:
-        ranks: of the first relevant document, 0 where none is found, shape (entries, queries), in
-            the order that the entries came.
-    """
-    joined = ranks.copy()
-    found = (ranks > 0).astype(np.float32)  # whole numbers below 2 ** 24 stay exact in products
-    sizes, own = found.sum(axis=1), np.zeros(len(ranks), np.bool_)
-    for row, mine in enumerate(ranks):
-        different = sizes[:row] + sizes[row] - 2 * (found[:row] @ found[row])
-        near = np.flatnonzero(own[:row] & (different < FEWEST_DIFFERENT))
-        if len(near):
-            like = ranks[near[0]]
-            joined[row] = np.where((like > 0) & (mine > 0), mine, like)
-        else:
-            own[row] = True
-    joined.setflags(write=False)
-    return joined
-
-
 _ADD: Mapping[TrustPart, Callable[[Compared, Generator], Added]] = {
     "ranges": _add_ranges,
     "stability": _add_stability,
     "progress": _add_progress,
     "drift": _add_drift,
-    "outcomes": _add_outcomes,
     "facets": _add_facets,
 }
 

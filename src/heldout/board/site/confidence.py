@@ -1,6 +1,6 @@
 """The section "Confidence": what an event `measured` says of the ranking, and what comes when.
 
-Ranges of ranks, ranks on other queries, records, drift, neighbours and groups of queries, in words
+Ranges of ranks, ranks on other queries, records, drift and groups of queries, in words
 and in tables. Everything follows from the public log.
 """
 
@@ -16,13 +16,10 @@ from heldout.answers.text import clean
 from heldout.board.log.measured import (
     Drift,
     Facets,
-    Figures,
     LeftOut,
     Measured,
-    Outcome,
     Step,
     TrustPart,
-    end_bin,
 )
 from heldout.board.rules.spec import BoardSpec, say_after
 from heldout.board.site.rows import STARS, TableRow, name_entry, say_range
@@ -36,7 +33,6 @@ _PARTS: Mapping[TrustPart, str] = {
     "stability": "how often each rank occurs on resampled queries",
     "progress": "which records were significant when they came",
     "drift": "official against dev scores over time",
-    "outcomes": "how many queries neighbours in the ranking answer alone",
     "facets": "ranks on each kind of query",
 }
 
@@ -78,28 +74,6 @@ class RankRow:
     record: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeRow:
-    """Two neighbours: queries by who finds a relevant document.
-
-    Attributes:
-        a, b: their names; `a` stood above.
-        a_alone, b_alone: numbers of queries in words.
-        bars: where each begins and how wide it is, in queries, with its colour: at least so many of
-            `a` alone, perhaps, and the same of `b` from the other end.
-        queries: how many there are.
-        verdict: in words.
-    """
-
-    a: Part
-    b: Part
-    a_alone: str
-    b_alone: str
-    bars: tuple[tuple[int, int, str], ...]
-    queries: int
-    verdict: Phrase
-
-
 class FacetRow(NamedTuple):
     """An entry on a facet: its rank there, and the range of it in words."""
 
@@ -136,7 +110,6 @@ class RankingTrust:
         ranks: compared entries by score.
         has_ranges, has_shares: whether the rows have them.
         drift: in a sentence, "" without it.
-        outcomes: of neighbours.
         facets: standings on each kind of query.
         apart: pairs that are nearly the same, so not compared.
         notes: tests, corrections and families.
@@ -153,7 +126,6 @@ class RankingTrust:
     has_ranges: bool = False
     has_shares: bool = False
     drift: str = ""
-    outcomes: tuple[OutcomeRow, ...] = ()
     facets: tuple[FacetTable, ...] = ()
     apart: tuple[Phrase, ...] = ()
     notes: tuple[str, ...] = ()
@@ -189,7 +161,6 @@ def make_ranking_trust(
         has_ranges=figures.ranges is not None,
         has_shares=figures.stability is not None,
         drift=_say_drift(figures.drift),
-        outcomes=tuple(_outcome_rows(measured, known)),
         facets=_make_facet_tables(measured, known),
         apart=tuple(
             phrase(name_entry(known[one]), " and ", name_entry(known[other]))
@@ -204,21 +175,6 @@ def make_ranking_trust(
         ),
         data=figures_file(standings),
     )
-
-
-def list_neighbours(
-    standings: Standings, entry: str, rows: Mapping[str, TableRow]
-) -> Sequence[OutcomeRow]:
-    """The outcomes of an entry against those that stand beside it.
-
-    Args:
-        standings: of the board or season.
-        entry: its id.
-        rows: id -> row of the table.
-    """
-    if standings.measured is None:
-        return ()
-    return _outcome_rows(standings.measured, rows, entry=entry)
 
 
 def figures_file(standings: Standings) -> str:
@@ -303,45 +259,6 @@ def _say_step(step: Step, *, alike: bool) -> str:
     worth = "significantly better than" if step.significant else "within noise of"
     family = count(step.family, "hypothesis", "hypotheses")
     return f"{worth} the best before it, t test, Holm over {family}"
-
-
-def _outcome_rows(
-    measured: Measured, known: Mapping[str, TableRow], *, entry: str = ""
-) -> list[OutcomeRow]:
-    """The pairs, or those of one entry."""
-    return [
-        OutcomeRow(
-            a=name_entry(known[pair.a]),
-            b=name_entry(known[pair.b]),
-            a_alone=_say_bin(pair.a_alone, measured.figures),
-            b_alone=_say_bin(pair.b_alone, measured.figures),
-            bars=_draw_bars(pair, measured.figures),
-            queries=measured.figures.queries,
-            verdict=_say_verdict(pair, known),
-        )
-        for pair in measured.figures.outcomes or ()
-        if (not entry or entry == pair.a or entry == pair.b)  # noqa: PLR1714 - each page asks of all
-        and pair.a in known
-        and pair.b in known
-    ]
-
-
-def _say_bin(start: int, figures: Figures) -> str:
-    """A count in words."""
-    end = end_bin(start, figures.queries, figures.step)
-    return f"{start:,} to {end:,}" if start else f"at most {end:,}"
-
-
-def _draw_bars(pair: Outcome, figures: Figures) -> tuple[tuple[int, int, str], ...]:
-    """The bars of two neighbours: `a` from the left and `b` from the right."""
-    n, a, b = figures.queries, pair.a_alone, pair.b_alone
-    more = end_bin(a, n, figures.step) - a, end_bin(b, n, figures.step) - b
-    return (
-        (0, a, "a"),
-        (a, more[0], "a-perhaps"),
-        (n - b - more[1], more[1], "b-perhaps"),
-        (n - b, b, "b"),
-    )
 
 
 def _make_facet_tables(measured: Measured, known: Mapping[str, TableRow]) -> tuple[FacetTable, ...]:
@@ -461,23 +378,10 @@ def _say_drift(drift: Drift | None) -> str:
     return said.replace(" -", " \u2212")
 
 
-def _say_verdict(pair: Outcome, known: Mapping[str, TableRow]) -> Phrase:
-    """Which of two neighbours is the better, if one is."""
-    if not pair.better:
-        return phrase("No verdict: neither is shown to be the better one.")
-    better = known[pair.a if pair.better == "A" else pair.b]
-    how = (
-        "finds more and ranks it higher"
-        if pair.verdict == "strict"
-        else "is better and does no harm"
-    )
-    return phrase(name_entry(better), f" {how}.")
-
-
 def _list_notes(measured: Measured) -> Iterator[str]:
     """Tests, corrections and families of what is published, and why a part is not."""
     figures, n = measured.figures, len(measured.entries)
-    ranges, stability, outcomes = figures.ranges, figures.stability, figures.outcomes
+    ranges, stability = figures.ranges, figures.stability
     if ranges is not None:
         yield (
             f"Ranges: from 1 + entries significantly better to {n} − entries significantly worse. "
@@ -492,18 +396,6 @@ def _list_notes(measured: Measured) -> Iterator[str]:
             f"{count(figures.queries, 'query', 'queries')}; of equal means the earlier entry ranks "
             "higher. An entry that was not compared keeps its rank. Shares describe, and are no "
             "statement of confidence: for that read the ranges."
-        )
-    if outcomes:
-        yield (
-            f"Outcomes: within the first {figures.k} documents; exact binomial test, and "
-            f"signed-rank of search length where both find one; Holm over one family of "
-            f"{2 * len(outcomes):,} hypotheses, {count(len(outcomes), 'pair')} of neighbours."
-        )
-        yield (
-            f"Counts of queries are ranges of {figures.step:,} queries, because an exact count "
-            "can reveal a hidden label. An entry that finds nearly the same queries as an "
-            "earlier one (fewer than 10 differ) has the earlier one's counts, and the two get "
-            "no verdict about each other."
         )
     if figures.alike:
         yield (

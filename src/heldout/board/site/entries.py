@@ -17,7 +17,6 @@ from heldout.answers.text import clean
 from heldout.board.log.events import format_time
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, Column, full_text
-from heldout.board.site.confidence import OutcomeRow, figures_file, list_neighbours
 from heldout.board.site.figures import Figure
 from heldout.board.site.neighbourhood import list_beside, make_neighbourhood
 from heldout.board.site.pages import Frame, make_frame
@@ -123,8 +122,6 @@ class EntryPage:
         findings: codes of the findings it was accepted with.
         errata: its corrections.
         added: scores on views that came later, with the reason.
-        neighbours: what it finds that its neighbours in the ranking do not, where published.
-        figures: the file of all that is published of the ranking.
         history: what happened to it, in order.
         files: its sealed files.
         permalink: its address, or "" where the board's address is not known.
@@ -141,8 +138,6 @@ class EntryPage:
     findings: tuple[str, ...]
     errata: tuple[Erratum, ...]
     added: tuple[Erratum, ...]
-    neighbours: tuple[OutcomeRow, ...]
-    figures: str
     history: tuple[Moment, ...]
     files: tuple[Sealed, ...]
     permalink: str
@@ -280,8 +275,6 @@ def _make_page(
         findings=tuple(map(clean, row.findings)),
         errata=tuple(_list_errata(row, added=False)),
         added=tuple(_list_errata(row, added=True)),
-        neighbours=tuple(list_neighbours(standings, row.id, lines)),
-        figures=figures_file(standings),
         history=tuple(_list_moments(row, columns[0], spec)),
         files=tuple(Sealed(clean(n), clean(d)) for n, d in sorted(row.files.items())),
         permalink=permalink,

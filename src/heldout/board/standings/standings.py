@@ -38,10 +38,7 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 
 FEWEST_DIFFERENT = 10
-"""Fewest queries with different scores between two entries that are compared, and fewest of which
-one alone finds a relevant document between two whose outcomes are."""
-
-_BINS = 50
+"""Fewest queries with different scores between two entries that are compared."""
 
 _LEFT_OUT: Mapping[LeftOut, str] = {
     "near": "nearly the same as others, so not compared",
@@ -615,14 +612,6 @@ def _say_reason(most: int, identity: Identity | None) -> str:
     if pairs is None:
         return "training pairs not stated"
     return f"{pairs:,} training pairs, more than {most:,}" if pairs > most else ""
-
-
-def count_step(queries: int) -> int:
-    """How many queries one step of a published count is worth: a fiftieth, and at least ten.
-
-    Two entries that differ in fewer found queries than `FEWEST_DIFFERENT` then have one count.
-    """
-    return max(FEWEST_DIFFERENT, -(-queries // _BINS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
