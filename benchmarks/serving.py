@@ -51,14 +51,14 @@ from scipy import stats
 from heldout.board.log.manifest import Manifest, format_manifest
 from heldout.board.participant.server import Server as BoardServer
 from heldout.board.store.repository import Repository
-from heldout.board.store.uploads import UPLOADING
+from heldout.board.store.uploads import DELIVERY
 from heldout.board.store.vault import Vault
 from heldout.database.database import Database, open_database, sqlite_url
 from heldout.envelope.bundle import new_identity, seal
 from heldout.errors import HeldoutError, PushError
 from heldout.ids import SubmissionId, digest_bytes
 from heldout.intake.tables import INTAKE
-from heldout.intake.teams import accept_invitation, create_invitation, create_token
+from heldout.intake.teams import accept_invitation, create_invitation, replace_tokens
 from heldout.trec.queries import read_queries
 from judging import OK, Server, database_url
 
@@ -94,8 +94,7 @@ class Stage:
             name = f"Team {secrets.token_hex(6)}"
             _, secret = create_invitation(self.database, note="", now=now)
             team = accept_invitation(self.database, secret, name=name, mail="", now=now)
-            _, token = create_token(self.database, team.id, kind="api", name="", now=now)
-            made.append(token)
+            made.append(replace_tokens(self.database, team.id, now=now))
         return made
 
     def client(self, token: str) -> BoardServer:
@@ -474,8 +473,7 @@ def wait_for_files(served: Stage, sent: Sent, *, patience: float = 120) -> list[
         here = {
             path.name: path
             for path in served.uploads.rglob("*")
-            # What is still being handed over lies in a folder that no inbox reads.
-            if path.is_file() and not path.parent.name.startswith(UPLOADING)
+            if path.is_file() and path.parent.name.startswith(DELIVERY)
         }
         lost = [
             name

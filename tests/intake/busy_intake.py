@@ -1,6 +1,6 @@
 """What a server and a worker do all day, for processes that are killed in the midst of it."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
@@ -8,9 +8,9 @@ from threading import Event
 from intake_stage import declared, files_of, make_stage
 
 from heldout.database.database import open_database
-from heldout.intake.hand_over import intake_worker
 from heldout.intake.tables import INTAKE
 from heldout.intake.uploads import IntakeLimits, begin_upload, complete_upload, open_part
+from heldout.intake.worker import Worker
 
 PIECE = 4000
 SIZE = 10_000
@@ -41,14 +41,13 @@ def receive(url: str, folder: Path, told: Connection, names: list[str]) -> None:
     Event().wait()  # until it is killed
 
 
-def work(url: str, folder: Path, ahead: int, wanted: int) -> None:
-    """Hand uploads over until so many are accepted; its clock is some minutes ahead."""
+def work(url: str, folder: Path, wanted: int) -> None:
+    """Hand uploads over until so many are accepted."""
     store = make_stage(open_database(url, INTAKE), folder).store
-    worker = intake_worker(store, clock=lambda: utc_now() + timedelta(minutes=ahead))
+    worker = Worker(store=store, clock=utc_now)
     stop = Event()
     while not stop.wait(0.002):
-        worker.run_one()
+        worker.work()
         if wanted and len(list(store.folder.path.glob("delivery-*"))) >= wanted:
-            while worker.run_one():
-                pass
+            worker.work()
             return

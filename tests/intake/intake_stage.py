@@ -13,11 +13,9 @@ import pytest
 
 from databases import ENGINES, new_url, wiped
 from heldout.board.store.arrivals import is_team
-from heldout.board.store.uploads import DELIVERY, Limits, UploadFolder
+from heldout.board.store.uploads import DELIVERY, FileLimits, UploadFolder
 from heldout.database.database import Database
 from heldout.ids import digest_bytes
-from heldout.intake.hand_over import intake_worker
-from heldout.intake.jobs import Worker
 from heldout.intake.quota import Quota
 from heldout.intake.tables import INTAKE
 from heldout.intake.teams import Team, accept_invitation, create_invitation
@@ -30,6 +28,7 @@ from heldout.intake.uploads import (
     complete_upload,
     open_part,
 )
+from heldout.intake.worker import Worker
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 ENDINGS = (".tar.age", "-metadata.json.age", ".key.age")
@@ -98,13 +97,11 @@ class Stage:
         return self.complete(begun, quota=quota)
 
     def worker(self) -> Worker:
-        return intake_worker(self.store, clock=self.clock)
+        return Worker(store=self.store, clock=self.clock)
 
     def work(self) -> None:
-        """Do every job that is due."""
-        worker = self.worker()
-        while worker.run_one():
-            pass
+        """Do all that is due."""
+        self.worker().work()
 
     def delivered(self) -> list[str]:
         """The submissions that the inbox would find, one for each delivery."""
@@ -137,7 +134,7 @@ def make_stage(
     folder: Path,
     *,
     limits: IntakeLimits | None = None,
-    of_folder: Limits | None = None,
+    of_files: FileLimits | None = None,
 ) -> Stage:
     received = folder / "received"
     received.mkdir(exist_ok=True)
@@ -148,7 +145,7 @@ def make_stage(
             path=received,
             endings=ENDINGS,
             is_team=is_team,
-            limits=of_folder or Limits(free_bytes=0),
+            limits=of_files or FileLimits(),
         ),
         limits=limits or IntakeLimits(free_bytes=0),
     )

@@ -49,8 +49,6 @@ def test_an_upload_that_is_handed_over_during_a_backup_is_in_it(
         def work_at_first(writer: Writer, source: BinaryIO, name: str) -> Stored:
             if name.endswith("/.first") and moment == "the first file":
                 stage.work()
-                (place / ".uploading-x").mkdir()
-                (place / ".uploading-x" / "form").write_text("half")
             return add_file(writer, source, name)
 
         def work_at_last(*given: Any) -> FolderState:
@@ -65,7 +63,6 @@ def test_an_upload_that_is_handed_over_during_a_backup_is_in_it(
         assert stage.delivered() == ["20261123-one"]
         shutil.rmtree(place)
         restore(tmp_path / "b", restored, identities=[keys.private])
-        assert not (restored / "uploads" / ".uploading-x").exists()
         address = sqlite_url(restored / "database.sqlite")
         again = stage_in(restored / "uploads", open_database(address, INTAKE))
         ends.callback(again.database.close)

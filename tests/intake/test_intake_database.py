@@ -33,7 +33,7 @@ def test_a_campaign_and_the_intake_share_one_database(url: str) -> None:
 def test_tables_of_another_program_are_left_alone(engine: str, tmp_path: Path) -> None:
     url = new_url(engine, tmp_path)
     database = open_database(url)
-    database.write(lambda connection: connection.execute(text("CREATE TABLE jobs (id INTEGER)")))
+    database.write(lambda connection: connection.execute(text("CREATE TABLE teams (id INTEGER)")))
     with pytest.raises(DatabaseError) as caught:
         open_database(url, INTAKE)
     assert caught.value.code == "database-other"

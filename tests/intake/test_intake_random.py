@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -21,14 +20,13 @@ from intake_stage import files_of, make_stage
 from databases import wiped
 from heldout.errors import InputError
 from heldout.ids import digest_bytes
-from heldout.intake.jobs import Done, JobKind, LeaseLostError, add_job, claim_job, finish_job
 from heldout.intake.quota import Quota
 from heldout.intake.tables import INTAKE
 from heldout.intake.teams import (
     accept_invitation,
-    check_token,
     close_team,
     create_invitation,
+    find_team,
     link_identity,
     open_session,
     replace_tokens,
@@ -69,7 +67,6 @@ class RandomUploads(RuleBasedStateMachine):
         limits = IntakeLimits(free_bytes=0, of_team=8)
         self.stage = make_stage(wiped(self.engine, INTAKE), self.folder, limits=limits)
         self.teams = [self.stage.team(name) for name in ("Harbor", "Quay")]
-        self.late = 0
         self.content: dict[str, Files] = {}
         self.wrong: set[str] = set()
         self.refusals: set[str] = set()
@@ -169,27 +166,6 @@ class RandomUploads(RuleBasedStateMachine):
     def work(self) -> None:
         self.stage.work()
 
-    @rule()
-    def come_back_late(self) -> None:
-        """A worker is away for longer than its lease; another has the job meanwhile."""
-        opened, clock, kinds = (
-            self.stage.database,
-            self.stage.clock,
-            [JobKind(name="away", work=lambda *_: Done())],
-        )
-        self.late += 1
-        opened.write(lambda one: add_job(one, "away", str(self.late), now=clock()))
-        late = claim_job(opened, kinds, now=clock())
-        clock.move(timedelta(minutes=2))
-        quick = claim_job(opened, kinds, now=clock())
-        assert late is not None
-        assert quick is not None
-        for ended in (False, True):
-            with pytest.raises(LeaseLostError):
-                finish_job(opened, late, lambda _: None, now=clock())
-            if not ended:
-                finish_job(opened, quick, lambda _: None, now=clock())
-
     @rule(hours=st.sampled_from([1, 30, 170]))
     def wait(self, hours: int) -> None:
         self.start(0, version(4, 0))
@@ -219,15 +195,16 @@ class RandomUploads(RuleBasedStateMachine):
         stolen = replace_tokens(opened, own, now=now)
         session = open_session(opened, stolen, now=now, valid=DAY)
         assert session is not None
-        link_identity(opened, own, "github", "666", name="", now=now, session=session[1])
+        link_identity(opened, own, "github", "666", now=now, session=session)
         fresh = replace_tokens(opened, own, now=now)
         for opens in (stolen, ("github", "666")):
             assert open_session(opened, opens, now=now, valid=DAY) is None
-        assert [check_token(opened, one, now=now) for one in (stolen, session[1])] == [None, None]
+        assert find_team(opened, stolen, now=now, kind="api") is None
+        assert find_team(opened, session, now=now, kind="session") is None
         close_team(opened, own, now=now)
-        assert check_token(opened, fresh, now=now) is None
+        assert find_team(opened, fresh, now=now, kind="api") is None
         close_team(opened, own, now=None)
-        assert check_token(opened, fresh, now=now) is not None
+        assert find_team(opened, fresh, now=now, kind="api") is not None
 
     @invariant()
     def the_quota_holds(self) -> None:

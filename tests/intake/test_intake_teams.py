@@ -13,28 +13,24 @@ from sqlalchemy import select
 
 from heldout.database.database import Database
 from heldout.errors import InputError
-from heldout.intake.tables import INTAKE, tokens
+from heldout.intake.tables import INTAKE
 from heldout.intake.teams import (
-    MOST_TOKENS,
+    MOST_SESSIONS,
+    Team,
     accept_invitation,
-    check_token,
+    close_session,
     close_team,
     create_invitation,
-    create_token,
-    find_by_identity,
     find_invitation,
+    find_team,
     get_team,
     hash_secret,
     link_identity,
-    list_identities,
     list_invitations,
+    list_providers,
     list_teams,
-    list_tokens,
     open_session,
     replace_tokens,
-    revoke_invitation,
-    revoke_token,
-    set_mail,
 )
 
 database = intake_stage.database
@@ -62,13 +58,10 @@ def test_an_invitation_registers_one_team_once(database: Database) -> None:
     assert code_of(accept_invitation, database, "x", **again) == "invitation-unknown"
 
 
-def test_an_invitation_that_ended_or_was_revoked_registers_nobody(database: Database) -> None:
+def test_an_invitation_that_ended_registers_nobody(database: Database) -> None:
     _, late = create_invitation(database, note="", now=NOW, valid=HOUR)
-    revoked, ended = create_invitation(database, note="", now=NOW)
-    revoke_invitation(database, revoked.id, now=NOW)
-    for secret, at in ((late, NOW + HOUR), (ended, NOW)):
-        found = code_of(accept_invitation, database, secret, name="X", mail="", now=at)
-        assert found == "invitation-expired"
+    given: dict[str, Any] = {"name": "X", "mail": "", "now": NOW + HOUR}
+    assert code_of(accept_invitation, database, late, **given) == "invitation-expired"
     assert list_teams(database) == ()
 
 
@@ -121,24 +114,23 @@ def test_a_new_token_ends_all_that_a_thief_of_the_old_one_made(stage: Stage) -> 
     stolen = replace_tokens(opened, team.id, now=NOW)
     thief = open_session(opened, stolen, now=NOW, valid=DAY)
     assert thief is not None
-    assert thief[0] == team
-    link_identity(opened, team.id, "github", "666", name="eve", now=NOW, session=thief[1])
+    link_identity(opened, team.id, "github", "666", now=NOW, session=thief)
     assert open_session(opened, ("github", "666"), now=NOW, valid=DAY) is not None
     fresh = replace_tokens(opened, team.id, now=NOW)
     assert open_session(opened, stolen, now=NOW, valid=DAY) is None
     assert open_session(opened, ("github", "666"), now=NOW, valid=DAY) is None
-    over: dict[str, Any] = {"now": NOW, "session": thief[1]}
+    over: dict[str, Any] = {"now": NOW, "session": thief}
     assert code_of(replace_tokens, opened, team.id, **over) == "team-token"
-    assert code_of(link_identity, opened, team.id, "github", "666", name="", **over) == "team-token"
-    assert [one.kind for one in list_tokens(opened, team.id, now=NOW)] == ["api"]
-    assert check_token(opened, fresh, now=NOW) is not None
+    assert code_of(link_identity, opened, team.id, "github", "666", **over) == "team-token"
+    assert find_team(opened, thief, now=NOW, kind="session") is None
+    assert find_team(opened, fresh, now=NOW, kind="api") == team
 
 
 def test_a_session_of_another_team_asks_for_nothing(stage: Stage) -> None:
     team, other, opened = stage.team("Harbor"), stage.team("Quay"), stage.database
     session = open_session(opened, replace_tokens(opened, other.id, now=NOW), now=NOW, valid=DAY)
     assert session is not None
-    given: dict[str, Any] = {"now": NOW, "session": session[1]}
+    given: dict[str, Any] = {"now": NOW, "session": session}
     assert code_of(replace_tokens, opened, team.id, **given) == "team-token"
 
 
@@ -150,21 +142,22 @@ def test_who_signs_in_while_the_token_is_replaced_has_no_session_afterwards(
     stolen = replace_tokens(database, team.id, now=NOW)
     gate = threading.Barrier(6)
 
-    def enter(number: int) -> None:
+    def enter(number: int) -> list[str | None]:
         gate.wait()
         if number == 0:
             replace_tokens(database, team.id, now=NOW)
-        for _ in range(3):
-            open_session(database, stolen, now=NOW, valid=DAY)
+        return [open_session(database, stolen, now=NOW, valid=DAY) for _ in range(3)]
 
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(enter, range(6)))
-    assert [one.kind for one in list_tokens(database, team.id, now=NOW)] == ["api"]
+        sessions = [one for some in pool.map(enter, range(6)) for one in some if one is not None]
+    assert [find_team(database, one, now=NOW, kind="session") for one in sessions] == [
+        None for _ in sessions
+    ]
 
 
 def test_of_a_token_only_a_hash_is_stored(stage: Stage) -> None:
     team = stage.team("Harbor")
-    token, secret = create_token(stage.database, team.id, kind="api", name="laptop", now=NOW)
+    secret = replace_tokens(stage.database, team.id, now=NOW)
     assert len(secret) >= 43
     stored = stage.database.read(
         lambda connection: [
@@ -175,71 +168,53 @@ def test_of_a_token_only_a_hash_is_stored(stage: Stage) -> None:
     )
     assert not any(secret in row for row in stored)
     assert sum(hash_secret(secret) in row for row in stored) == 1
-    found = check_token(stage.database, secret, now=NOW)
-    assert found == (team, token)
+    assert find_team(stage.database, secret, now=NOW, kind="api") == team
 
 
-def test_a_token_opens_nothing_once_it_ended_was_revoked_or_its_team_is_shut_out(
-    stage: Stage,
-) -> None:
-    team, other = stage.team("Harbor"), stage.team("Quay")
-    opened, known = stage.database, {"kind": "session", "name": "", "now": NOW}
-    short, first = create_token(opened, team.id, **known, valid=HOUR)  # type: ignore[arg-type]  # as named
-    long, second = create_token(opened, team.id, kind="api", name="", now=NOW)
-    assert check_token(opened, first, now=NOW + HOUR) is None
-    assert check_token(opened, first, now=NOW, kind="api") is None
-    assert check_token(opened, "heldout_nothing", now=NOW) is None
-    assert not revoke_token(opened, other.id, long.id, now=NOW)
+def enter(stage: Stage, team: Team) -> tuple[str, str]:
+    """A new token of a team, and a session that it opened."""
+    token = replace_tokens(stage.database, team.id, now=NOW)
+    session = open_session(stage.database, token, now=NOW, valid=HOUR)
+    assert session is not None
+    return token, session
+
+
+def test_a_token_opens_nothing_once_it_ended_or_its_team_is_shut_out(stage: Stage) -> None:
+    team, opened = stage.team("Harbor"), stage.database
+    token, session = enter(stage, team)
+    assert find_team(opened, session, now=NOW, kind="session") == team
+    assert find_team(opened, session, now=NOW + HOUR, kind="session") is None
+    assert find_team(opened, session, now=NOW, kind="api") is None
+    assert find_team(opened, "heldout_nothing", now=NOW, kind="api") is None
     close_team(opened, team.id, now=NOW)
-    assert check_token(opened, second, now=NOW) is None
+    assert find_team(opened, token, now=NOW, kind="api") is None
     close_team(opened, team.id, now=None)
-    assert check_token(opened, second, now=NOW) is not None
-    assert [one.id for one in list_tokens(opened, team.id, now=NOW)] == [short.id, long.id]
-    assert revoke_token(opened, team.id, long.id, now=NOW)
-    assert check_token(opened, second, now=NOW) is None
-    assert list_tokens(opened, team.id, now=NOW + HOUR) == ()
+    assert find_team(opened, token, now=NOW, kind="api") is not None
+    close_session(opened, token, now=NOW)  # a token is no session
+    assert find_team(opened, token, now=NOW, kind="api") is not None
+    close_session(opened, session, now=NOW)
+    assert find_team(opened, session, now=NOW, kind="session") is None
 
 
-def test_when_a_token_was_used_is_known_to_some_minutes(stage: Stage) -> None:
-    """Not every request writes."""
+def test_a_team_has_so_many_sessions_and_its_oldest_ends(stage: Stage) -> None:
     team = stage.team("Harbor")
-    _, secret = create_token(stage.database, team.id, kind="api", name="", now=NOW)
-    for minutes in (0, 4, 10):
-        check_token(stage.database, secret, now=NOW + timedelta(minutes=minutes))
-        (row,) = stage.database.read(lambda one: one.execute(select(tokens.c.used_at)).all())
-        assert row.used_at == NOW + timedelta(minutes=10 if minutes == 10 else 0)
-
-
-def test_a_team_has_so_many_tokens_and_its_oldest_session_ends(stage: Stage) -> None:
-    team = stage.team("Harbor")
-    for number in range(MOST_TOKENS + 2):
-        create_token(stage.database, team.id, kind="session", name=str(number), now=NOW)
-    names = [one.name for one in list_tokens(stage.database, team.id, now=NOW)]
-    assert names == [str(number) for number in range(2, MOST_TOKENS + 2)]
-    for number in range(MOST_TOKENS):
-        create_token(stage.database, team.id, kind="api", name=str(number), now=NOW)
-    more = {"kind": "api", "name": "", "now": NOW}
-    assert code_of(create_token, stage.database, team.id, **more) == "token-limit"
+    token, first = enter(stage, team)
+    more = [open_session(stage.database, token, now=NOW, valid=HOUR) for _ in range(MOST_SESSIONS)]
+    found = [find_team(stage.database, str(one), now=NOW, kind="session") for one in (first, *more)]
+    assert found == [None, *[team] * MOST_SESSIONS]
 
 
 def test_an_identity_signs_in_as_one_team(stage: Stage) -> None:
     team, other, opened = stage.team("Harbor"), stage.team("Quay"), stage.database
+    (_, own), (_, theirs) = enter(stage, team), enter(stage, other)
     for _ in range(2):
-        link_identity(opened, team.id, "github", "7", name="ann", now=NOW)
-    given = (opened, other.id, "github", "7")
-    assert code_of(link_identity, *given, name="ann", now=NOW) == "identity-taken"
-    assert find_by_identity(opened, "github", "7") == team
-    assert find_by_identity(opened, "orcid", "7") is None
-    assert [(one.provider, one.name) for one in list_identities(opened, team.id)] == [
-        ("github", "ann")
-    ]
+        link_identity(opened, team.id, "github", "7", now=NOW, session=own)
+    given: dict[str, Any] = {"now": NOW, "session": theirs}
+    assert code_of(link_identity, opened, other.id, "github", "7", **given) == "identity-taken"
+    session = open_session(opened, ("github", "7"), now=NOW, valid=HOUR)
+    assert find_team(opened, str(session), now=NOW, kind="session") == team
+    assert open_session(opened, ("orcid", "7"), now=NOW, valid=HOUR) is None
+    assert list_providers(opened, team.id) == {"github"}
     close_team(opened, team.id, now=NOW)
-    assert find_by_identity(opened, "github", "7") is None
-
-
-def test_a_team_changes_its_mail(stage: Stage) -> None:
-    team = stage.team("Harbor", mail="a@b.org")
-    set_mail(stage.database, team.id, " c@d.org ")
-    assert get_team(stage.database, team.id).mail == "c@d.org"
-    assert code_of(set_mail, stage.database, team.id, "c d@e") == "team-mail"
-    assert code_of(get_team, stage.database, 99) == "team-unknown"
+    assert open_session(opened, ("github", "7"), now=NOW, valid=HOUR) is None
+    assert code_of(get_team, opened, 99) == "team-unknown"

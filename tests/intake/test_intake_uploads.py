@@ -14,20 +14,19 @@ from sqlalchemy import update
 
 from databases import wiped
 from heldout.board.store.arrivals import _check_files
-from heldout.board.store.uploads import Limits
+from heldout.board.store.uploads import FileLimits
 from heldout.database.database import Database
 from heldout.envelope.bundle import file_names
 from heldout.errors import InputError
 from heldout.ids import Digest, SubmissionId
-from heldout.intake.jobs import list_jobs
+from heldout.intake.hand_over import hand_over
 from heldout.intake.quota import Quota
-from heldout.intake.tables import INTAKE, jobs, uploads
-from heldout.intake.teams import MOST_TOKENS, Team
+from heldout.intake.tables import INTAKE, uploads
+from heldout.intake.teams import MOST_SESSIONS, Team
 from heldout.intake.uploads import (
     DeclaredFile,
     IntakeLimits,
     Upload,
-    UploadStore,
     begin_upload,
     cancel_upload,
     get_upload,
@@ -52,9 +51,9 @@ def code_of(work: Callable[[], object]) -> str:
 
 
 def sqlite_stage(
-    folder: Path, *, limits: IntakeLimits | None = None, of_folder: Limits | None = None
+    folder: Path, *, limits: IntakeLimits | None = None, of_files: FileLimits | None = None
 ) -> Stage:
-    return make_stage(wiped("sqlite", INTAKE), folder, limits=limits, of_folder=of_folder)
+    return make_stage(wiped("sqlite", INTAKE), folder, limits=limits, of_files=of_files)
 
 
 def test_an_upload_that_was_cut_goes_on_and_is_handed_over_whole(stage: Stage) -> None:
@@ -73,7 +72,7 @@ def test_an_upload_that_was_cut_goes_on_and_is_handed_over_whole(stage: Stage) -
     assert (done.state, done.why, done.ended) == ("accepted", "", NOW)
     (delivery,) = stage.store.folder.path.glob("delivery-*")
     assert {path.name: path.read_bytes() for path in delivery.iterdir()} == ONE
-    assert list(stage.store.parts.iterdir()) == []
+    assert not [one for one in stage.store.parts.iterdir() if one.is_dir()]
 
 
 def test_what_is_asked_again_is_found_done(stage: Stage) -> None:
@@ -86,7 +85,6 @@ def test_what_is_asked_again_is_found_done(stage: Stage) -> None:
     assert stage.complete(first).state == "accepted"
     stage.work()
     assert stage.delivered() == ["20261123-one"]
-    assert len(list_jobs(stage.database)) == 1
 
 
 def test_bytes_come_in_order_and_no_more_than_was_said(tmp_path: Path) -> None:
@@ -160,28 +158,8 @@ def test_bytes_with_another_digest_fail_and_use_no_quota(stage: Stage) -> None:
     assert stage.delivered() == ["20261123-one"]
 
 
-def test_a_file_that_does_not_begin_like_a_sealed_one_fails(tmp_path: Path) -> None:
-    plain = sqlite_stage(tmp_path)
-    heads = ((".age", b"age-encryption.org/v1\n"),)
-    store = UploadStore(
-        database=plain.database,
-        parts=plain.store.parts,
-        folder=plain.store.folder,
-        limits=plain.store.limits,
-        heads=heads,
-    )
-    stage = Stage(store=store)
-    team = stage.team("Harbor")
-    wrong = stage.upload(team, ONE)
-    sealed = {name: heads[0][1] + data for name, data in files_of("two").items()}
-    right = stage.upload(team, sealed)
-    stage.work()
-    assert get_upload(store, team.id, wrong.id).code == "upload-content"
-    assert get_upload(store, team.id, right.id).state == "accepted"
-
-
 def test_what_is_declared_wrongly_is_refused_before_a_byte_comes(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path, of_folder=Limits(free_bytes=0, file_bytes=99))
+    stage = sqlite_stage(tmp_path, of_files=FileLimits(file_bytes=99))
     team = stage.team("Harbor")
     two = dict(list(ONE.items())[:2])
     short = {name: data[:9] for name, data in ONE.items()}
@@ -311,6 +289,7 @@ def test_limits_hold_for_teams_addresses_and_all(tmp_path: Path) -> None:
     assert begin("abc", alone=True, address="192.0.2.7", of_address=2) == "upload-limit"
     assert begin("abc", alone=False, bytes=1199) == "upload-full"
     assert begin("a", alone=True, free_bytes=1 << 62) == "upload-full"
+    assert begin("a", alone=True, deliveries=0) == "upload-full"
 
 
 def test_a_team_s_first_upload_is_taken_whatever_others_have_under_way(tmp_path: Path) -> None:
@@ -371,7 +350,7 @@ def test_one_that_ended_takes_no_place_and_names_no_address(tmp_path: Path) -> N
     cancelled = cancel_upload(stage.store, team.id, begun.id, now=NOW)
     assert (cancelled.state, cancelled.ended) == ("cancelled", NOW)
     assert cancel_upload(stage.store, team.id, begun.id, now=NOW) == cancelled
-    assert list(stage.store.parts.iterdir()) == []
+    assert not (stage.store.parts / begun.id).exists()
     assert code_of(lambda: stage.send(begun, FIRST, b"d", offset=3)) == "upload-ended"
     assert code_of(lambda: stage.complete(begun)) == "upload-ended"
     ready = stage.upload(team, ONE)
@@ -403,7 +382,7 @@ def test_an_upload_that_nobody_goes_on_with_ends_and_its_parts_go(stage: Stage) 
     stage.send(fresh, max(files_of("two")), b"more")
     assert sweep(stage.store, now=NOW + 3 * DAY) == 1
     assert get_upload(stage.store, team.id, old.id).code == "upload-expired"
-    assert [path.name for path in stage.store.parts.iterdir()] == [fresh.id]
+    assert [one.name for one in stage.store.parts.iterdir()] == [fresh.id]
 
 
 def test_an_upload_of_which_nothing_comes_ends_within_minutes(stage: Stage) -> None:
@@ -432,7 +411,7 @@ def test_a_byte_a_day_keeps_no_room_for_ever(stage: Stage) -> None:
 def test_metadata_and_keys_are_as_small_as_the_inbox_takes_them(tmp_path: Path) -> None:
     """Metadata alone use no quota: a gibibyte of them, again and again, would fill the folder."""
     stage = sqlite_stage(tmp_path)
-    team, limits = stage.team("Harbor"), Limits()
+    team, limits = stage.team("Harbor"), FileLimits()
     sizes = limits.file_bytes, limits.metadata_bytes, limits.key_bytes
     names = file_names("age", SubmissionId("20261123-one"))
     ours = dict(zip(names.all, sizes, strict=True))
@@ -466,7 +445,7 @@ def test_an_id_that_the_log_knows_is_taken_and_no_way_round_the_quota(stage: Sta
 def test_of_what_a_team_sends_twice_the_last_is_delivered_whoever_hands_it_over(
     stage: Stage, order: tuple[int, int]
 ) -> None:
-    """The server's own worker, or another, may have the job before the request looks for it."""
+    """The server's own worker, or another, may be at it before the request is."""
     team = stage.team("Harbor")
     newer = {name: data + b"x" for name, data in ONE.items()}
     other = stage.upload(team, files_of("two"))
@@ -475,12 +454,8 @@ def test_of_what_a_team_sends_twice_the_last_is_delivered_whoever_hands_it_over(
     for files in (ONE, newer):
         sent.append(stage.upload(team, files))
         stage.clock.move(timedelta(seconds=1))
-    with stage.database.engine.begin() as connection:
-        for due, place in enumerate(order):
-            at = NOW + timedelta(seconds=due)
-            first = update(jobs).where(jobs.c.key == sent[place].id)
-            connection.execute(first.values(due_at=at))
-    stage.work()
+    for place in order:
+        hand_over(stage.store, sent[place].id, now=stage.clock())
     assert {one.state for one in list_uploads(stage.store, team.id)} == {"accepted"}
     assert stage.delivered() == ["20261123-one", other.owner]
     lying = {path.name: path.read_bytes() for path in stage.store.folder.path.glob("*/*")}
@@ -494,26 +469,27 @@ def test_what_lies_in_the_folder_is_accepted_without_its_parts(stage: Stage) -> 
     stage.work()
     with stage.database.engine.begin() as connection:
         connection.execute(update(uploads).values(state="complete", ended_at=None))
-        connection.execute(update(jobs).values(state="waiting", due_at=NOW))
     stage.work()
     assert [one.state for one in list_uploads(stage.store, team.id)] == ["accepted"]
     assert stage.delivered() == ["20261123-one"]
 
 
-def test_a_full_folder_makes_a_complete_upload_wait_and_not_fail(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path, of_folder=Limits(free_bytes=0, deliveries=1))
+def test_what_waits_for_the_inbox_takes_room(tmp_path: Path) -> None:
+    """Nothing more is begun where the folder is full; what is under way is handed over."""
+    stage = sqlite_stage(tmp_path, limits=IntakeLimits(free_bytes=0, bytes=900))
     team = stage.team("Harbor")
-    first, second = stage.upload(team, ONE), stage.upload(team, files_of("two"))
-    for _ in range(40):
+    first, second = stage.begin(team, ONE), stage.begin(team, {FIRST: b"new"})
+    for begun, files in ((first, ONE), (second, {FIRST: b"new"})):
+        stage.fill(begun, files)
+        stage.complete(begun)
         stage.work()
-        stage.clock.move(timedelta(minutes=2))
-    states = [get_upload(stage.store, team.id, one.id).state for one in (first, second)]
-    assert states == ["accepted", "complete"]
-    assert "upload-full" in list_jobs(stage.database)[1].why
-    (delivery,) = stage.store.folder.path.glob("delivery-*")
-    delivery.rename(tmp_path / "taken")
-    stage.work()
-    assert get_upload(stage.store, team.id, second.id).state == "accepted"
+    assert stage.store.folder.count_deliveries() == (2, 303)
+    assert code_of(lambda: stage.begin(team, files_of("two"))) == "upload-full"
+    for delivery in stage.store.folder.path.glob("delivery-*"):
+        for path in delivery.iterdir():
+            path.unlink()
+    assert stage.begin(team, files_of("two")).state == "open"
+    assert list(stage.store.folder.path.glob("delivery-*")) == []
 
 
 def test_parts_that_are_gone_fail_and_use_no_quota(tmp_path: Path) -> None:
@@ -539,7 +515,6 @@ def test_a_disk_that_is_away_for_a_day_loses_nothing(name: str, tmp_path: Path) 
         stage.work()
         stage.clock.move(timedelta(hours=1))
     assert get_upload(stage.store, team.id, ready.id).state == "complete"
-    assert "is not a folder" in list_jobs(stage.database)[0].why
     (tmp_path / "away").rename(folder)
     stage.work()
     assert get_upload(stage.store, team.id, ready.id).state == "accepted"
@@ -547,7 +522,7 @@ def test_a_disk_that_is_away_for_a_day_loses_nothing(name: str, tmp_path: Path) 
 
 def test_the_page_of_the_intake_says_its_limits() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "intake.md").read_text("utf-8")
-    limits, files = IntakeLimits(), Limits()
+    limits, files = IntakeLimits(), FileLimits()
     gib, kib = 1 << 30, 1 << 10
     for row in (
         (
@@ -561,6 +536,6 @@ def test_the_page_of_the_intake_says_its_limits() -> None:
             f"| ends after {limits.unbegun.seconds // 60} minutes; {limits.idle.days} days; "
             f"{limits.longest.days} days |"
         ),
-        f"of each kind | {MOST_TOKENS}; ",
+        f"sessions of a team | {MOST_SESSIONS}; ",
     ):
         assert row in page

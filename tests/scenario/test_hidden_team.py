@@ -161,8 +161,8 @@ class Story:
         for path in ("standings", "standings?offset=1&limit=1", "quota", "submissions"):
             self.note(seen, path, client.get(f"/api/v1/{path}", headers=own))
         self.note(seen, "entry", client.get(f"/api/v1/submissions/{entry}", headers=own))
-        letter = [("files", (f"{entry}.key.age", b"nothing"))]
-        self.note(seen, "junk", client.post("/upload", files=letter, headers=own))
+        junk = {"files": [{"name": f"{entry}.key.age", "bytes": 7, "sha256": "0" * 64}]}
+        self.note(seen, "junk", client.post("/api/v1/uploads", json=junk, headers=own))
         self.seen[step] = seen
 
     @staticmethod

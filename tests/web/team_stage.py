@@ -18,13 +18,14 @@ from click.testing import CliRunner
 from judging_stage import Clock, Stages
 
 from heldout.board.store.arrivals import is_team
-from heldout.board.store.uploads import Limits
+from heldout.board.store.uploads import FileLimits
 from heldout.cli.program import main
 from heldout.envelope.bundle import file_names
 from heldout.ids import SubmissionId
 from heldout.intake.app import intake_database, make_intake, make_intake_app
 from heldout.intake.service import Intake
 from heldout.intake.teams import Team, create_invitation
+from heldout.intake.uploads import IntakeLimits
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ENDINGS = file_names("age", SubmissionId("")).all
@@ -154,7 +155,8 @@ def make_place(tmp_path: Path) -> Iterator[MakePlace]:
                 clock=clock,
                 **{
                     "root": "https://board.example",
-                    "limits": Limits(free_bytes=0, file_bytes=file_bytes),
+                    "limits": FileLimits(file_bytes=file_bytes),
+                    "most": IntakeLimits(free_bytes=0),
                     **told,
                 },
             )

@@ -24,7 +24,7 @@ from team_stage import (
     send,
 )
 
-from heldout.board.store.uploads import Limits
+from heldout.board.store.uploads import FileLimits
 from heldout.intake.api import NewUpload
 from heldout.intake.uploads import IntakeLimits
 
@@ -183,8 +183,8 @@ def test_limits_of_a_team_and_of_the_disk_are_told(make_place: MakePlace) -> Non
 def test_a_team_that_declares_all_room_keeps_no_other_out(
     make_place: MakePlace, *, sends: bool
 ) -> None:
-    """Room for 64 MiB. The other's 200 kB upload waits hardly longer than it does alone."""
-    most = IntakeLimits(free_bytes=0, bytes=64 << 20)
+    """Room for 65 MiB. The other's 200 kB upload waits hardly longer than it does alone."""
+    most = IntakeLimits(free_bytes=0, bytes=65 << 20)
     place = make_place(most=most, file_bytes=1 << 30)
     other = place.as_team(place.join("Another team")[1])
     alone = timed(lambda: send(other, files_of("20261121-before", size=200_000)))
@@ -276,7 +276,7 @@ def test_a_wrong_request_says_where_it_is_wrong(place: Place, team: httpx2.Clien
     digest = hashlib.sha256(b"x").hexdigest()
     odd = {"files": [{"name": "../x", "bytes": 1, "sha256": digest}]}
     assert code_of(team.post(f"{API}/uploads", json=odd)) == (422, "upload-name")
-    assert Limits().file_bytes == 1 << 30
+    assert FileLimits().file_bytes == 1 << 30
 
 
 def test_the_page_of_the_api_is_as_the_api_describes_itself() -> None:

@@ -13,7 +13,7 @@ from heldout.board.log.manifest import team_key
 from heldout.cli.program import main
 from heldout.intake.app import intake_database
 from heldout.intake.tables import teams
-from heldout.intake.teams import accept_invitation, check_token, create_invitation, create_token
+from heldout.intake.teams import accept_invitation, create_invitation, find_team, replace_tokens
 
 CLEAN = dict.fromkeys(("DATABASE_URL", "HELDOUT_ROOT", "HELDOUT_UPLOADS", "HELDOUT_SMTP"))
 ROOT = ("--root", "https://board.example")
@@ -41,13 +41,13 @@ def test_a_link_is_made_listed_used_and_a_team_is_shut_out(tmp_path: Path) -> No
     database = intake_database(tmp_path, "")
     secret = link.rpartition("/")[2]
     team = accept_invitation(database, secret, name="Harbor", mail="", now=now)
-    token = create_token(database, team.id, kind="api", name="", now=now)[1]
+    token = replace_tokens(database, team.id, now=now)
     assert [one["name"] for one in document(*here, "--list")["teams"]] == ["Harbor"]
     again = document("harbor", *here, *ROOT)["link"].rpartition("/")[2]
     assert accept_invitation(database, again, name="", mail="", now=now).id == team.id
-    assert check_token(database, token, now=now) is not None
+    assert find_team(database, token, now=now, kind="api") is not None
     assert document("Harbor", *here, "--bar")["team"] == "Harbor"
-    assert check_token(database, token, now=now) is None
+    assert find_team(database, token, now=now, kind="api") is None
     assert "shut out" in invite(*here, "--list")[1]
     database.close()
     assert (tmp_path / "intake.sqlite").stat().st_mode & 0o077 == 0

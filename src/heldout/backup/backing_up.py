@@ -35,7 +35,6 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import own_recipients, plain
 from heldout.board.store.git import Git, find_common
 from heldout.board.store.repository import Repository, find_state
-from heldout.board.store.uploads import UPLOADING
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError, StoreError, quote
 from heldout.files.durable import ASIDE, Folder
@@ -289,7 +288,7 @@ class _Collected:
         for path, is_plain in folder.walk():
             if path.startswith(".git/") or path in (".git", lock):
                 continue
-            if any(part.startswith((ASIDE, UPLOADING)) for part in path.split("/")):
+            if any(part.startswith(ASIDE) for part in path.split("/")):
                 continue  # being written, or left by a killed command: nothing yet
             if not is_plain:
                 self.left_out.append(f"{quote(f'{name}/{path}')}: a link, or no file")

@@ -606,8 +606,17 @@ def _invite(
     link = f"{root.rstrip('/')}/join/{secret}"
     if mailer is not None:
         board = root.partition("://")[2].rstrip("/")
-        letter = mails.invitation_letter(to, board=board, link=link, until=invitation.expires)
-        mailer.send(mails.make_message(letter, sender=mailer.sender, now=now))
+        until = f"{invitation.expires.day} {invitation.expires:%B %Y, %H:%M} UTC"
+        message = mails.make_message(
+            to,
+            f"Take part in {board}",
+            f"You are invited to take part in {board}.",
+            link,
+            f"The link works once, until {until}.",
+            sender=mailer.sender,
+            now=now,
+        )
+        mailer.send(message)
     facts = [("invitation", link)]
     facts += [("for", f"another token of {team.name}")] if team is not None else []
     facts += [("ends", f"{invitation.expires:%d %b %Y %H:%M} UTC, or when it is used")]

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import Digest
 from heldout.intake.form import too_large
-from heldout.intake.service import Intake, Shown, receipt_document, receipt_of, status_of
+from heldout.intake.service import Intake, Shown, status_of
 from heldout.intake.teams import Team
 from heldout.intake.uploads import DeclaredFile, Upload
 from heldout.web.forms import network_of, read_body
@@ -149,7 +149,6 @@ class Receipt(_Model):
     id: str = pydantic.Field(description="Id of the submission, or handle of the team.")
     kind: Literal["submission", "registration"]
     received: datetime
-    known: bool = pydantic.Field(description="Whether the same files were here already.")
     files: list[FileDocument]
     digest: str = pydantic.Field(description="SHA-256 of the lines that sha256sum writes of them.")
 
@@ -389,7 +388,14 @@ def _add_uploads(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
     )
     def finish(upload: _Name, who: Annotated[Team, Depends(team)]) -> Receipt:
         """Check the digests, and hand the files over to the organiser."""
-        return Receipt.model_validate(receipt_document(receipt_of(intake.finish(who, upload))))
+        done = intake.finish(who, upload)
+        return Receipt(
+            id=done.owner,
+            kind="registration" if done.kind == "registration" else "submission",
+            received=done.completed or done.created,
+            files=[FileDocument(name=f.name, bytes=f.size, sha256=f.digest) for f in done.files],
+            digest=done.digest,
+        )
 
     @api.delete(
         "/uploads/{upload}",

@@ -1,39 +1,33 @@
 """The intake put together: database, folders, board, worker and mail, for `heldout serve`."""
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp
 
-from heldout.board.store.uploads import Limits, UploadFolder
+from heldout.board.store.uploads import FileLimits, UploadFolder
 from heldout.database.database import Database, open_database, sqlite_url
-from heldout.errors import StoreError
 from heldout.intake.api import PREFIX, make_api
-from heldout.intake.board import STATES, PublicBoard, View
+from heldout.intake.board import PublicBoard
 from heldout.intake.form import Pace
-from heldout.intake.hand_over import intake_worker
-from heldout.intake.mail import Mailer, make_message, state_letter
-from heldout.intake.notices import Notice, add_notice
+from heldout.intake.mail import Mailer, make_message
+from heldout.intake.notices import Notice
 from heldout.intake.pages import public_routes, team_routes
 from heldout.intake.service import Intake
 from heldout.intake.sign_in import Provider
 from heldout.intake.tables import INTAKE
-from heldout.intake.teams import list_teams
-from heldout.intake.uploads import IntakeLimits, UploadStore, list_uploads
+from heldout.intake.uploads import IntakeLimits, UploadStore
+from heldout.intake.worker import Worker
 from heldout.web.forms import make_application
 from heldout.web.pages import Study
 
 _PARTS = ".parts"
 _FILE = "intake.sqlite"
-_OLDEST = timedelta(days=7)
-_TOLD = ("received", "published", "rejected", "asked")
-_LOG = logging.getLogger("heldout.intake")
 
 
 def intake_file(uploads: Path) -> Path:
@@ -68,7 +62,7 @@ def make_intake(
     clock: Callable[[], datetime],
     mailer: Mailer | None = None,
     providers: Sequence[Provider] = (),
-    limits: Limits | None = None,
+    limits: FileLimits | None = None,
     most: IntakeLimits | None = None,
     pace: Pace | None = None,
 ) -> Intake:
@@ -85,8 +79,8 @@ def make_intake(
         clock: the time, UTC.
         mailer: how notices are sent; `None` for none.
         providers: by which people may sign in.
-        limits: most of a file and of the folder; `None` for the defaults, as below.
-        most: uploads under way.
+        limits: most of a file; `None` for the defaults, as below.
+        most: how much is taken in all.
         pace: how slow a sender may be.
 
     Raises:
@@ -94,16 +88,18 @@ def make_intake(
     """
     public = PublicBoard(board, clock)
     name = public.view().spec.name
-    folder = UploadFolder(path=uploads, endings=endings, is_team=is_team, limits=limits or Limits())
-    store = UploadStore(
-        database=database, parts=uploads / _PARTS, folder=folder, limits=most or IntakeLimits()
+    folder = UploadFolder(
+        path=uploads, endings=endings, is_team=is_team, limits=limits or FileLimits()
     )
-    worker = intake_worker(store, clock=clock)
-    if mailer is not None:
-        letters = _Letters(mailer=mailer, board=name, page=f"{root}/account", clock=clock)
-        worker = intake_worker(store, clock=clock, send=letters.send)
-        watch = _Watch(store=store, board=public, clock=clock, clear=worker.idle)
-        worker = replace(worker, idle=watch.look)
+    store = UploadStore(
+        database=database,
+        parts=uploads / _PARTS,
+        folder=folder,
+        limits=most or IntakeLimits(),
+        notifies=mailer is not None,
+    )
+    send = None if mailer is None else partial(_send, mailer, name, f"{root}/account", clock)
+    worker = Worker(store=store, clock=clock, board=public, send=send)
     return Intake(
         store=store,
         board=public,
@@ -129,87 +125,29 @@ def make_intake_app(intake: Intake) -> FastAPI:
 
 
 def start_worker(intake: Intake) -> threading.Event:
-    """Do the intake's jobs in a thread; setting what is returned ends it."""
+    """Start the intake's worker in a thread; setting what is returned ends it."""
     stop = threading.Event()
     threading.Thread(target=intake.worker.run, args=(stop,), daemon=True).start()
     return stop
 
 
-@dataclass(slots=True, kw_only=True)
-class _Watch:
-    """Writes notices of what the log says, while there is no job: called about once a second."""
+def _send(
+    mailer: Mailer, board: str, page: str, clock: Callable[[], datetime], notice: Notice
+) -> None:
+    """Send a notice.
 
-    store: UploadStore
-    board: PublicBoard
-    clock: Callable[[], datetime]
-    clear: Callable[[], None]
-    _seen: View | None = None
-
-    def look(self) -> None:
-        self.clear()
-        try:
-            view = self.board.view()
-        except StoreError as error:
-            _LOG.warning("notices wait: %s", error)
-            return
-        if view is not self._seen:
-            self._notify(view, self.clock())
-            self._seen = view
-
-    def _notify(self, view: View, now: datetime) -> None:
-        """Write a notice for every submission of a team that the log says something new of."""
-        for team in list_teams(self.store.database):
-            for owner in {one.owner for one in list_uploads(self.store, team.id)}:
-                known = view.history.submissions.get(owner)
-                if known is None or known.status not in _TOLD or not known.events:
-                    continue
-                if now - known.events[-1][0] > _OLDEST:
-                    continue
-                details = {"owner": owner, "state": STATES[known.status]}
-                told = partial(
-                    add_notice,
-                    team=team.id,
-                    kind=known.status,
-                    key=owner,
-                    details=details,
-                    now=now,
-                )
-                self.store.database.write(told)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Letters:
-    """Makes mails of notices, and sends them."""
-
-    mailer: Mailer
-    board: str
-    page: str
-    clock: Callable[[], datetime]
-    words: Mapping[str, str] = field(
-        default_factory=lambda: {"accepted": "here, and waits for the organiser"}
+    Raises:
+        InputError: the address is none.
+        StoreError: the mail server did not take it.
+    """
+    message = make_message(
+        notice.recipient,
+        f"{board}: {notice.owner} is {notice.outcome}",
+        f"{notice.owner}: {notice.outcome}.",
+        f"More is on your team's page: {page}",
+        sender=mailer.sender,
+        now=clock(),
     )
-
-    def send(self, notice: Notice) -> None:
-        """Send one.
-
-        Raises:
-            InputError: the address is none.
-            StoreError: the mail server did not take it.
-        """
-        details = notice.details
-        state = str(details.get("state") or self.words.get(notice.kind, "not accepted"))
-        letter = state_letter(
-            notice.recipient,
-            board=self.board,
-            submission=str(details["owner"]),
-            state=state,
-            page=self.page,
-        )
-        message = make_message(letter, sender=self.mailer.sender, now=self.clock())
-        name = f"notice-{notice.id}-{notice.created:%Y%m%d%H%M%S}"
-        message.replace_header("Message-ID", f"<{name}@{_host(self.page)}>")
-        self.mailer.send(message)
-
-
-def _host(page: str) -> str:
-    return page.partition("://")[2].partition("/")[0].partition(":")[0]
+    name = f"notice-{notice.id}-{notice.created:%Y%m%d%H%M%S}"
+    message.replace_header("Message-ID", f"<{name}@{urlsplit(page).hostname}>")
+    mailer.send(message)

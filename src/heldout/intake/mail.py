@@ -121,76 +121,24 @@ def read_mailer(environ: Mapping[str, str]) -> Mailer | None:
 _EXAMPLE = "as smtp://USER:PASSWORD@mail.example:587 and board@example.org"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
-    """What a mail says; nothing of it is a secret but an invitation's link.
-
-    Attributes:
-        to: the address, from `check_mail_address`.
-        subject: one line.
-        lines: paragraphs.
-    """
-
-    to: str
-    subject: str
-    lines: tuple[str, ...]
-
-
-def make_message(letter: Letter, *, sender: str, now: datetime) -> EmailMessage:
-    """A letter as a message; whatever somebody wrote into a name starts no header.
+def make_message(
+    to: str, subject: str, *paragraphs: str, sender: str, now: datetime
+) -> EmailMessage:
+    """Return a mail; whatever somebody wrote into a name starts no header.
 
     Args:
-        letter: what it says.
+        to: the address, from `check_mail_address`.
+        subject: one line.
+        paragraphs: what it says; nothing of it is a secret but an invitation's link.
         sender: the address that it comes from.
         now: its date, UTC.
     """
     message = EmailMessage(policy=SMTP)
     message["From"] = Address(addr_spec=check_mail_address(sender))
-    message["To"] = Address(addr_spec=check_mail_address(letter.to))
-    message["Subject"] = " ".join(printable(letter.subject).split())[:200]
+    message["To"] = Address(addr_spec=check_mail_address(to))
+    message["Subject"] = " ".join(printable(subject).split())[:200]
     message["Date"] = format_datetime(now)
     message["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content("\n\n".join(printable(line) for line in letter.lines) + "\n")
+    message.set_content("\n\n".join(printable(line) for line in paragraphs) + "\n")
     return message
-
-
-def invitation_letter(to: str, *, board: str, link: str, until: datetime) -> Letter:
-    """The invitation of a team.
-
-    Args:
-        to: the address.
-        board: the board's name.
-        link: opens the invitation, once.
-        until: when it ends, UTC.
-    """
-    return Letter(
-        to=to,
-        subject=f"Take part in {board}",
-        lines=(
-            f"You are invited to take part in {board}.",
-            link,
-            f"The link works once, until {_day(until)}.",
-        ),
-    )
-
-
-def state_letter(to: str, *, board: str, submission: str, state: str, page: str) -> Letter:
-    """What became of a submission.
-
-    Args:
-        to: the address.
-        board: the board's name.
-        submission: its id.
-        state: as the team's page shows it.
-        page: address of that page.
-    """
-    return Letter(
-        to=to,
-        subject=f"{board}: {submission} is {state}",
-        lines=(f"{submission}: {state}.", f"More is on your team's page: {page}"),
-    )
-
-
-def _day(moment: datetime) -> str:
-    return f"{moment.day} {moment:%B %Y, %H:%M} UTC"

@@ -12,16 +12,17 @@ from datetime import datetime
 
 import httpx2
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from heldout.board.store.uploads import TEAM_TOKEN, UploadReceipt
+from heldout.board.store.uploads import TEAM_TOKEN
 from heldout.errors import InputError, Problem, plural
 from heldout.intake.api import shared_answer
-from heldout.intake.service import Intake, Overview, Shown, receipt_document, status_of
+from heldout.intake.service import Intake, Overview, Shown, status_of
 from heldout.intake.sign_in import Provider, SignIn, new_client, new_flow, read_flow, sign_flow
 from heldout.intake.teams import Team
+from heldout.intake.uploads import Upload
 from heldout.web.forms import Form, go_to, network_of, read_count, refuse_elsewhere
 from heldout.web.guard import content_policy
 from heldout.web.health import ERROR_CODE
@@ -136,20 +137,22 @@ class ReceiptPage:
     """What came."""
 
     study: Study
-    receipt: UploadReceipt
+    upload: Upload
+    known: bool
     again: str = "/account"
 
     @property
     def title(self) -> str:
         """The heading."""
-        if self.receipt.known:
+        if self.known:
             return "These files are here already"
-        return f"Your {self.receipt.kind} is here"
+        is_registration = self.upload.kind == "registration"
+        return f"Your {'registration' if is_registration else 'submission'} is here"
 
     @property
     def received(self) -> str:
         """When, in words."""
-        return f"{self.receipt.received:%d %B %Y, %H:%M:%S} UTC"
+        return f"{self.upload.completed:%d %B %Y, %H:%M:%S} UTC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,17 +290,14 @@ class Pages:
         return self._upload_form(self._enter(request))
 
     async def upload(self, request: Request) -> Response:
-        """Take the files of a form; JSON for those who accept nothing else."""
-        entered = await run_in_threadpool(self._enter_to_upload, request)
-        as_json = "application/json" in request.headers.get("accept", "")
+        """Take the files of a form."""
+        entered = await run_in_threadpool(self._enter, request, request.query_params)
         try:
-            receipt = await self.intake.take_form(entered.team, request)
+            new, upload = await self.intake.take_form(entered.team, request)
         except InputError as error:
-            return self._refuse(entered, error.problems[0], as_json=as_json)
-        status = 200 if receipt.known else 201
-        if as_json:
-            return JSONResponse(receipt_document(receipt), status_code=status)
-        return _page("receipt", ReceiptPage(study=self.study, receipt=receipt), status=status)
+            return self._refuse(entered, error.problems[0])
+        page = ReceiptPage(study=self.study, upload=upload, known=not new)
+        return _page("receipt", page, status=201 if new else 200)
 
     def _arrive(self, request: Request, provider: Provider, person: str, *, ties: bool) -> Response:
         """Tie a person to the team that is signed in, or open the person's team."""
@@ -331,26 +331,6 @@ class Pages:
             if not _is_form_token(cookie, fields.get("form_token", "")):
                 raise HTTPException(403)
         return Entered(team=team, cookie=cookie)
-
-    def _enter_to_upload(self, request: Request) -> Entered:
-        """The same for a form with files, whose token stands in its address: it is read first.
-
-        A script sends the team's own token instead, as to the API.
-
-        Raises:
-            HTTPException: as `_enter`; 401 the script's token is none.
-        """
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            team = self.intake.team_of_token(token.strip())
-            if team is None:
-                raise HTTPException(401, headers={"WWW-Authenticate": "Bearer"})
-            return Entered(team=team, cookie="")
-        entered = self._enter(request)
-        refuse_elsewhere(request)
-        if not _is_form_token(entered.cookie, request.query_params.get("form_token", "")):
-            raise HTTPException(403)
-        return entered
 
     def _enter_as(self, request: Request, session: str, answer: Response) -> Response:
         answer.set_cookie(
@@ -440,13 +420,9 @@ class Pages:
         )
         return _page("upload", page, status=status)
 
-    def _refuse(self, entered: Entered, problem: Problem, *, as_json: bool) -> Response:
+    def _refuse(self, entered: Entered, problem: Problem) -> Response:
         status, headers = status_of(problem.code)
-        if as_json:
-            shown = {name: getattr(problem, name) for name in ("code", "found", "expected", "hint")}
-            answer: Response = JSONResponse({"problems": [shown]}, status_code=status)
-        else:
-            answer = self._upload_form(entered, problem, status=status)
+        answer = self._upload_form(entered, problem, status=status)
         answer.headers.update({**headers, ERROR_CODE: problem.code})
         return answer
 

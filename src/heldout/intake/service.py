@@ -4,52 +4,55 @@ Pages and API read requests and write answers; everything between is here, over 
 database, its two folders and the public board. Nothing here has a key of the envelope.
 """
 
+import hashlib
+import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import anyio
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect
 
 from heldout.board.policy.checks import QuotaState
-from heldout.board.store.uploads import Delivery, Received, UploadReceipt
 from heldout.errors import InputError, StoreError
+from heldout.ids import Digest
 from heldout.intake.board import PublicBoard, Sent, State, View
-from heldout.intake.form import Pace, cut_off, read_form, read_length, read_pieces
-from heldout.intake.jobs import Worker
+from heldout.intake.form import Pace, cut_off, list_files, read_form, read_length, read_pieces
+from heldout.intake.hand_over import hand_over
 from heldout.intake.quota import Quota, quota_of
 from heldout.intake.sign_in import Provider
 from heldout.intake.teams import (
     Invitation,
     Team,
     accept_invitation,
-    check_token,
+    close_session,
     find_invitation,
+    find_team,
     get_team,
     link_identity,
-    list_identities,
+    list_providers,
     open_session,
     replace_tokens,
-    revoke_token,
 )
 from heldout.intake.uploads import (
-    HAND_OVER,
     DeclaredFile,
     Part,
     Upload,
     UploadStore,
-    adopt_files,
     begin_upload,
     cancel_upload,
     complete_upload,
+    find_room,
     get_upload,
     list_uploads,
     open_part,
     read_quota,
 )
+from heldout.intake.worker import Worker
 from heldout.web.forms import network_of
 from heldout.web.pages import Study
 from heldout.web.sessions import SESSION, Attempts
@@ -77,7 +80,10 @@ _STATUSES: Mapping[str, int] = {
 _WAIT = {"Retry-After": "120"}
 _OVERHEAD = 1 << 16
 _SHOWN = 10_000
-_STEPS = 8
+_PIECE = 1 << 20
+_FORMS = 32
+_FORMS_OF_TEAM = 4
+_LOG = logging.getLogger("heldout.intake")
 
 
 def status_of(code: str) -> tuple[int, Mapping[str, str]]:
@@ -137,6 +143,7 @@ class Intake:
         providers: by which people may sign in.
         pace: how slow a sender may be.
         attempts: wrong tokens, by address.
+        forms: forms under way in this process, by team.
     """
 
     store: UploadStore
@@ -149,6 +156,7 @@ class Intake:
     providers: tuple[Provider, ...] = ()
     pace: Pace = field(default_factory=Pace)
     attempts: Attempts = field(default_factory=Attempts)
+    forms: Counter[int] = field(default_factory=Counter)
 
     # Who is there
 
@@ -171,42 +179,29 @@ class Intake:
         return replace_tokens(self.store.database, team.id, now=self.clock(), session=session)
 
     def team_of_token(self, secret: str) -> Team | None:
-        """Whose token it is; `None` where it opens nothing."""
-        found = check_token(self.store.database, secret, now=self.clock(), kind="api")
-        return None if found is None else found[0]
+        """Return whose token it is; `None` where it opens nothing."""
+        return find_team(self.store.database, secret, now=self.clock(), kind="api")
 
     def open_session(self, by: str | tuple[str, str]) -> str | None:
-        """A session by a token, or by provider and person, as the text of a cookie; or `None`."""
-        found = open_session(self.store.database, by, now=self.clock(), valid=SESSION)
-        return None if found is None else found[1]
+        """Open a session by a token, or by provider and person, as a cookie's text; or `None`."""
+        return open_session(self.store.database, by, now=self.clock(), valid=SESSION)
 
     def team_of_session(self, cookie: str) -> Team | None:
-        """Whose session it is; `None` where it is over."""
-        found = check_token(self.store.database, cookie, now=self.clock(), kind="session")
-        return None if found is None else found[0]
+        """Return whose session it is; `None` where it is over."""
+        return find_team(self.store.database, cookie, now=self.clock(), kind="session")
 
     def close_session(self, cookie: str) -> None:
         """End a session."""
-        now, database = self.clock(), self.store.database
-        found = check_token(database, cookie, now=now, kind="session")
-        if found is not None:
-            revoke_token(database, found[0].id, found[1].id, now=now)
+        close_session(self.store.database, cookie, now=self.clock())
 
     def tie(self, team: Team, provider: str, person: str, *, session: str) -> None:
         """Let a person sign in as a team; raises as `teams.link_identity`."""
-        link_identity(
-            self.store.database,
-            team.id,
-            provider,
-            person,
-            name=person,
-            now=self.clock(),
-            session=session,
-        )
+        database = self.store.database
+        link_identity(database, team.id, provider, person, now=self.clock(), session=session)
 
     def tied(self, team: Team) -> frozenset[str]:
-        """The providers by which somebody of the team may sign in."""
-        return frozenset(one.provider for one in list_identities(self.store.database, team.id))
+        """Return the providers by which somebody of the team may sign in."""
+        return list_providers(self.store.database, team.id)
 
     # What came, and what may come next
 
@@ -251,9 +246,7 @@ class Intake:
         """Whether the inbox has not taken it yet."""
         if upload.state == "complete":
             return True
-        return upload.state == "accepted" and self.store.folder.has_delivery(
-            {file.name: file.digest for file in upload.files}
-        )
+        return upload.state == "accepted" and self.store.folder.has_delivery(upload.digests)
 
     def _quota(self, view: View, team: Team) -> Quota:
         return quota_of(view.history, team.name, view.spec, now=self.clock())
@@ -303,9 +296,8 @@ class Intake:
         manager = open_part(self.store, team.id, upload, name, offset=offset, clock=self.clock)
         part: Part = await run_in_threadpool(manager.__enter__)
         try:
-            with anyio.fail_after(self.pace.longest):
-                async for piece in read_pieces(request, self.pace):
-                    await run_in_threadpool(part.write, piece)
+            async for piece in read_pieces(request, self.pace):
+                await run_in_threadpool(part.write, piece)
         except (ClientDisconnect, TimeoutError):
             hint = f"go on at byte {part.received:,}"
             raise cut_off("the connection broke or took too long", hint=hint) from None
@@ -318,62 +310,81 @@ class Intake:
         """Say that all is here, and hand it over.
 
         Raises:
-            InputError: as `uploads.complete_upload`; code `board-closed`.
+            InputError: as `uploads.complete_upload`; code `board-closed`; those of `hand_over`.
         """
         quota = self._quota(self._open_board(), team)
         done = complete_upload(self.store, team.id, upload, quota=quota, now=self.clock())
-        for _ in range(_STEPS):
-            if done.state != "complete" or not self.worker.run_one(HAND_OVER):
-                break
-            done = get_upload(self.store, team.id, upload)
-        return done
+        if done.state == "complete":
+            try:
+                done = hand_over(self.store, upload, now=self.clock())
+            except StoreError as error:  # the worker tries again
+                _LOG.warning("an upload waits: %s", error)
+        return check_accepted(done)
 
     def drop(self, team: Team, upload: str) -> None:
         """Give an upload up; raises as `uploads.cancel_upload`."""
         cancel_upload(self.store, team.id, upload, now=self.clock())
 
-    async def take_form(self, team: Team, request: Request) -> UploadReceipt:
-        """Take the files of a form, all of them or none.
+    async def take_form(self, team: Team, request: Request) -> tuple[bool, Upload]:
+        """Take the files of a form, all of them or none; says whether they are new.
 
         Raises:
             InputError: they were not taken; what had come by then is gone again.
         """
         folder = self.store.folder
         most = len(folder.endings) * folder.limits.file_bytes + _OVERHEAD
-        size = read_length(request, most=most)
+        size = read_length(request, most=most) or 0
         await run_in_threadpool(self._open_board)
-        address = network_of(request)
-        manager = folder.deliver(size=size, sender=f"team {team.id}")
-        delivery = await run_in_threadpool(manager.__enter__)
+        await run_in_threadpool(find_room, self.store, team.id, coming=size)
+        if self.forms[team.id] >= _FORMS_OF_TEAM or self.forms.total() >= _FORMS:
+            raise InputError.of(
+                "upload-busy",
+                "upload",
+                f"{self.forms.total()} forms under way, {self.forms[team.id]} of them yours",
+                f"fewer than {_FORMS}, and than {_FORMS_OF_TEAM} of one team",
+                "try again in a few minutes; nothing was stored",
+            )
+        self.forms[team.id] += 1
         try:
-            with anyio.fail_after(self.pace.longest):
-                await read_form(request, delivery, self.pace, most=most)
-            new, upload = await run_in_threadpool(self._adopt, team, delivery, address)
+            form = await read_form(request, self.pace, most=most)
+            try:
+                files, address = list_files(form), network_of(request)
+                return await run_in_threadpool(self._store_form, team, files, address)
+            finally:
+                await form.close()
         except (ClientDisconnect, TimeoutError):
             raise cut_off("the connection broke or took too long") from None
         finally:
-            with anyio.CancelScope(shield=True):
-                await run_in_threadpool(manager.__exit__, None, None, None)
-        done = await run_in_threadpool(self.finish, team, upload.id)
-        return receipt_of(done, known=not new)
+            self.forms[team.id] -= 1
 
-    def _adopt(self, team: Team, delivery: Delivery, address: str) -> tuple[bool, Upload]:
-        """Make an upload of what a form brought; says whether it is new."""
+    def _store_form(
+        self, team: Team, files: Sequence[UploadFile], address: str
+    ) -> tuple[bool, Upload]:
+        """Make an upload of the files of a form; says whether it is new."""
+        sources = {str(one.filename): one.file for one in files}
         declared = [
-            DeclaredFile(name=one.name, size=one.size, digest=one.digest)
-            for one in delivery.files()
+            DeclaredFile(
+                name=str(one.filename),
+                size=one.size or 0,
+                digest=Digest(hashlib.file_digest(one.file, "sha256").hexdigest()),  # type: ignore[arg-type]  # it has all that is used
+            )
+            for one in files
         ]
         new, upload = self.begin(team, declared, address)
-        if upload.state == "open":
-            adopt_files(self.store, upload, delivery.path, now=self.clock())
-        return new, upload
+        for file in upload.files if upload.state == "open" else ():
+            where = (self.store, team.id, upload.id, file.name)
+            sources[file.name].seek(file.received)
+            with open_part(*where, offset=file.received, clock=self.clock) as part:
+                while data := sources[file.name].read(_PIECE):
+                    part.write(data)
+        return new, self.finish(team, upload.id)
 
 
-def receipt_of(upload: Upload, *, known: bool = False) -> UploadReceipt:
-    """What somebody is told whose files are here.
+def check_accepted(upload: Upload) -> Upload:
+    """Return an upload whose files are here.
 
     Raises:
-        InputError: the upload failed; the code is its.
+        InputError: it failed; the code is its.
     """
     if upload.state == "failed":
         raise InputError.of(
@@ -381,25 +392,4 @@ def receipt_of(upload: Upload, *, known: bool = False) -> UploadReceipt:
         )
     if upload.completed is None:
         raise StoreError(f"upload {upload.id} is not complete")
-    files = tuple(Received(name=f.name, size=f.size, digest=f.digest) for f in upload.files)
-    return UploadReceipt(
-        owner=upload.owner,
-        kind="registration" if upload.kind == "registration" else "submission",
-        files=files,
-        received=upload.completed,
-        known=known,
-    )
-
-
-def receipt_document(receipt: UploadReceipt) -> dict[str, Any]:
-    """A receipt as a JSON document."""
-    return {
-        "id": receipt.owner,
-        "kind": receipt.kind,
-        "received": receipt.received.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "known": receipt.known,
-        "files": [
-            {"name": one.name, "bytes": one.size, "sha256": one.digest} for one in receipt.files
-        ],
-        "digest": receipt.digest,
-    }
+    return upload

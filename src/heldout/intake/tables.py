@@ -59,10 +59,8 @@ tokens = Table(
     Column("team", Integer, ForeignKey("teams.id"), nullable=False, index=True),
     Column("hash", String(64), nullable=False, unique=True),
     Column("kind", String(16), nullable=False),
-    Column("name", Text, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("expires_at", Instant),
-    Column("used_at", Instant),
     Column("revoked_at", Instant),
     CheckConstraint("kind IN ('api', 'session')", name="kind"),
 )
@@ -73,7 +71,6 @@ identities = Table(
     Column("provider", String(32), primary_key=True),
     Column("subject", Text, primary_key=True),
     Column("team", Integer, ForeignKey("teams.id"), nullable=False, index=True),
-    Column("name", Text, nullable=False),
     Column("created_at", Instant, nullable=False),
 )
 
@@ -131,7 +128,8 @@ notices = Table(
     Column("recipient", Text, nullable=False),
     Column("kind", String(32), nullable=False),
     Column("key", Text, nullable=False),
-    Column("details", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
     Column("state", String(16), nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("ended_at", Instant),
@@ -139,26 +137,4 @@ notices = Table(
     UniqueConstraint("kind", "key"),
     CheckConstraint("state IN ('waiting', 'sent', 'failed')", name="state"),
 )
-"""Mails. `key`: what a notice of a kind is about; there is one of each. `details`: JSON."""
-
-jobs = Table(
-    "jobs",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("kind", String(32), nullable=False),
-    Column("key", Text, nullable=False),
-    Column("payload", Text, nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("most", Integer, nullable=False),
-    Column("due_at", Instant, nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("ended_at", Instant),
-    Column("result", Text, nullable=False),
-    Column("why", Text, nullable=False),
-    UniqueConstraint("kind", "key"),
-    CheckConstraint("state IN ('waiting', 'leased', 'done', 'failed')", name="state"),
-    Index("ix_jobs_due", "state", "due_at"),
-)
-"""`due_at`: of a waiting job when it may begin, of a leased one when its lease ends. `attempts`:
-how often it was begun; it also names the lease. `payload` and `result`: JSON."""
+"""Mails. `key`: what a notice of a kind is about; there is one of each. `outcome`: in words."""

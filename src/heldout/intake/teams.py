@@ -24,12 +24,11 @@ from heldout.intake.tables import identities, invitations, teams, tokens
 
 TokenKind = Literal["api", "session"]
 
-MOST_TOKENS = 20
-"""Tokens of a kind that a team has at once."""
+MOST_SESSIONS = 20
+"""Sessions that a team has at once."""
 
 _MARK = "heldout_"
 _LONGEST_NAME = 100
-_SEEN_EVERY = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,29 +69,6 @@ class Invitation:
     created: datetime
     expires: datetime
     used: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """A token, without what is secret of it.
-
-    Attributes:
-        id: of the row.
-        kind: who uses it.
-        name: that the team gave it.
-        created: when it was made, UTC.
-        expires: when it ends; `None` for never.
-        used: when it was last used, to within five minutes; `None` before.
-        revoked: when it was revoked; `None` before.
-    """
-
-    id: int
-    kind: TokenKind
-    name: str
-    created: datetime
-    expires: datetime | None
-    used: datetime | None
-    revoked: datetime | None
 
 
 def hash_secret(secret: str) -> str:
@@ -163,21 +139,6 @@ def list_invitations(database: Database) -> tuple[Invitation, ...]:
     newest = select(invitations).order_by(invitations.c.id.desc())
     rows = database.read(lambda connection: connection.execute(newest).all())
     return tuple(_invitation(row) for row in rows)
-
-
-def revoke_invitation(database: Database, invitation: int, *, now: datetime) -> None:
-    """End an invitation now; one that was used stays as it is.
-
-    Raises:
-        DatabaseError: see `ErrorCode`.
-    """
-    ended = (
-        update(invitations)
-        .where(invitations.c.id == invitation, invitations.c.used_at.is_(None))
-        .where(invitations.c.expires_at > now)
-        .values(expires_at=now)
-    )
-    database.write(lambda connection: connection.execute(ended))
 
 
 def accept_invitation(
@@ -301,17 +262,6 @@ def get_team(database: Database, team: int) -> Team:
     return database.read(lambda connection: _team(_team_row(connection, team)))
 
 
-def set_mail(database: Database, team: int, mail: str) -> None:
-    """Change where a team's notices go, "" for nowhere.
-
-    Raises:
-        InputError: code `team-mail`.
-        DatabaseError: see `ErrorCode`.
-    """
-    changed = update(teams).where(teams.c.id == team).values(mail=check_mail_address(mail))
-    database.write(lambda connection: connection.execute(changed))
-
-
 def close_team(database: Database, team: int, *, now: datetime | None) -> None:
     """Shut a team out from now on: its tokens open nothing; `None` lets it in again.
 
@@ -376,68 +326,6 @@ def _team(row: Row[Any]) -> Team:
 # Tokens
 
 
-def create_token(
-    database: Database,
-    team: int,
-    *,
-    kind: TokenKind,
-    name: str,
-    now: datetime,
-    valid: timedelta | None = None,
-) -> tuple[Token, str]:
-    """Make a token of a team. The oldest session ends where a team has too many.
-
-    Args:
-        database: open.
-        team: its id.
-        kind: who uses it.
-        name: for the team, as "laptop".
-        now: the time, UTC.
-        valid: how long it holds; `None` for ever.
-
-    Returns:
-        The token and its secret, which is stored nowhere.
-
-    Raises:
-        InputError: codes `team-unknown`; `token-limit`: it has 20 of kind `api` already.
-        DatabaseError: see `ErrorCode`.
-    """
-
-    def create(connection: Connection) -> tuple[Token, str]:
-        keep_others_out(connection)
-        _team_row(connection, team)
-        return _add_token(connection, team, kind=kind, name=name, now=now, valid=valid)
-
-    return database.write(create)
-
-
-def _add_token(
-    connection: Connection,
-    team: int,
-    *,
-    kind: TokenKind,
-    name: str = "",
-    now: datetime,
-    valid: timedelta | None = None,
-) -> tuple[Token, str]:
-    """Add a token in a transaction that keeps others out; raises as `create_token`."""
-    secret = _new_secret()
-    row = {"team": team, "hash": hash_secret(secret), "kind": kind, "created_at": now}
-    row |= {"name": name[:_LONGEST_NAME], "expires_at": None if valid is None else now + valid}
-    live = [one.id for one in _read_tokens(connection, team, kind) if _is_live(one, now)]
-    if len(live) >= MOST_TOKENS and kind == "api":
-        raise _problem(
-            "token-limit",
-            "token",
-            f"{len(live)} tokens",
-            f"fewer than {MOST_TOKENS}",
-            hint="revoke one that you no longer use",
-        )
-    for old in live[: max(0, len(live) - MOST_TOKENS + 1)]:
-        connection.execute(update(tokens).where(tokens.c.id == old).values(revoked_at=now))
-    return _token(connection.execute(insert(tokens).values(row).returning(*tokens.c)).one()), secret
-
-
 def replace_tokens(
     database: Database, team: int, *, now: datetime, session: str | None = None
 ) -> str:
@@ -463,19 +351,22 @@ def replace_tokens(
     def replace(connection: Connection) -> str:
         keep_others_out(connection)
         _team_row(connection, team)
-        _check_session(connection, team, session, now=now)
+        if session is not None:
+            _check_session(connection, team, session, now=now)
         held = tokens.c.revoked_at.is_(None) & (tokens.c.team == team)
         connection.execute(update(tokens).where(held).values(revoked_at=now))
         connection.execute(remove(identities).where(identities.c.team == team))
-        return _add_token(connection, team, kind="api", now=now)[1]
+        return _add_token(connection, team, kind="api", now=now)
 
     return database.write(replace)
 
 
 def open_session(
     database: Database, by: str | tuple[str, str], *, now: datetime, valid: timedelta
-) -> tuple[Team, str] | None:
+) -> str | None:
     """Open a session, in one transaction with the look at what opens it.
+
+    The oldest session of a team ends where it has too many.
 
     Args:
         database: open.
@@ -484,7 +375,7 @@ def open_session(
         valid: how long it holds.
 
     Returns:
-        The team and the session's secret, which is stored nowhere; `None` where `by` opens nothing.
+        The session's secret, which is stored nowhere; `None` where `by` opens nothing.
 
     Raises:
         DatabaseError: see `ErrorCode`.
@@ -493,213 +384,157 @@ def open_session(
     def find(connection: Connection) -> Team | None:
         if isinstance(by, tuple):
             return _find_by_identity(connection, *by)
-        found = _find_token(connection, by, now=now, kind="api")
-        return None if found is None else found[0]
+        return _find_by_token(connection, by, now=now, kind="api")
 
     if database.read(find) is None:  # a wrong one waits for no writer
         return None
 
-    def begin(connection: Connection) -> tuple[Team, str] | None:
+    def begin(connection: Connection) -> str | None:
         keep_others_out(connection)
         team = find(connection)
         if team is None:
             return None
-        return team, _add_token(connection, team.id, kind="session", now=now, valid=valid)[1]
+        open_ones = (
+            select(tokens.c.id)
+            .where(tokens.c.team == team.id, tokens.c.kind == "session")
+            .where(tokens.c.revoked_at.is_(None), tokens.c.expires_at > now)
+            .order_by(tokens.c.id)
+        )
+        live = connection.execute(open_ones).scalars().all()
+        for old in live[: max(0, len(live) - MOST_SESSIONS + 1)]:
+            connection.execute(update(tokens).where(tokens.c.id == old).values(revoked_at=now))
+        return _add_token(connection, team.id, kind="session", now=now, expires=now + valid)
 
     return database.write(begin)
 
 
-def check_token(
-    database: Database, secret: str, *, now: datetime, kind: TokenKind | None = None
-) -> tuple[Team, Token] | None:
-    """Whose token it is; `None` where it opens nothing (any more).
+def _add_token(
+    connection: Connection,
+    team: int,
+    *,
+    kind: TokenKind,
+    now: datetime,
+    expires: datetime | None = None,
+) -> str:
+    """Add a token in a transaction that keeps others out; return its secret."""
+    secret = _new_secret()
+    row = {"team": team, "hash": hash_secret(secret), "kind": kind}
+    connection.execute(insert(tokens).values(**row, created_at=now, expires_at=expires))
+    return secret
+
+
+def find_team(database: Database, secret: str, *, now: datetime, kind: TokenKind) -> Team | None:
+    """Return whose token it is; `None` where it opens nothing (any more).
 
     Args:
         database: open.
         secret: that was shown.
         now: the time, UTC.
-        kind: that is asked for; `None` for any.
+        kind: that is asked for.
 
     Raises:
         DatabaseError: see `ErrorCode`.
     """
-    found = database.read(lambda connection: _find_token(connection, secret, now=now, kind=kind))
-    if found is not None and (found[1].used is None or now - found[1].used > _SEEN_EVERY):
-        seen = update(tokens).where(tokens.c.id == found[1].id).values(used_at=now)
-        database.write(lambda connection: connection.execute(seen))
-    return found
+    return database.read(lambda connection: _find_by_token(connection, secret, now=now, kind=kind))
 
 
-def _find_token(
-    connection: Connection, secret: str, *, now: datetime, kind: TokenKind | None
-) -> tuple[Team, Token] | None:
-    row = connection.execute(select(tokens).where(tokens.c.hash == hash_secret(secret))).first()
-    if row is None or not _is_live(row, now) or kind not in (None, row.kind):
+def close_session(database: Database, secret: str, *, now: datetime) -> None:
+    """End a session.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    held = tokens.c.hash == hash_secret(secret), tokens.c.kind == "session"
+    ended = update(tokens).where(*held, tokens.c.revoked_at.is_(None)).values(revoked_at=now)
+    database.write(lambda connection: connection.execute(ended))
+
+
+def _find_by_token(
+    connection: Connection, secret: str, *, now: datetime, kind: TokenKind
+) -> Team | None:
+    wanted = select(tokens).where(tokens.c.hash == hash_secret(secret), tokens.c.kind == kind)
+    row = connection.execute(wanted).first()
+    if row is None or row.revoked_at is not None:
+        return None
+    if row.expires_at is not None and now >= row.expires_at:
         return None
     team = _team(_team_row(connection, row.team))
-    return None if team.closed is not None else (team, _token(row))
+    return None if team.closed is not None else team
 
 
-def _check_session(
-    connection: Connection, team: int, session: str | None, *, now: datetime
-) -> None:
+def _check_session(connection: Connection, team: int, session: str, *, now: datetime) -> None:
     """Refuse what a session asks that has ended by now: another request may have ended it.
 
     Raises:
         InputError: code `team-token`.
     """
-    if session is None:
-        return
-    found = _find_token(connection, session, now=now, kind="session")
-    if found is None or found[0].id != team:
+    found = _find_by_token(connection, session, now=now, kind="session")
+    if found is None or found.id != team:
         raise _problem("team-token", "session", "one that is over", "a session", hint="sign in")
-
-
-def list_tokens(database: Database, team: int, *, now: datetime) -> tuple[Token, ...]:
-    """The tokens of a team that hold, the oldest first.
-
-    Raises:
-        DatabaseError: see `ErrorCode`.
-    """
-    rows = database.read(lambda connection: _read_tokens(connection, team))
-    return tuple(_token(row) for row in rows if _is_live(row, now))
-
-
-def revoke_token(database: Database, team: int, token: int, *, now: datetime) -> bool:
-    """End a token of a team; whether there was one to end.
-
-    Raises:
-        DatabaseError: see `ErrorCode`.
-    """
-    ended = (
-        update(tokens)
-        .where(tokens.c.id == token, tokens.c.team == team, tokens.c.revoked_at.is_(None))
-        .values(revoked_at=now)
-    )
-    return database.write(lambda connection: connection.execute(ended).rowcount) == 1
-
-
-def _read_tokens(connection: Connection, team: int, *kinds: TokenKind) -> list[Row[Any]]:
-    wanted = select(tokens).where(tokens.c.team == team).order_by(tokens.c.id)
-    if kinds:
-        wanted = wanted.where(tokens.c.kind.in_(kinds))
-    return list(connection.execute(wanted).all())
-
-
-def _is_live(row: Row[Any], now: datetime) -> bool:
-    return row.revoked_at is None and (row.expires_at is None or now < row.expires_at)
-
-
-def _token(row: Row[Any]) -> Token:
-    return Token(
-        id=row.id,
-        kind=row.kind,
-        name=row.name,
-        created=row.created_at,
-        expires=row.expires_at,
-        used=row.used_at,
-        revoked=row.revoked_at,
-    )
 
 
 # Identities of other sites, by which a team signs in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignInIdentity:
-    """A person's identity at another site.
-
-    Attributes:
-        provider: the site, as "github".
-        subject: the person's id there, which never changes.
-        name: as the site shows it; for people only.
-        created: when it was linked, UTC.
-    """
-
-    provider: str
-    subject: str
-    name: str
-    created: datetime
-
-
 def link_identity(
-    database: Database,
-    team: int,
-    provider: str,
-    subject: str,
-    *,
-    name: str,
-    now: datetime,
-    session: str | None = None,
+    database: Database, team: int, provider: str, subject: str, *, now: datetime, session: str
 ) -> None:
     """Let an identity sign in as a team.
 
     Args:
         database: open.
         team: id of the team.
-        provider: the site.
-        subject: the person's id there.
-        name: for people.
+        provider: the site, as "github".
+        subject: the person's id there, which never changes.
         now: the time, UTC.
-        session: secret of the session that asks, which has to hold; `None` where none does.
+        session: secret of the session that asks, which has to hold.
 
     Raises:
-        InputError: codes `identity-taken`: it signs in as another team; `team-unknown`;
-            `team-token`: the session is over.
+        InputError: codes `identity-taken`: it signs in as another team; `team-token`: the session
+            is over.
         DatabaseError: see `ErrorCode`.
     """
 
     def link(connection: Connection) -> None:
         keep_others_out(connection)
-        _team_row(connection, team)
         _check_session(connection, team, session, now=now)
-        found = connection.execute(_identity(identities.c.team, provider, subject)).scalar()
+        found = connection.execute(_team_of_identity(provider, subject)).scalar()
         if found == team:
             return
         if found is not None:
             raise _problem(
-                "identity-taken", provider, quote(name), "an identity of no other team's account"
+                "identity-taken",
+                provider,
+                quote(subject),
+                "an identity of no other team's account",
             )
-        row = {"provider": provider, "subject": subject, "team": team, "name": name}
+        row = {"provider": provider, "subject": subject, "team": team}
         connection.execute(insert(identities).values(**row, created_at=now))
 
     database.write(link)
 
 
-def find_by_identity(database: Database, provider: str, subject: str) -> Team | None:
-    """The team that an identity signs in as; `None` for none, or one that is shut out.
+def list_providers(database: Database, team: int) -> frozenset[str]:
+    """Return the sites by which somebody signs in as a team.
 
     Raises:
         DatabaseError: see `ErrorCode`.
     """
-    return database.read(lambda connection: _find_by_identity(connection, provider, subject))
+    wanted = select(identities.c.provider).where(identities.c.team == team)
+    found = database.read(lambda connection: connection.execute(wanted).scalars().all())
+    return frozenset(found)
 
 
 def _find_by_identity(connection: Connection, provider: str, subject: str) -> Team | None:
-    found = connection.execute(_identity(identities.c.team, provider, subject)).scalar()
+    found = connection.execute(_team_of_identity(provider, subject)).scalar()
     team = None if found is None else _team(_team_row(connection, found))
     return None if team is None or team.closed is not None else team
 
 
-def list_identities(database: Database, team: int) -> tuple[SignInIdentity, ...]:
-    """The identities that sign in as a team.
-
-    Raises:
-        DatabaseError: see `ErrorCode`.
-    """
-    wanted = select(identities).where(identities.c.team == team)
-    ordered = wanted.order_by(identities.c.provider, identities.c.subject)
-    rows = database.read(lambda connection: connection.execute(ordered).all())
-    return tuple(
-        SignInIdentity(
-            provider=row.provider, subject=row.subject, name=row.name, created=row.created_at
-        )
-        for row in rows
+def _team_of_identity(provider: str, subject: str) -> Any:
+    return select(identities.c.team).where(
+        identities.c.provider == provider, identities.c.subject == subject
     )
-
-
-def _identity(column: Any, provider: str, subject: str) -> Any:
-    return select(column).where(identities.c.provider == provider, identities.c.subject == subject)
 
 
 def _problem(code: str, path: str, found: str, expected: str, *, hint: str = "") -> InputError:

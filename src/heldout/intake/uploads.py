@@ -2,8 +2,8 @@
 
 An upload is begun with the name, size and digest of each file. The parts lie in a folder of the
 server's own, and what is acknowledged of a part is on the disk: a sender goes on where the server
-says. When all is here the upload is complete: from that moment it uses quota, and a job hands it
-over to the folder that `heldout inbox --from` reads (`hand_over`). One that fails uses no quota.
+says. When all is here the upload is complete: from that moment it uses quota, and it is handed over
+to the folder that `heldout inbox --from` reads (`hand_over`). One that fails uses no quota.
 """
 
 import fcntl
@@ -15,25 +15,22 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Row, case, func, insert, select, update
 
 from heldout.board.policy.checks import QuotaState
-from heldout.board.store.uploads import UploadFolder, UploadKind
+from heldout.board.store.uploads import UploadFolder, UploadKind, list_sums
 from heldout.database.database import Database, keep_others_out
 from heldout.errors import InputError, StoreError, quote
 from heldout.files.durable import Folder
-from heldout.ids import Digest
-from heldout.intake.jobs import add_job
+from heldout.ids import Digest, digest_bytes
 from heldout.intake.quota import Quota, check_quota, quota_state
 from heldout.intake.tables import upload_files, uploads
 
 UploadState = Literal["open", "complete", "accepted", "failed", "cancelled"]
-
-HAND_OVER = "hand-over"
-"""The kind of the job that hands an upload over."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _UNDER_WAY = ("open", "complete")
@@ -51,8 +48,9 @@ class IntakeLimits:
         of_address: of one address; the first one of a team is taken in any case.
         at_once: of all; as above.
         of_team_a_day: uploads that a team begins in 24 hours.
-        bytes: most that is set apart for uploads under way; a team gets no more of it than it
-            leaves to the others.
+        bytes: most that waits for the inbox and is set apart for uploads under way; a team gets
+            no more of it than it leaves to the others.
+        deliveries: most that wait for the inbox.
         free_bytes: the disk keeps at least so many free.
         unbegun: how long an upload stays open of which no byte has come.
         idle: how long one stays open without a new byte.
@@ -64,6 +62,7 @@ class IntakeLimits:
     at_once: int = 256
     of_team_a_day: int = 50
     bytes: int = 20 << 30
+    deliveries: int = 10_000
     free_bytes: int = 1 << 30
     unbegun: timedelta = timedelta(minutes=15)
     idle: timedelta = timedelta(days=2)
@@ -79,14 +78,14 @@ class UploadStore:
         parts: folder of what is under way; it belongs to the server alone.
         folder: that takes what is complete, for the inbox.
         limits: how much is taken.
-        heads: ending of a name -> bytes with which such a file begins.
+        notifies: whether teams are told by mail what became of an upload.
     """
 
     database: Database
     parts: Path
     folder: UploadFolder
     limits: IntakeLimits = field(default_factory=IntakeLimits)
-    heads: tuple[tuple[str, bytes], ...] = ()
+    notifies: bool = False
 
     def part(self, upload: str, name: str) -> Path:
         """Where the bytes of a file lie while the upload is under way."""
@@ -157,6 +156,16 @@ class Upload:
     ended: datetime | None
     code: str
     why: str
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Name of each file -> SHA-256."""
+        return {file.name: file.digest for file in self.files}
+
+    @property
+    def digest(self) -> Digest:
+        """Digest of the lines that `sha256sum` writes of the files."""
+        return digest_bytes(list_sums(self.digests).encode())
 
 
 # Beginning
@@ -309,14 +318,14 @@ def _check_limits(
             raise _problem(
                 "upload-limit", f"{found} {what}", f"fewer than {most}", hint="try again later"
             )
-    _check_room(connection, store, team, coming=sum(file.size for file in files))
+    check_room(connection, store, team, coming=sum(file.size for file in files))
 
 
 def _count(connection: Connection, which: ColumnElement[bool]) -> int:
     return int(connection.execute(select(func.count()).where(which)).scalar_one())
 
 
-def _check_room(connection: Connection, store: UploadStore, team: int, *, coming: int = 0) -> None:
+def check_room(connection: Connection, store: UploadStore, team: int, *, coming: int = 0) -> None:
     """Refuse what leaves less room to the others than the team has.
 
     Room is set apart for bytes that are here and the next `_STEP` of each file, not for what is
@@ -338,17 +347,28 @@ def _check_room(connection: Connection, store: UploadStore, team: int, *, coming
     )
     shares = {row[0]: (int(row[1]), int(row[2])) for row in rows}
     try:
-        store.parts.mkdir(mode=0o700, parents=True, exist_ok=True)
+        store.parts.mkdir(mode=0o700, exist_ok=True)
         free = shutil.disk_usage(store.parts).free
     except OSError as error:
         raise StoreError(f"{store.parts} cannot be written: {error.strerror}") from error
+    deliveries, waiting = store.folder.count_deliveries()
     limits, mine = store.limits, shares.get(team, (0, 0))[0] + coming
     left = min(
-        limits.bytes - sum(share for share, _ in shares.values()),
+        limits.bytes - waiting - sum(share for share, _ in shares.values()),
         free - limits.free_bytes - sum(rest for _, rest in shares.values()),
     )
-    if mine > left - coming:
+    if mine > left - coming or deliveries >= limits.deliveries:
         raise _full()
+
+
+def find_room(store: UploadStore, team: int, *, coming: int = 0) -> None:
+    """Refuse what there is no room for; see `check_room`.
+
+    Raises:
+        InputError: code `upload-full`.
+        DatabaseError: see `ErrorCode`.
+    """
+    store.database.read(lambda connection: check_room(connection, store, team, coming=coming))
 
 
 # Looking
@@ -371,6 +391,18 @@ def read_upload(store: UploadStore, upload: str) -> Upload:
         DatabaseError: see `ErrorCode`.
     """
     return store.database.read(lambda connection: _read_upload(connection, upload))
+
+
+def list_complete(store: UploadStore) -> tuple[str, ...]:
+    """Return the ids of uploads that are complete and not handed over, the oldest first.
+
+    Raises:
+        DatabaseError: see `ErrorCode`.
+    """
+    wanted = select(uploads.c.id).where(uploads.c.state == "complete")
+    oldest = wanted.order_by(uploads.c.completed_at, uploads.c.id)
+    found = store.database.read(lambda connection: connection.execute(oldest).scalars().all())
+    return tuple(found)
 
 
 def list_uploads(store: UploadStore, team: int, *, most: int = 200) -> tuple[Upload, ...]:
@@ -543,8 +575,7 @@ def open_part(
             raise _problem("upload-offset", f"byte {offset:,} of {name}", f"byte {here:,} next")
         os.ftruncate(handle, offset)
 
-        def check() -> None:
-            store.database.read(lambda connection: _check_room(connection, store, team))
+        check = partial(find_room, store, team)
 
         def note(part: Part) -> None:
             _acknowledge(store, upload, part, handle, name=name, now=clock())
@@ -624,41 +655,6 @@ def _open_handle(path: Path) -> int:
     return handle
 
 
-def adopt_files(store: UploadStore, upload: Upload, files: Path, *, now: datetime) -> None:
-    """Move the files of an open upload to where their bytes lie, all of them at once.
-
-    For files that came another way, as by a form: their sizes and digests were declared of them.
-
-    Args:
-        store: where they go.
-        upload: open.
-        files: folder that has them, on the same disk; what it has besides stays.
-        now: the time, UTC.
-
-    Raises:
-        InputError: code `upload-ended`.
-        StoreError: the folder cannot be written.
-        DatabaseError: see `ErrorCode`.
-    """
-    try:
-        store.part(upload.id, "").mkdir(mode=0o700, exist_ok=True)
-        for file in upload.files:
-            (files / file.name).replace(store.part(upload.id, file.name))
-        for folder in (store.parts / upload.id, store.parts):
-            Folder(folder).sync()
-    except OSError as error:
-        raise StoreError(f"{store.parts} cannot be written: {error.strerror}") from error
-    all_of_them = update(upload_files).where(upload_files.c.upload == upload.id)
-    still = update(uploads).where(uploads.c.id == upload.id, uploads.c.state == "open")
-
-    def note(connection: Connection) -> None:
-        if connection.execute(still.values(changed_at=now)).rowcount != 1:
-            raise _ended("ended")
-        connection.execute(all_of_them.values(received=upload_files.c.size))
-
-    store.database.write(note)
-
-
 # Ending
 
 
@@ -699,7 +695,6 @@ def complete_upload(
             _check_new(connection, team, found.owner, quota, now=now)
         ready = update(uploads).where(uploads.c.id == upload)
         connection.execute(ready.values(state="complete", completed_at=now, changed_at=now))
-        add_job(connection, HAND_OVER, upload, now=now)
         return _read_upload(connection, upload)
 
     return store.database.write(complete)

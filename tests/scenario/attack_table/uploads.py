@@ -20,7 +20,7 @@ def attacks() -> Iterator[Attack]:
     accounts = Group(family=FAMILY, module="intake/test_intake_teams.py")
     parts = Group(family=FAMILY, module="intake/test_intake_uploads.py")
     backups = Group(family=FAMILY, module="backup/test_backup_file.py")
-    jobs = Group(family=FAMILY, module="intake/test_intake_jobs.py")
+    worker = Group(family=FAMILY, module="intake/test_intake_worker.py")
     postgres = Group(family=FAMILY, module="judging/test_hostile_postgres.py")
     judges = Group(family="Made-up judges", module="web/test_judging_others_ids.py")
     crowds = Group(family="Made-up judges", module="judging/test_judging_attacks.py")
@@ -55,25 +55,18 @@ def attacks() -> Iterator[Attack]:
             "they are a new delivery",
         ),
         (
-            folder,
-            "several uploads that each would fit",
-            "test_room_is_set_apart_as_bytes_come_and_not_for_what_is_promised",
-            "fill the disk, or keep all room without sending a byte",
-            "refused when the bytes come: `upload-full`",
-        ),
-        (
-            folder,
-            "uploads without a length",
-            "test_room_is_set_apart_as_it_comes_where_nobody_said_how_much",
-            "fill the disk",
-            "refused at the common limit: `upload-full`",
-        ),
-        (
-            folder,
-            "all form uploads of one sender",
-            "test_one_address_has_a_few_places_and_leaves_the_others",
+            pages,
+            "very many forms at once",
+            "test_too_many_at_once_are_asked_to_wait",
             "block all other senders",
-            "refused: `upload-busy`; others have slots",
+            "refused: `upload-busy`; a team has four of 32",
+        ),
+        (
+            parts,
+            "deliveries that fill the folder",
+            "test_what_waits_for_the_inbox_takes_room",
+            "fill the disk",
+            "refused: `upload-full`",
         ),
         (
             pages,
@@ -286,18 +279,11 @@ def attacks() -> Iterator[Attack]:
             "`database-read-only`; nothing is written",
         ),
         (
-            jobs,
-            "the result of a worker whose lease ended",
-            "test_who_comes_back_after_its_lease_changes_nothing",
-            "write a job's end twice",
-            "nothing of it is written",
-        ),
-        (
-            jobs,
-            "a job that meets a bug each time",
-            "test_a_job_that_meets_a_bug_ends_no_worker",
+            worker,
+            "an upload that meets a bug each time",
+            "test_a_bug_that_one_upload_meets_ends_no_worker_and_stops_no_other",
             "end the worker of all uploads",
-            "the worker goes on with the next job",
+            "the worker goes on with the next upload",
         ),
         (
             backups,
@@ -335,20 +321,6 @@ def attacks() -> Iterator[Attack]:
         ),
         (
             lines,
-            "connections that ask nothing",
-            "test_a_connection_that_asks_nothing_is_closed",
-            "block the server",
-            "closed after some seconds",
-        ),
-        (
-            lines,
-            "a request's head in drips",
-            "test_a_head_that_comes_in_drips_is_closed",
-            "occupy a connection for ever",
-            "closed after some seconds",
-        ),
-        (
-            lines,
             "a form in drips",
             "test_a_form_that_comes_in_drips_is_ended",
             "occupy a connection for ever",
@@ -356,45 +328,10 @@ def attacks() -> Iterator[Attack]:
         ),
         (
             lines,
-            "a large answer that nobody reads",
-            "test_who_reads_nothing_of_an_answer_is_let_go",
-            "occupy connections and memory for ever",
-            "closed after 20 seconds; a piece of it is in memory",
-        ),
-        (
-            lines,
             "many addresses of one IPv6 network, or IPv4 as IPv6",
             "test_an_address_is_counted_as_one_machine_or_one_network",
             "pass the limits of an address, or use up everybody's",
             "a network is counted as one, an IPv4 address as itself",
-        ),
-        (
-            lines,
-            "very many connections from one address",
-            "test_idle_connections_of_one_address_leave_places",
-            "block the server and fill its log",
-            "beyond half of all slots its oldest idle ones are closed",
-        ),
-        (
-            lines,
-            "all connections from two addresses",
-            "test_two_addresses_deny_no_third_whatever_their_connections_wait_for",
-            "keep all others out",
-            "the oldest idle or slow one of the busiest address goes; a third address is answered",
-        ),
-        (
-            lines,
-            "idle connections behind an address that many people share",
-            "test_a_busy_address_keeps_what_it_asked_and_loses_what_is_idle",
-            "keep the others behind it out",
-            "the oldest idle ones go; whoever asks is answered",
-        ),
-        (
-            lines,
-            "requests that are logged again and again",
-            "test_the_log_has_so_many_lines_a_minute",
-            "fill the disk with a log",
-            "lines per minute are limited",
         ),
     ):
         yield group.one(name, test, tries=tries, becomes=becomes)
