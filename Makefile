@@ -34,19 +34,20 @@ demo: .venv/ready-demo
 # that is done takes over the last tests of another.
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-# Without what is both slow and real or in a browser, without torch and containers: `make test-all`
+# What a push needs. Without torch, containers, and what only the night has time for: `make test-all`
 # has these.
 test: .venv/ready
-	$(PYTEST) -m "not neural and not containers and not (slow and (real or browser))"
+	$(PYTEST) -m "not night and not neural and not containers and not (slow and (real or browser))"
 
-# Everything, every point at which a command can be killed, and what `alone` is a part of.
+# Everything, with 200 examples of each property for 25, and every point at which a command can be
+# killed; and what `alone` is a part of.
 test-all: .venv/ready
-	HELDOUT_KILL_EVERY_POINT=1 $(PYTEST)
+	HELDOUT_NIGHT=1 $(PYTEST)
 	$(WITHOUT) $(PYTEST) -m "not slow and not real and not browser" tests/board tests/analyses
 
 # The quick ones: no real data, no browser, nothing that takes more than a few seconds.
 unit: $(READY)
-	$(PYTEST) -m "not neural and not slow and not real and not browser"
+	$(PYTEST) -m "not night and not neural and not slow and not real and not browser"
 
 # The same on the lowest versions of all dependencies that pyproject.toml allows.
 EXTRAS := cluster,data,fast,frames,measures,png,rankers,timestamps,web

@@ -15,9 +15,13 @@ from hypothesis import HealthCheck, settings
 # A checkpoint that is not here is not looked for elsewhere: that waits, and tries again.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+# A push is checked in minutes; `make test-all` has the night for it.
+_NIGHT = os.environ.get("HELDOUT_NIGHT") == "1"
+
 # How long an example takes says nothing on a shared machine; CI draws the same ones every time.
 settings.register_profile(
     "heldout",
+    max_examples=200 if _NIGHT else 25,
     deadline=None,
     derandomize=os.environ.get("CI") == "true",
     suppress_health_check=[HealthCheck.too_slow],
@@ -60,10 +64,12 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for torch has the mark of it; files with slow tests begin first."""
+    """Mark what asks for torch, and the second engine but for one file; slow files begin first."""
     for item in items:
         if isinstance(item, pytest.Function) and "neural" in item.fixturenames:
             item.add_marker("neural")
+        if "postgres" in item.name.lower() and item.path.name != "test_judging_database.py":
+            item.add_marker("night")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

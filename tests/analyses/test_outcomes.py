@@ -349,7 +349,6 @@ def test_no_significant_harm_is_no_evidence_of_none() -> None:
     assert "harm is not ruled out" in verdict.why
 
 
-@settings(max_examples=40)
 @given(
     st.integers(0, 10_000),
     st.sampled_from(["esl", "rr"]),

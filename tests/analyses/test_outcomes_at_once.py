@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
@@ -88,7 +88,6 @@ def assert_by_itself(pair: PairTests, first: Integers, second: Integers, level: 
             assert close(mean, float(own.mean()) if len(own) else None)
 
 
-@settings(max_examples=40)
 @given(
     st.integers(0, 10_000),
     st.sampled_from([1, 2, 5, 30, 60, 300]),

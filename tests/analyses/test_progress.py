@@ -44,7 +44,6 @@ def trace(board: BoardScores, **options: object) -> Progress:
 
 
 @given(SEEDS)
-@settings(max_examples=30)
 def test_each_step_is_above_all_that_came_before_and_above_every_baseline(seed: int) -> None:
     board = made(rows_of(seed), baselines=("s3",))
     result = trace(board)

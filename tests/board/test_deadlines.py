@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 
 from boardlog import RULES, BoardLog, make_manifest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.manifest import Manifest
@@ -189,7 +189,6 @@ def test_a_last_day_moved_into_the_past_while_scores_are_sealed_is_told() -> Non
     assert "open the scores" in next(list_moved(log.history))
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 20), st.sampled_from([None, 5, 10, 15, 30])), max_size=6),
     st.lists(st.integers(0, 40), min_size=2, max_size=2),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from boardlog import RULES, BoardLog, make_manifest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.event_fields import FIELDS, check_fields
@@ -168,7 +168,6 @@ RIGHT: dict[str, Any] = {
     ),
     st.booleans(),
 )
-@settings(max_examples=300)
 def test_nonsense_with_right_hashes_never_ends_in_a_traceback(
     events: list[tuple[str, str | None, dict[str, Any], dict[str, Any]]],
     shown: bool,  # noqa: FBT001 - hypothesis gives it by place

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 from boardlog import RULES, BoardLog, make_manifest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.event_fields import FIELDS, FOLLOWS, BoardFields
@@ -84,7 +84,6 @@ def test_an_event_comes_after_what_it_can_come_after(state: str, kind: str) -> N
         read_history(redact(entry, ()) for entry in log.entries)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(sorted(STEPS)), max_size=12))
 def test_no_order_of_events_publishes_what_was_not_received_or_was_refused(
     kinds: list[str],

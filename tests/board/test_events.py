@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import msgspec
 import pytest
 from boardlog import START, BoardLog, make_manifest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.events import (
@@ -51,7 +51,6 @@ def chain(drafts: list[tuple[dict[str, object], dict[str, object]]]) -> BoardLog
     return log
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(fields, fields), max_size=4))
 def test_a_log_is_read_as_it_was_written(drafts: list[tuple[dict[str, object], ...]]) -> None:
     log = chain([(public, sealed) for public, sealed in drafts])
@@ -187,7 +186,6 @@ def test_events_of_one_second_are_allowed() -> None:
     assert len(parse_log(log.data, path="log")) == 6
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)))  # noqa: DTZ001 - made aware below
 def test_times_are_in_utc_and_read_back(moment: datetime) -> None:
     second = moment.replace(microsecond=0, tzinfo=UTC)
@@ -265,7 +263,6 @@ def test_a_field_is_asked_for_by_name() -> None:
     assert (entry.get("p"), entry.get("s"), entry.get("q")) == (1, 2, None)
 
 
-@settings(deadline=None, max_examples=50)
 @given(fields, st.text("0123456789abcdef", min_size=32, max_size=32))
 def test_a_stranger_can_check_a_seal(sealed: dict[str, object], salt: str) -> None:
     """With nothing but hashlib and json, as docs/reference/log.md says."""
@@ -320,7 +317,6 @@ def test_a_sealed_reason_has_one_opening(schema: int) -> None:
 salts = st.text("0123456789abcdef", min_size=0, max_size=70)
 
 
-@settings(deadline=None, max_examples=300)
 @given(salts, salts, st.binary(max_size=40), st.binary(max_size=40), st.data())
 def test_no_two_openings_have_the_same_preimage(
     salt: str, other_salt: str, value: bytes, other: bytes, data: st.DataObject

@@ -6,7 +6,7 @@ from statistics import median
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.integrate import quad
@@ -50,7 +50,6 @@ def plain(scores: Scores) -> tuple[int, list[int], int, float | None]:
     return best, below, winner, luck
 
 
-@settings(max_examples=300, deadline=None)
 @given(finals())
 def test_the_outcome_is_that_of_the_definition(scores: Scores) -> None:
     found = decide_final(scores)
@@ -62,7 +61,6 @@ def test_the_outcome_is_that_of_the_definition(scores: Scores) -> None:
         assert found.luck == pytest.approx(luck, abs=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
 @given(finals(), st.randoms(use_true_random=False), grades)
 def test_what_holds_of_every_final(scores: Scores, random: Random, shift: float) -> None:
     found = decide_final(scores)

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.manifest import (
@@ -45,7 +45,6 @@ def find_problems(changes: dict[str, Any]) -> tuple[Problem, ...]:
     return caught.value.problems
 
 
-@settings(deadline=None, max_examples=50)
 @given(manifests)
 def test_a_manifest_is_read_as_it_was_written(manifest: Manifest) -> None:
     hollow = any(ord(c) in (0x115F, 0x1160, 0x17B4, 0x17B5) for c in repr(manifest))
@@ -273,7 +272,6 @@ def test_names_of_one_team(name: str) -> None:
     assert team_key(name) == "light house"
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.text(max_size=12))
 def test_a_team_s_key_is_its_own_key(name: str) -> None:
     assert team_key(team_key(name)) == team_key(name)

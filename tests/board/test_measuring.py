@@ -94,7 +94,7 @@ def compare(scores: BoardScores) -> Compared:
     return replace(found, facets=HALVES)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.sets(st.sampled_from(PARTS)), st.integers(0, 99))
 def test_a_part_is_the_same_whatever_else_is_told(show: set[TrustPart], seed: int) -> None:
     compared = compare(board())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.scores import describe as overlap
@@ -43,7 +43,6 @@ def plain_near(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, 
     return best
 
 
-@settings(deadline=None, max_examples=50)
 @given(query_sets, query_sets, st.sampled_from([0.3, 0.5, 0.8]))
 def test_every_near_pair_is_found(a: dict[str, str], b: dict[str, str], threshold: float) -> None:
     expected = {q: c for q, c in plain_near(a, b).items() if c >= threshold}
@@ -51,7 +50,6 @@ def test_every_near_pair_is_found(a: dict[str, str], b: dict[str, str], threshol
     assert find_overlap(("a", a), ("b", b), threshold=threshold).near == len(expected)
 
 
-@settings(deadline=None, max_examples=50)
 @given(query_sets, query_sets)
 def test_shared_ids_and_texts(a: dict[str, str], b: dict[str, str]) -> None:
     found = find_overlap(("a", a), ("b", b))

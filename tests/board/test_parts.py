@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.rules.parts import add_noise, draw_noise, split_queries
@@ -25,7 +25,6 @@ def feedback_queries(key: bytes, ids: Sequence[str], share: float) -> frozenset[
     return split_queries(key, ids, ReleaseRule(feedback=share))["feedback"]
 
 
-@settings(deadline=None, max_examples=100)
 @given(KEYS, IDS, SHARES, st.randoms())
 def test_the_parts_have_their_size_whatever_the_order_of_ids(
     key: bytes, ids: Sequence[str], share: float, random: Random
@@ -37,7 +36,6 @@ def test_the_parts_have_their_size_whatever_the_order_of_ids(
     assert feedback_queries(key, [*again, *again], share) == feedback
 
 
-@settings(deadline=None, max_examples=50)
 @given(KEYS, IDS, SHARES, SHARES)
 def test_a_smaller_share_takes_some_of_the_same_queries(
     key: bytes, ids: Sequence[str], one: float, other: float
@@ -46,7 +44,6 @@ def test_a_smaller_share_takes_some_of_the_same_queries(
     assert few <= many
 
 
-@settings(deadline=None, max_examples=100)
 @given(KEYS, IDS, st.floats(0, 1, exclude_max=True), SEASONS, st.randoms())
 def test_season_parts_are_equal_pieces_of_the_deciding_part_whatever_the_order_of_ids(
     key: bytes, ids: Sequence[str], share: float, seasons: int, random: Random

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from boardlog import START, BoardLog, make_manifest, make_spec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.history import History, read_history
@@ -217,7 +217,6 @@ def test_months(day: date, months: int, expected: date) -> None:
     assert add_months(day, months) == expected
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.dates(date(2000, 1, 1), date(2100, 1, 1)), st.integers(0, 120))
 def test_months_keep_the_day_or_the_last_of_the_month(day: date, months: int) -> None:
     later = add_months(day, months)
@@ -428,7 +427,6 @@ def windows_hold(moments: list[datetime], quota: int, span: timedelta) -> bool:
     return all(sum(start <= m < start + span for m in moments) <= quota for start in moments)
 
 
-@settings(deadline=None, max_examples=50)
 @given(hours, st.integers(1, 3), st.integers(1, 30))
 def test_allowed_submissions_never_overflow_a_window(
     times: list[int], quota: int, days: int
@@ -451,7 +449,6 @@ def test_allowed_submissions_never_overflow_a_window(
     assert windows_hold(allowed, quota, timedelta(days=days))
 
 
-@settings(deadline=None, max_examples=50)
 @given(hours, st.integers(1, 3), st.integers(1, 30), st.randoms(use_true_random=False))
 def test_the_order_of_decisions_cannot_overflow_a_window(
     times: list[int], quota: int, days: int, rng: Any
@@ -477,7 +474,6 @@ def test_the_order_of_decisions_cannot_overflow_a_window(
     assert windows_hold(shown, quota, timedelta(days=days))
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(1, 6), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_at_once_exactly_the_quota_stands_in_any_order_of_decisions(
     runs: int, quota: int, rng: Any

@@ -11,7 +11,7 @@ from random import Random
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
@@ -29,7 +29,6 @@ from heldout.board.rules.release import (
 )
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.floats(0, 1) | st.floats(0, 1000), st.integers(1, 6))
 def test_the_exact_binary_value_is_rounded(score: float, decimals: int) -> None:
     step = Decimal(1).scaleb(-decimals)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -119,7 +119,6 @@ def orders_of(ranking: str) -> Iterator[list[str]]:
         yield [item for group in way for item in group]
 
 
-@settings(max_examples=50)
 @given(runs, runs)
 def test_figures_are_those_of_the_lists(a: dict[str, list[int]], b: dict[str, list[int]]) -> None:
     found = compare(sign(a), sign(b))
@@ -156,7 +155,6 @@ def test_figures_are_those_of_the_lists(a: dict[str, list[int]], b: dict[str, li
     assert found.contained == max(anyhow)
 
 
-@settings(max_examples=50)
 @given(runs, runs)
 def test_names_of_documents_and_queries_mean_nothing(
     a: dict[str, list[int]], b: dict[str, list[int]]
@@ -351,7 +349,6 @@ def test_attack_many_variants_do_not_hide_the_identical_run() -> None:
     assert [(n.id, n.verdict) for n in found] == verdicts
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_the_screen_leaves_out_nothing_that_a_full_comparison_would_name(seed: int) -> None:
     random = np.random.default_rng(seed)

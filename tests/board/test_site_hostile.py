@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import page_documents
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from page_documents import Document, entry_page, render_page
 from sample_boards import (
@@ -125,14 +125,13 @@ def _twice(text: str) -> tuple[Document, Document]:
     return documents[0], documents[1]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(st.characters(codec=None, exclude_categories=())))
 def test_no_text_changes_the_page_of_an_entry(text: str) -> None:
     harmless, attack = _twice(text)
     assert attack.skeleton == harmless.skeleton
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20)
 @given(st.text(st.characters(codec=None, exclude_categories=()), min_size=1))
 def test_no_text_changes_the_page_of_a_board(text: str) -> None:
     documents = []

@@ -93,7 +93,7 @@ def plant(run: dict[str, list[int]], how: int, much: float, seed: int) -> dict[s
     return made or run
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 1 << 20), st.sampled_from([2, 3, 5, 10, 100]))
 def test_planted_variants_at_all_thresholds_are_proposed(seed: int, width: int) -> None:
     chosen = np.random.default_rng(seed)

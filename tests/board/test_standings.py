@@ -8,7 +8,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 from boardlog import RULES, START, BoardLog, make_manifest, make_spec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.log.events import Entry, format_entry, parse_log
@@ -309,7 +309,6 @@ def build(plan: list[tuple[Step, int, int]]) -> BoardLog:
     return log
 
 
-@settings(deadline=None, max_examples=50)
 @given(boards, st.integers(0, DAYS))
 def test_public_log_and_vault_log_give_the_same_standings(
     plan: list[tuple[Step, int, int]], days: int
@@ -321,7 +320,6 @@ def test_public_log_and_vault_log_give_the_same_standings(
     assert project(public, now=now) == public
 
 
-@settings(deadline=None, max_examples=50)
 @given(boards, st.integers(0, DAYS))
 def test_no_embargoed_identity_is_anywhere(plan: list[tuple[Step, int, int]], days: int) -> None:
     log = build(plan)
@@ -333,7 +331,6 @@ def test_no_embargoed_identity_is_anywhere(plan: list[tuple[Step, int, int]], da
         assert (f"{HIDDEN} {submission.id}" in shown) == revealed
 
 
-@settings(deadline=None, max_examples=50)
 @given(boards)
 def test_standings_are_a_ranking(plan: list[tuple[Step, int, int]]) -> None:
     rows = rows_of(build(plan))
@@ -350,7 +347,6 @@ def test_standings_are_a_ranking(plan: list[tuple[Step, int, int]]) -> None:
     assert {row.id for row in best_so_far(rows, "eval")} <= {r.id for r in rows if r.trophy}
 
 
-@settings(deadline=None, max_examples=50)
 @given(boards, st.lists(st.integers(0, DAYS), min_size=2, max_size=2))
 def test_hashes_never_change_and_openings_only_grow(
     plan: list[tuple[Step, int, int]], days: list[int]

@@ -5,7 +5,7 @@ from itertools import combinations
 from math import hypot
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.charts.svg import Box, Line, Spot, box_of, place_labels
@@ -21,7 +21,6 @@ SPOTS = st.builds(
 LINES = st.builds(Line, y=st.floats(0, 200), text=st.text("xyz", min_size=1, max_size=30))
 
 
-@settings(max_examples=60)
 @given(st.lists(SPOTS, max_size=12), st.lists(LINES, max_size=3))
 def test_labels_never_overlap_and_never_leave(spots: list[Spot], lines: list[Line]) -> None:
     taken = Box(left=0, top=90, right=400, bottom=110)
@@ -38,7 +37,6 @@ def test_labels_never_overlap_and_never_leave(spots: list[Spot], lines: list[Lin
     assert all(b.left >= 0 and b.right <= 400 and b.top >= 0 and b.bottom <= 200 for b in boxes)
 
 
-@settings(max_examples=60)
 @given(st.lists(SPOTS, max_size=12, unique_by=lambda spot: spot.text))
 def test_a_label_is_nearest_to_its_own_mark(spots: list[Spot]) -> None:
     for label in place_labels(spots, [], area=AREA):

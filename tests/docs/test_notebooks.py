@@ -37,7 +37,7 @@ def kernel_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @each
 def test_runs_without_an_error_or_a_warning(path: Path, kernel_home: Path) -> None:
     client: Any = pytest.importorskip("nbclient")

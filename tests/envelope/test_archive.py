@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sealing import FORMS, ID, OTHER_ID, SETS, bind_runs, open_tar
 
@@ -388,7 +388,6 @@ SMALL = {
 }
 
 
-@settings(max_examples=400, deadline=None)
 @example(seed="folder-first", edits=[(337 + 512, b"\x01")])  # tarfile ends silently here
 @example(seed="by-hand", edits=[(337, b"\x01")])  # and refuses this
 @given(

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sealing import (
     FORMS,
@@ -138,7 +138,7 @@ def test_file_names(form: Form, names: tuple[str, str, str]) -> None:
 
 
 @both_forms
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20)
 @given(data=st.data())
 def test_round_trip(form: Form, data: st.DataObject) -> None:
     names = st.from_regex(r"[A-Za-z0-9_-]{1,20}", fullmatch=True)

@@ -11,11 +11,14 @@ from typing import Any
 
 import busy_intake
 import intake_stage
+import pytest
 from intake_stage import Stage, files_of, make_stage
 
 from heldout.database.database import open_database
 from heldout.intake.tables import INTAKE
 from heldout.intake.uploads import list_uploads
+
+pytestmark = pytest.mark.night
 
 url = intake_stage.url
 NAMES = [f"s{number}" for number in range(10)]

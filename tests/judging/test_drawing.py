@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
@@ -24,7 +24,6 @@ def pairs(count: int) -> list[tuple[str, str, str]]:
     return [(f"q{n % 7}", f"a{n}", f"b{n}") for n in range(count)]
 
 
-@settings(max_examples=50)
 @given(count=st.integers(0, 60), judges=st.integers(1, 5), seed=st.integers(0, 999))
 def test_each_pair_is_in_one_task_of_each_judge_and_sides_are_even(
     count: int, judges: int, seed: int

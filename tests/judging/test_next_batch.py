@@ -202,7 +202,7 @@ def test_the_first_batch_of_mode_paper_is_what_it_was(tmp_path: Path) -> None:
 
 
 @given(judges=st.lists(st.integers(1, 4), min_size=1, max_size=4), size=st.integers(2, 5))
-@hypothesis.settings(max_examples=15, deadline=None)
+@hypothesis.settings(max_examples=15)
 def test_whoever_raises_the_judges_gets_the_missing_copies_and_no_more(
     judges: list[int], size: int
 ) -> None:

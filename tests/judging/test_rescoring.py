@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
@@ -392,7 +392,6 @@ def contributed(seed: int) -> tuple[tuple[Pool, ...], Votes, dict[str, Places]]:
     return tuple(pools), votes, {run: places(lists) for run, lists in runs.items()}
 
 
-@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10_000),
     find=st.sampled_from([play, find_strongest]),

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes
@@ -156,7 +156,6 @@ def test_absurd_pools_want_nothing() -> None:
     assert next_pairs([pool("q", "a", "b")], [vote("a", "a", "z")] * 9, _SETTINGS)[0].votes == 2
 
 
-@settings(max_examples=60)
 @given(
     st.permutations(["a", "b", "c", "d", "e"]),
     st.integers(1, 4),

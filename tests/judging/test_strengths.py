@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
@@ -96,7 +96,6 @@ def test_queries_drawn_even_are_half_a_win_or_davidsons_ties() -> None:
     assert davidson.differences[0].difference == pytest.approx(np.log(6), abs=1e-4)
 
 
-@settings(max_examples=50)
 @given(_VOTES)
 def test_in_a_whole_pool_the_strongest_has_won_the_most_votes(
     votes: dict[tuple[str, str], PairVotes],
@@ -117,7 +116,6 @@ def test_in_a_whole_pool_the_strongest_has_won_the_most_votes(
     assert find_strongest(_PASSAGES, same).best == tuple(p for p in _PASSAGES if won[p] == most)
 
 
-@settings(max_examples=50)
 @given(_VOTES)
 def test_names_decide_nothing(votes: dict[tuple[str, str], PairVotes]) -> None:
     turned = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -105,7 +105,6 @@ def test_nothing_is_planned_from_queries_that_never_differ() -> None:
 places = st.lists(st.integers(0, 15), min_size=1, max_size=25)
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_two_rankers_seen_from_the_other_side_are_mirrored(data: st.DataObject) -> None:
     ours = data.draw(places)

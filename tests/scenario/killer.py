@@ -14,7 +14,7 @@ an uninterrupted run.
 
 Of the operations that one place in the code makes between two pushes (fifty pages, say) the first
 and the last are tried. A place is a line of heldout and the two that called it.
-`HELDOUT_KILL_EVERY_POINT=1` tries every operation.
+`HELDOUT_NIGHT=1` tries every operation.
 """
 
 import json
@@ -116,7 +116,7 @@ def _calls_of_heldout() -> str:
 
 def choose_points(places: Sequence[str]) -> list[int]:
     """The points to try: the first and the last of each place, counted from 1."""
-    if os.environ.get("HELDOUT_KILL_EVERY_POINT") == "1":
+    if os.environ.get("HELDOUT_NIGHT") == "1":
         return list(range(1, len(places) + 1))
     first = {place: point for point, place in reversed(list(enumerate(places, 1)))}
     last = {place: point for point, place in enumerate(places, 1)}

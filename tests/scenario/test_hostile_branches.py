@@ -138,6 +138,7 @@ def test_path_with_dot_dot(town: Town) -> None:
     assert not (town.root / "board.toml").exists()
 
 
+@pytest.mark.night
 def test_huge_file_in_a_folder(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrivals, "_MOST_BYTES", 1000)
     folder = town.root / "uploads"
@@ -162,6 +163,7 @@ def take_in_beside(town: Town, bomb: str) -> str:
     return str(code)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("partial", "code"), [("false", "foreign-change"), ("true", "not-fetched")]
 )
@@ -218,6 +220,7 @@ def test_no_file_of_a_branch_with_a_foreign_path_is_fetched(
     assert [one["kind"] for one in town.take_in(now=NOW)["received"]] == ["refused"]
 
 
+@pytest.mark.night
 def test_a_folder_of_very_many_names(town: Town) -> None:
     wide = wide_tree(town.forge, names=200_000, parent="main")
     assert take_in_beside(town, wide) == "not-fetched"
@@ -231,6 +234,7 @@ def test_a_request_that_the_forge_removed_goes_here_too(town: Town) -> None:
     assert git(town.board, "for-each-ref", "refs/pull") == ""
 
 
+@pytest.mark.night
 @pytest.mark.skipif(sys.platform != "linux", reason="bounds of a process are Linux's")
 @pytest.mark.parametrize(
     ("bound", "deltas"), [({"memory": 56 << 20}, 8), ({"cpu": 1}, 60)], ids=["memory", "cpu"]
@@ -295,6 +299,7 @@ def test_what_was_too_large_is_not_fetched_again(
     assert (receipt["source"], receipt["kind"]) == ("pull request 9", "refused")
 
 
+@pytest.mark.night
 @pytest.mark.skipif(sys.platform != "linux", reason="bounds of a process are Linux's")
 @pytest.mark.parametrize("partial", [False, True])
 def test_many_hostile_branches_delay_the_honest_one_by_seconds(
@@ -324,6 +329,7 @@ def test_many_hostile_branches_delay_the_honest_one_by_seconds(
     assert "15 more: take long" in " ".join(told.out.split()), told.out
 
 
+@pytest.mark.night
 @pytest.mark.skipif(sys.platform != "linux", reason="signals to a process")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_an_inbox_that_is_ended_ends_what_it_started(town: Town, name: str) -> None:
@@ -348,6 +354,7 @@ def test_an_inbox_that_is_ended_ends_what_it_started(town: Town, name: str) -> N
     assert not is_running(child)
 
 
+@pytest.mark.night
 def test_git_is_ended_with_all_that_it_started(town: Town) -> None:
     """A time-out leaves no process behind, be it git's or one that git started."""
     script = town.root / "slow.sh"

@@ -20,7 +20,7 @@ import pytest
 from town import environment, git
 from two_organisers import Office, Pair, copy_pair, pair_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 
 
 def _first_sharing(pair: Pair) -> tuple[Office, list[str]]:

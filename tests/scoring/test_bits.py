@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from straightforward import evaluate_plainly
 
@@ -104,7 +104,6 @@ def assert_equal_to_definition(
 
 # What asks for groups of documents has tests of its own: test_fairness.py.
 @pytest.mark.parametrize("name", [name for name, kind in MEASURES.items() if not kind.exposure])
-@settings(max_examples=60)
 @given(run=runs(), data=st.data())
 def test_equal_to_its_definition(
     name: str,
@@ -125,7 +124,6 @@ TOGETHER = [
 ]
 
 
-@settings(max_examples=40)
 @given(run=runs())
 def test_judgments_are_prepared_once_for_many_runs(
     run: tuple[dict[str, JudgedRanking], dict[str, dict[str, int]]],

@@ -8,7 +8,7 @@ from pathlib import Path
 import judged
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
+from hypothesis import given
 
 from heldout.errors import InputError, SetupError
 from heldout.scoring.cache import ScoreCache
@@ -98,7 +98,6 @@ def test_equal_to_ir_measures(name: str) -> None:
 
 
 @given(judgments=judged.JUDGMENTS, documents=judged.LISTS)
-@settings(max_examples=40)
 def test_any_list_is_equal_to_ir_measures(
     judgments: Mapping[str, int], documents: Sequence[str]
 ) -> None:

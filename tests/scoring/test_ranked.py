@@ -9,7 +9,7 @@ from typing import Any
 import ir_measures
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judged import DOCUMENTS, JUDGMENTS, LISTS, anchored, from_list, needs_their_parser, scores_of
 
@@ -73,7 +73,6 @@ def ours(
     }
 
 
-@settings(max_examples=150, deadline=None)
 @given(run=RUNS, free=QRELS, level=st.integers(1, 3), above=st.sampled_from([-1, 0, 1]))
 def test_equal_to_trec_eval(
     run: dict[str, list[str]], free: dict[str, dict[str, int]], level: int, above: int
@@ -94,7 +93,6 @@ def test_equal_to_trec_eval(
             assert row[name] == pytest.approx(expected[query][theirs], abs=1e-12), name
 
 
-@settings(max_examples=100, deadline=None)
 @given(documents=LISTS, free=JUDGMENTS, level=st.integers(1, 3))
 def test_judged_only_is_option_j_of_trec_eval(
     documents: list[str], free: dict[str, int], level: int
@@ -115,7 +113,6 @@ def test_judged_only_is_option_j_of_trec_eval(
 
 
 @needs_their_parser
-@settings(max_examples=60, deadline=None)
 @given(run=RUNS, free=QRELS)
 def test_mean_is_that_of_ir_measures(
     run: dict[str, list[str]], free: dict[str, dict[str, int]]
@@ -190,7 +187,6 @@ def test_by_hand(measure: str, expected: float | None) -> None:
     assert one(measure, HAND, HAND_JUDGMENTS) == pytest.approx(expected, abs=1e-15)
 
 
-@settings(max_examples=60, deadline=None)
 @given(documents=LISTS, judgments=JUDGMENTS)
 def test_range(documents: list[str], judgments: dict[str, int]) -> None:
     for measure in EACH:
@@ -199,7 +195,6 @@ def test_range(documents: list[str], judgments: dict[str, int]) -> None:
         assert 0 <= value <= 1 + 1e-12, measure
 
 
-@settings(max_examples=60, deadline=None)
 @given(documents=LISTS, judgments=JUDGMENTS, seed=st.integers(0, 99))
 def test_order_of_judgments_does_not_matter(
     documents: list[str], judgments: dict[str, int], seed: int
@@ -210,7 +205,6 @@ def test_order_of_judgments_does_not_matter(
         assert one(measure, documents, judgments) == one(measure, documents, dict(items))
 
 
-@settings(max_examples=60, deadline=None)
 @given(run=RUNS, qrels=QRELS, seed=st.integers(0, 99))
 def test_order_of_queries_does_not_matter(
     run: dict[str, list[str]], qrels: dict[str, dict[str, int]], seed: int
@@ -227,7 +221,6 @@ def test_order_of_queries_does_not_matter(
         assert first.scores[name].values.tolist() == second.scores[name].values.tolist()
 
 
-@settings(max_examples=60, deadline=None)
 @given(documents=LISTS, judgments=JUDGMENTS, level=st.integers(1, 3))
 def test_a_higher_level_never_finds_more(
     documents: list[str], judgments: dict[str, int], level: int
@@ -240,7 +233,6 @@ def test_a_higher_level_never_finds_more(
         assert high <= low
 
 
-@settings(max_examples=60, deadline=None)
 @given(documents=LISTS, judgments=JUDGMENTS)
 def test_a_deeper_cutoff_never_finds_less(documents: list[str], judgments: dict[str, int]) -> None:
     for name in ("RR@{}", "AP@{}", "R@{}", "Success@{}", "ERR@{}", "RBP(rel=1)@{}"):
@@ -248,7 +240,6 @@ def test_a_deeper_cutoff_never_finds_less(documents: list[str], judgments: dict[
         assert values == sorted(values)
 
 
-@settings(max_examples=60, deadline=None)
 @given(judgments=JUDGMENTS, rest=LISTS)
 def test_oracle(judgments: dict[str, int], rest: list[str]) -> None:
     """The best possible list has the best possible score, and nothing beats it."""
@@ -263,7 +254,6 @@ def test_oracle(judgments: dict[str, int], rest: list[str]) -> None:
         assert other <= value + 1e-12
 
 
-@settings(max_examples=60, deadline=None)
 @given(judgments=JUDGMENTS)
 def test_reversed_is_never_better(judgments: dict[str, int]) -> None:
     best = sorted(judgments, key=lambda doc: judgments[doc], reverse=True)

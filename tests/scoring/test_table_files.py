@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError, SetupError
@@ -26,7 +26,6 @@ def small() -> ScoreTable:
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
-@settings(max_examples=30)
 @given(st.lists(st.lists(SCORES, min_size=3, max_size=3), min_size=1, max_size=4))
 def test_what_is_written_is_read_to_the_last_bit(
     name: str, tmp_path_factory: pytest.TempPathFactory, rows: list[list[float | None]]

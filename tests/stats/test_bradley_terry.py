@@ -43,7 +43,6 @@ def rows_of(items: int, *, ties: bool) -> st.SearchStrategy[list[tuple[int, int,
     return st.lists(st.tuples(pair, won).map(lambda one: (*one[0], one[1])), max_size=40)
 
 
-@settings(max_examples=40)
 @given(rows_of(5, ties=False), st.sampled_from([0.1, 1.0, 3.0]))
 def test_strengths_are_those_of_choix(rows: list[tuple[int, int, float]], prior: float) -> None:
     wins = [(a, b) if won else (b, a) for a, b, won in rows]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.scoring.measures import parse_measure
@@ -120,7 +120,6 @@ def test_labels_at_too_few_places_are_no_basis(first: list[int], discarded: int)
     assert found.backtest_why == found.why
 
 
-@settings(max_examples=150)
 @given(
     counts=st.lists(st.integers(0, 40), min_size=2, max_size=12),
     discarded=st.integers(0, 500),

@@ -16,7 +16,7 @@ from combinations import (
     see,
     see_by_all,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from odd_runs import GRADES, odd_runs
 from test_malformed_runs import CASES, TOLERATED, Case
@@ -83,7 +83,6 @@ LIMITS = st.sampled_from(
     size=st.integers(8, 300),
     kind=st.sampled_from(["plain", "plain", "gzip", "zstd", "bzip2"]),
 )
-@settings(max_examples=120)
 def test_any_file_is_the_same_to_all(
     *,
     data: bytes,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from combinations import SCANNERS, blocks_of, combinations, see_by_all
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive_runs import Row, format_run, integers, judged, ranked_documents
 from odd_runs import GRADES, tied_runs
@@ -75,7 +75,6 @@ def test_closing_twice_does_nothing() -> None:
 @pytest.mark.usefixtures("spilling")
 @pytest.mark.parametrize("order", ORDERS)
 @given(rows=tied_runs(), qrels=GRADES, size=st.integers(16, 400))
-@settings(max_examples=30)
 def test_spilled_runs_are_the_naive_reading(
     order: Order, rows: list[Row], qrels: dict[str, dict[str, int]], size: int
 ) -> None:

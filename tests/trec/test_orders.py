@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive_runs import (
     Row,
@@ -62,7 +62,6 @@ QRELS = st.dictionaries(
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(rows=runs(), qrels=QRELS)
-@settings(deadline=None)
 def test_a_scan_equals_the_naive_reading(
     order: Order, rows: list[Row], qrels: dict[str, dict[str, int]]
 ) -> None:
@@ -78,7 +77,6 @@ def test_a_scan_equals_the_naive_reading(
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(rows=runs(), qrels=QRELS, seed=st.randoms(use_true_random=False))
-@settings(deadline=None)
 def test_the_order_of_lines_means_nothing(
     order: Order, rows: list[Row], qrels: dict[str, dict[str, int]], seed: random.Random
 ) -> None:
@@ -97,7 +95,6 @@ def test_the_order_of_lines_means_nothing(
 
 
 @given(rows=runs(), qrels=QRELS)
-@settings(deadline=None)
 def test_both_forms_say_the_same_by_rank(rows: list[Row], qrels: dict[str, dict[str, int]]) -> None:
     by_form = [scan(format_run(rows, trec=trec), "msmarco", qrels=qrels) for trec in (True, False)]
     assert integers(by_form[0]) == integers(by_form[1])
@@ -120,7 +117,6 @@ def displaced(rows: list[Row], order: Order) -> dict[str, int]:
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(rows=runs())
-@settings(deadline=None)
 def test_ranks_that_contradict_scores_are_told_under_each_order(
     order: Order, rows: list[Row]
 ) -> None:
@@ -134,7 +130,6 @@ def test_ranks_that_contradict_scores_are_told_under_each_order(
 
 @pytest.mark.parametrize("sort", [True, False], ids=["in the order", "in any order"])
 @given(rows=runs())
-@settings(deadline=None)
 def test_queries_that_trec9_orders_otherwise_are_counted(*, sort: bool, rows: list[Row]) -> None:
     if sort:
         rows = sorted(rows, key=lambda row: (row[0], -float(row[3])))
@@ -147,14 +142,12 @@ def test_queries_that_trec9_orders_otherwise_are_counted(*, sort: bool, rows: li
 
 
 @given(rows=runs())
-@settings(deadline=None)
 def test_three_columns_have_no_scores_to_contradict(rows: list[Row]) -> None:
     found = scan(format_run(rows, trec=False), "msmarco")
     assert (found.counts, found.facts.displaced_top) == ({}, 0)
 
 
 @given(st.lists(st.tuples(DOCUMENTS, SCORES), unique_by=lambda pair: pair[0], min_size=1))
-@settings(deadline=None)
 def test_trec9_places_documents_as_pytrec_eval(pairs: list[tuple[str, str]]) -> None:
     rows = [("q", document, place, score) for place, (document, score) in enumerate(pairs, 1)]
     scores = {document: float(score) for document, score in pairs}

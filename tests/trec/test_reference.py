@@ -9,7 +9,7 @@ import pytest
 import pytrec_eval
 from combinations import SCANNERS, blocks_of, see_by_all
 from combinations import combinations as all_combinations
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive_runs import (
     Row,
@@ -121,7 +121,6 @@ def assert_near(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(rows=tied_runs(), qrels=GRADES, size=st.integers(16, 400))
-@settings(max_examples=60)
 def test_a_shuffled_tied_run_scores_as_the_reference(
     order: Order, rows: list[Row], qrels: Qrels, size: int
 ) -> None:
@@ -147,7 +146,6 @@ def test_a_shuffled_tied_run_scores_as_the_reference(
         min_size=1,
     ).map(lambda qrels: {query: grades for query, grades in qrels.items() if grades}),
 )
-@settings(max_examples=60)
 def test_trec9_scores_as_pytrec_eval(rows: list[Row], qrels: Qrels) -> None:
     run: dict[str, dict[str, float]] = {}
     for query, document, _, score in rows:

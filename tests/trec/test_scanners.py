@@ -7,7 +7,7 @@ from operator import ge, gt
 
 import pytest
 from combinations import SCANNERS, blocks_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive_runs import as_float32, hash_document
 from odd_runs import GRADES, odd_runs
@@ -187,7 +187,6 @@ def test_scanners_cut_clean_text_alike(*, text: bytes, last: bool) -> None:
 
 
 @given(text=TEXTS.filter(bool).map(whole_lines), window=st.integers(8, 200))
-@settings(max_examples=50)
 def test_nothing_is_lost_between_two_scans(*, text: bytes, window: int) -> None:
     """What a scanner leaves comes again with the next text, and all of it is consumed once."""
     for name in SCANNERS:

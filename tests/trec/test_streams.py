@@ -15,7 +15,7 @@ from typing import BinaryIO
 import pytest
 import zstandard
 from combinations import blocks_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import InputError
@@ -65,7 +65,6 @@ def test_several_members_are_one_text(kind: str) -> None:
     newline=st.sampled_from([b"\n", b"\r\n"]),
     ended=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
 def test_lines_have_their_true_numbers(
     lines: list[bytes], kind: str, newline: bytes, *, ended: bool
 ) -> None:

@@ -19,6 +19,8 @@ from judging_stage import Stage, Stages, fields_of, words_of
 
 from postgres import start_postgres
 
+pytestmark = pytest.mark.night
+
 _DISK = 512 << 10
 _REFUSE = """
 CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS

@@ -15,6 +15,8 @@ from heldout.intake.app import intake_database
 from heldout.intake.teams import accept_invitation, create_invitation, replace_tokens
 from ports import free_port
 
+pytestmark = pytest.mark.night
+
 KILLS = 3
 NAME = "-metadata.json.age"
 SERVER = """

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import get_args
 from urllib.parse import quote
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judging_stage import Stages, fields_of
 
@@ -31,7 +31,6 @@ def test_no_request_finds_a_bug(tmp_path: Path) -> None:
         root = one.begin()
         token = root.removeprefix("/a/")
 
-        @settings(max_examples=150)
         @given(
             start=st.sampled_from(["/a", root, one.link, "", f"{root}/item"]),
             parts=st.lists(paths, max_size=3),
@@ -57,7 +56,6 @@ def test_no_form_with_a_stamp_finds_a_bug_or_leaves_half_an_answer(tmp_path: Pat
         one = stages.make()
         root = one.begin()
 
-        @settings(max_examples=150)
         @given(form=forms)
         def send(form: dict[str, str]) -> None:
             fields = fields_of(one.client.get(f"{root}/item/1"))
