@@ -3,32 +3,18 @@
 Nothing is imported here but what reads runs, which must load to be of use.
 """
 
-import bz2
-import gzip
-import io
-import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module, metadata
 from importlib.util import find_spec
-from itertools import chain, combinations
-from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from heldout.errors import InputError, SetupError
+from heldout.errors import InputError
 from heldout.trec.accelerators import INTERFACE, Accelerators, find_accelerators, switched_off
-
-if TYPE_CHECKING:  # it also has to say that numpy is missing
-    import numpy as np
-
-    from heldout.trec.scans import Scan
 
 Kind = Literal["package", "program", "engine", "compiled"]
 Group = Literal["base", "reading", "analyses", "boards", "judging", "rankers", "data"]
@@ -71,38 +57,101 @@ class Part:
 # Not by its name: whoever has that on a package index would be installed.
 _AGAIN = "pip install --force-reinstall --no-cache-dir ADDRESS, where heldout came from"
 _GAIN = "how much that is: docs/results/performance.md"
-_JUDGING = "preference judging: heldout serve, and what reads its database"
-_MEASURES = "heldout evaluate takes the measures of ir_measures and trec_eval that we lack"
-_NEURAL = "neural rankers and their training: heldout rank, heldout survive train"
 _BASE = (
     *(() if sys.version_info >= (3, 14) else ("backports.zstd",)),  # Python has it from 3.14 on
-    "click",
-    "cryptography",
-    "httpx2",
-    "Jinja2",
-    "msgspec",
-    "narwhals",
-    "numpy",
-    "pyrage",
-    "PyYAML",
-    "rich",
-    "scipy",
-    "threadpoolctl",
+    *("click", "cryptography", "httpx2", "Jinja2", "msgspec", "narwhals", "numpy", "pyrage"),
+    *("PyYAML", "rich", "scipy", "threadpoolctl"),
 )
-
-
-def _packages(group: Group, get: str, *packages: tuple[str, str, str]) -> Iterator[Part]:
-    """Packages that one command brings: name, use, what one has of it."""
-    for name, use, brings in packages:
-        yield Part(name, "package", group, use, brings, get)
-
-
-def _extra(name: str) -> str:
-    return f"pip install 'heldout[{name}]'"
-
+_WEB = ("fastapi", "uvicorn", "python-multipart", "itsdangerous", "SQLAlchemy", "psycopg")
+_TORCH = ("torch", "transformers", "sentencepiece", "protobuf", "sentence-transformers")
+_EXTRAS: tuple[tuple[str, Group, str, str, tuple[str, ...]], ...] = (
+    ("fast", "reading", "runs in gz", f"gzip is unpacked by faster code; {_GAIN}", ("isal",)),
+    (
+        "fast",
+        "analyses",
+        "tests of all pairs",
+        "analyses of all pairs compute compiled; without it the answers are the same",
+        ("numba",),
+    ),
+    (
+        "cluster",
+        "analyses",
+        "analyses on a cluster",
+        "heldout analyse --dask spreads the work over a Dask cluster",
+        ("distributed",),
+    ),
+    (
+        "frames",
+        "analyses",
+        "data frames",
+        "in Python, results as frames: to_pandas(), to_polars(); and runs as Parquet",
+        ("pandas", "polars", "pyarrow"),
+    ),
+    ("png", "analyses", "charts as PNG", "--chart FILE.png; .svg needs nothing", ("resvg-py",)),
+    (
+        "measures",
+        "analyses",
+        "further measures",
+        "heldout evaluate takes the measures of ir_measures and trec_eval that we lack",
+        ("ir_measures", "pytrec_eval-terrier"),
+    ),
+    (
+        "timestamps",
+        "boards",
+        "time stamps of the log",
+        "heldout board timestamp, and heldout audit --timestamp-root",
+        ("rfc3161-client",),
+    ),
+    (
+        "energy",
+        "boards",
+        "energy of programs",
+        "heldout run says what energy a program used",
+        ("tirex-tracker",),
+    ),
+    (
+        "web",
+        "judging",
+        "pages and databases",
+        "heldout serve, and what reads its database",
+        _WEB,
+    ),
+    (
+        "web",
+        "judging",
+        "sign-in at a site",
+        "heldout serve with HELDOUT_GITHUB or HELDOUT_ORCID",
+        ("authlib", "joserfc"),
+    ),
+    (
+        "rankers",
+        "rankers",
+        "BM25, RM3, fusion",
+        "heldout rank with BM25, RM3 or a fusion of them, and the demo",
+        ("bm25s", "PyStemmer"),
+    ),
+    (
+        "neural",
+        "rankers",
+        "neural rankers",
+        "neural rankers and their training: heldout rank, heldout survive train",
+        _TORCH,
+    ),
+    (
+        "data",
+        "data",
+        "known collections",
+        "heldout survive reads MS MARCO QnA, heldout rank takes --collection irds:NAME",
+        ("ijson", "ir_datasets"),
+    ),
+)
+"""Extra, group, what its packages are for in a few words and in a sentence, their names."""
 
 PARTS: tuple[Part, ...] = (
-    *_packages("base", _AGAIN, *((name, "everything", "every command needs it") for name in _BASE)),
+    *(
+        Part(name, "package", "base", "everything", "every command needs it", _AGAIN)
+        for name in _BASE
+    ),
     Part(
         "compiled",
         "compiled",
@@ -118,50 +167,6 @@ PARTS: tuple[Part, ...] = (
         "runs in bz2",
         f"bzip2 is unpacked with all cores, not with one; {_GAIN}",
         "apt install lbzip2, or brew install lbzip2",
-    ),
-    *_packages(
-        "reading",
-        _extra("fast"),
-        ("isal", "runs in gz", f"gzip is unpacked by faster code; {_GAIN}"),
-    ),
-    *_packages(
-        "analyses",
-        _extra("fast"),
-        (
-            "numba",
-            "tests of all pairs",
-            "analyses of all pairs compute compiled; without it the answers are the same",
-        ),
-    ),
-    *_packages(
-        "analyses",
-        _extra("cluster"),
-        (
-            "distributed",
-            "analyses on a cluster",
-            "heldout analyse --dask spreads the work over a Dask cluster",
-        ),
-    ),
-    *_packages(
-        "analyses",
-        _extra("frames"),
-        ("pandas", "data frames", "in Python, results as frames of pandas: to_pandas()"),
-        ("polars", "data frames", "in Python, results as frames of polars: to_polars()"),
-        ("pyarrow", "data frames", "in Python, frames of pyarrow, and runs as Parquet"),
-    ),
-    *_packages(
-        "boards",
-        _extra("timestamps"),
-        (
-            "rfc3161-client",
-            "time stamps of the log",
-            "heldout board timestamp, and heldout audit --timestamp-root",
-        ),
-    ),
-    *_packages(
-        "boards",
-        _extra("energy"),
-        ("tirex-tracker", "energy of programs", "heldout run says what energy a program used"),
     ),
     Part(
         "git",
@@ -179,61 +184,10 @@ PARTS: tuple[Part, ...] = (
         "heldout run: programs of teams in containers; HELDOUT_ENGINE names another one",
         "apt install podman, or docker; docs/how-to/code-submissions.md",
     ),
-    *_packages(
-        "analyses",
-        _extra("png"),
-        ("resvg-py", "charts as PNG", "--chart FILE.png; a chart as .svg needs nothing"),
-    ),
-    *_packages(
-        "judging",
-        _extra("web"),
-        ("fastapi", "judging pages", _JUDGING),
-        ("uvicorn", "their server", _JUDGING),
-        ("python-multipart", "their forms", _JUDGING),
-        ("itsdangerous", "signed links", _JUDGING),
-        (
-            "authlib",
-            "sign-in by GitHub or ORCID",
-            "heldout serve with HELDOUT_GITHUB or HELDOUT_ORCID",
-        ),
-        ("joserfc", "their ID tokens", "heldout serve with HELDOUT_GITHUB or HELDOUT_ORCID"),
-        ("SQLAlchemy", "a campaign's database", _JUDGING),
-        ("psycopg", "PostgreSQL", _JUDGING),
-    ),
-    *_packages(
-        "rankers",
-        _extra("rankers"),
-        (
-            "bm25s",
-            "BM25, RM3, their fusion",
-            "heldout rank with BM25, RM3 or a fusion of them, and the demo",
-        ),
-        (
-            "PyStemmer",
-            "stems of words",
-            "heldout rank with stems, which most methods take, and the demo",
-        ),
-    ),
-    *_packages(
-        "rankers",
-        _extra("neural"),
-        ("torch", "neural rankers", _NEURAL),
-        ("transformers", "cross-encoders, monoT5", _NEURAL),
-        ("sentencepiece", "words of T5", _NEURAL),
-        ("protobuf", "their files", _NEURAL),
-        ("sentence-transformers", "sentence vectors", _NEURAL),
-    ),
-    *_packages(
-        "data",
-        _extra("data"),
-        ("ijson", "MS MARCO QnA", "heldout survive reads the annotations of MS MARCO QnA"),
-        ("ir_datasets", "known collections", "heldout rank --collection irds:NAME"),
-    ),
-    *_packages(
-        "analyses",
-        _extra("measures"),
-        ("ir_measures", "further measures", _MEASURES),
-        ("pytrec_eval-terrier", "trec_eval", _MEASURES),
+    *(
+        Part(name, "package", group, use, brings, f"pip install 'heldout[{extra}]'")
+        for extra, group, use, brings, names in _EXTRAS
+        for name in names
     ),
 )
 """Every part, in the order in which they are shown."""
@@ -361,294 +315,3 @@ def _find_engine(part: Part, environ: Mapping[str, str]) -> Finding:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreStore:
-    """Where scores are stored.
-
-    Attributes:
-        path: the folder, `None` for nowhere.
-        bytes: size of what is there.
-        limit: bytes beyond which the oldest are removed, `None` where nothing is.
-        why: why nothing is stored, else empty.
-    """
-
-    path: Path | None
-    bytes: int = 0
-    limit: int | None = 0
-    why: str = ""
-
-
-def find_score_store(environ: Mapping[str, str]) -> ScoreStore:
-    """Where scores are stored, and how much there is.
-
-    Args:
-        environ: as for `heldout.scoring.cache.find_cache`.
-
-    Raises:
-        ImportError: a package that every command needs is missing.
-    """
-    from heldout.scoring.cache import find_cache  # noqa: PLC0415 - it needs numpy, which may be gone
-
-    cache = find_cache(environ)
-    if cache is None:
-        off = environ.get("HELDOUT_CACHE") == "off"
-        return ScoreStore(path=None, why="HELDOUT_CACHE=off" if off else "there is no home folder")
-    return ScoreStore(
-        path=cache.root,
-        bytes=_size(cache.root),
-        limit=cache.limit,
-        why="" if _can_write(cache.root) else "it cannot be written",
-    )
-
-
-def _size(root: Path) -> int:
-    """Bytes of all records, of every format there has been."""
-    found = 0
-    for path in root.glob("scores-*/*/*/*"):
-        with suppress(OSError):  # removed meanwhile
-            found += path.lstat().st_size
-    return found
-
-
-def _can_write(path: Path) -> bool:
-    """Whether files can be made there, perhaps after its folders."""
-    there = next((folder for folder in (path, *path.parents) if folder.exists()), path)
-    return _is_writable(there)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
-    """A folder for what does not fit into memory.
-
-    Attributes:
-        path: the folder, `None` if there is none that can be written.
-        free: bytes left on its disk.
-        use: what goes there.
-    """
-
-    path: Path | None
-    free: int
-    use: str
-
-
-def find_scratch(environ: Mapping[str, str]) -> tuple[Folder, ...]:
-    """Where temporary files go: what came through a pipe, and rows of interleaved queries.
-
-    Args:
-        environ: `TMPDIR` and, for the rows, which SQLite keeps, `SQLITE_TMPDIR`.
-
-    Source: Python's tempfile; https://www.sqlite.org/tempfiles.html, section 5, for Unix.
-    """
-    own = environ.get("TMPDIR", "")
-    rows = (environ.get("SQLITE_TMPDIR", ""), own, "/var/tmp", "/usr/tmp", "/tmp", ".")  # noqa: S108 - SQLite's list
-    pipes: Path | None = None
-    with suppress(FileNotFoundError):
-        pipes = Path(tempfile.gettempdir())
-    spill = next((Path(path) for path in rows if path and _is_writable(Path(path))), None)
-    uses = ("runs that come through a pipe", "runs whose queries are interleaved")
-    folders = [(pipes, uses[0]), (spill, uses[1])]
-    if pipes == spill:
-        folders = [(pipes, " and ".join(uses))]
-    return tuple(
-        Folder(path=path, free=shutil.disk_usage(path).free if path else 0, use=use)
-        for path, use in folders
-    )
-
-
-def _is_writable(path: Path) -> bool:
-    return path.is_dir() and os.access(path, os.W_OK | os.X_OK)
-
-
-# How fast this machine reads a run, with and without each part that makes it faster.
-#
-# The run is a sample, drawn from a seed and held in memory: no disk is measured.
-
-Form = Literal["plain", "gz", "bz2"]
-
-_DOCUMENTS = 8_841_823
-_PARTS: Mapping[Form, tuple[str, ...]] = {
-    "plain": ("compiled",),
-    "gz": ("compiled", "isal"),
-    "bz2": ("compiled", "lbzip2"),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """A run in TREC form.
-
-    Attributes:
-        queries: how many.
-        depth: documents of each.
-        files: its bytes, plain and packed as by `gzip -6` and `bzip2 -9`.
-        qrels: query -> document -> grade: one document of each query.
-    """
-
-    queries: int
-    depth: int
-    files: Mapping[Form, bytes]
-    qrels: Mapping[str, Mapping[str, int]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """How long reading and checking the sample took.
-
-    Attributes:
-        form: how it was packed.
-        bytes: its size, packed.
-        parts: what was used besides numpy and the standard library.
-        seconds: median.
-        ratio: seconds with nothing optional over these, > 1 where it is faster.
-    """
-
-    form: Form
-    bytes: int
-    parts: tuple[str, ...]
-    seconds: float
-    ratio: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Speed:
-    """What was measured.
-
-    Attributes:
-        queries: of the sample.
-        depth: documents of each.
-        repeats: how often each was measured.
-        threads: how many a decompressor might use.
-        load: processes that were at work before, `None` where nobody tells.
-        timings: by form, nothing optional first and all there is last.
-    """
-
-    queries: int
-    depth: int
-    repeats: int
-    threads: int
-    load: float | None
-    timings: tuple[Timing, ...]
-
-
-def draw_sample(rng: "np.random.Generator", *, queries: int = 200, depth: int = 1000) -> Sample:
-    """A run like those of MS MARCO: ids below 8,841,823, scores of six decimals that fall.
-
-    Args:
-        rng: sole source of randomness; advanced in place.
-        queries: how many, >= 1.
-        depth: documents of each, >= 1.
-    """
-    lines: list[str] = []
-    qrels: dict[str, dict[str, int]] = {}
-    for query in range(1_000_000, 1_000_000 + queries):
-        documents = rng.choice(_DOCUMENTS, size=depth, replace=False).tolist()
-        scores = 30 - rng.uniform(0.001, 0.02, size=depth).cumsum()
-        qrels[str(query)] = {str(documents[int(rng.integers(depth))]): 1}
-        lines += [
-            f"{query} Q0 {document} {rank} {score:.6f} sample\n"
-            for rank, (document, score) in enumerate(zip(documents, scores, strict=True), start=1)
-        ]
-    text = "".join(lines).encode()
-    packed: dict[Form, bytes] = {
-        "plain": text,
-        "gz": gzip.compress(text, 6, mtime=0),
-        "bz2": bz2.compress(text, 9),
-    }
-    return Sample(queries=queries, depth=depth, files=packed, qrels=qrels)
-
-
-def measure(
-    sample: Sample,
-    found: Accelerators,
-    *,
-    clock: Callable[[], float],
-    repeats: int,
-    load: float | None = None,
-    done: Callable[[], None] = lambda: None,
-) -> Speed:
-    """Read the sample in every form with every choice of the parts that matter for it.
-
-    The choices take turns, so that whatever else the machine does hurts all alike.
-
-    Args:
-        sample: what to read.
-        found: what this machine has.
-        clock: seconds.
-        repeats: how often, >= 1.
-        load: processes at work before; goes into the result.
-        done: called after each repeat.
-
-    Raises:
-        SetupError: with some part, other things are found than without it.
-    """
-    trials = [(form, parts) for form in sample.files for parts in _choices(form, found)]
-    seconds: dict[tuple[Form, tuple[str, ...]], list[float]] = {trial: [] for trial in trials}
-    first = _read(sample, "plain", (), found)
-    for _ in range(repeats):
-        for form, parts in trials:
-            begin = clock()
-            scan = _read(sample, form, parts, found)
-            seconds[form, parts].append(clock() - begin)
-            if _found(first) != _found(scan):
-                names = ",".join(parts)
-                raise SetupError(
-                    f"with {names or 'nothing optional'} the sample reads differently than "
-                    f"without; leave it out with HELDOUT_WITHOUT={names}, and report it"
-                )
-        done()
-    medians = {trial: median(times) for trial, times in seconds.items()}
-    timings = tuple(
-        Timing(
-            form=form,
-            bytes=len(sample.files[form]),
-            parts=parts,
-            seconds=taken,
-            ratio=medians[form, ()] / taken,
-        )
-        for (form, parts), taken in medians.items()
-    )
-    return Speed(
-        queries=sample.queries,
-        depth=sample.depth,
-        repeats=repeats,
-        threads=found.threads,
-        load=load,
-        timings=timings,
-    )
-
-
-def _choices(form: Form, found: Accelerators) -> Iterator[tuple[str, ...]]:
-    """Every choice of the parts that matter and are there, none first and all last."""
-    there = [part for part in _PARTS[form] if part in {found.scanner, found.bzip2, found.gzip}]
-    return chain.from_iterable(combinations(there, count) for count in range(len(there) + 1))
-
-
-def _read(sample: Sample, form: Form, parts: Sequence[str], found: Accelerators) -> "Scan":
-    from heldout.trec.runs import scan_run  # noqa: PLC0415 - it needs numpy, which may be gone
-
-    used = {
-        name: getattr(found, name)
-        for name in ("scanner", "bzip2", "gzip")
-        if getattr(found, name) in parts
-    }
-    accelerators = Accelerators(threads=found.threads, **used)
-    return scan_run(
-        io.BytesIO(sample.files[form]),
-        path=f"sample.{form}",
-        order="trec",
-        qrels=sample.qrels,
-        accelerators=accelerators,
-    )
-
-
-def _found(scan: "Scan") -> tuple[object, ...]:
-    rankings, signature = scan.rankings, scan.signature
-    arrays = (rankings.starts, rankings.positions, rankings.grades, rankings.retrieved)
-    return (
-        scan.facts,
-        scan.counts,
-        rankings.queries,
-        *(array.tobytes() for array in (*arrays, signature.documents)),
-    )

@@ -4,48 +4,28 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module, metadata
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
 
-import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from packaging.requirements import Requirement
 
 from heldout import installation
-from heldout import installation as speed
 from heldout.board.organiser import containers
 from heldout.cli.program import main
-from heldout.errors import SetupError
-from heldout.installation import (
-    PARTS,
-    Finding,
-    Sample,
-    draw_sample,
-    find_parts,
-    find_score_store,
-    find_scratch,
-    find_unknown_switches,
-    measure,
-)
-from heldout.scoring.cache import ScoreCache
-from heldout.trec import runs
-from heldout.trec.accelerators import Accelerators, Bzip2, Gzip, Scanner, find_accelerators
-from heldout.trec.runs import Gathered, scan_run
-from heldout.trec.scans import Scan
+from heldout.installation import PARTS, Finding, find_parts, find_unknown_switches
+from heldout.trec.accelerators import Bzip2, Gzip, Scanner, find_accelerators
 
 module = import_module("heldout.cli.doctor")
 ROOT = Path(__file__).parents[2]
 READING = [part.name for part in PARTS if part.group == "reading"]
 OPTIONAL = [part.name for part in PARTS if part.group != "base"]
-EVERYTHING = Accelerators(scanner="compiled", bzip2="lbzip2", gzip="isal", threads=2)
 
 
 def call(*arguments: str) -> Result:
@@ -150,16 +130,14 @@ def _all(state: installation.State) -> tuple[Finding, ...]:
 
 def test_a_missing_dependency_is_the_answer_no(hide: Callable[..., None]) -> None:
     hide("scipy", "numpy", "compiled")
-    result = call("--measure")
+    result = call()
     assert result.exit_code == 1
     assert result.output.startswith(
         "Runs cannot be scored here: numpy is missing, scipy is missing.\n"
     )
-    assert "measured" not in result.output
-    done = call("--json", "--measure")
+    done = call("--json")
     assert done.exit_code == 1
-    document = json.loads(done.output)
-    assert (document["ok"], document["scores"], document["measured"]) == (False, None, None)
+    assert json.loads(done.output)["ok"] is False
 
 
 @pytest.mark.parametrize("name", ["numpy", "isal"])
@@ -336,177 +314,6 @@ def test_a_switch_that_means_nothing_is_told(monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
-# folders
-
-
-def test_the_score_store(tmp_path: Path) -> None:
-    assert find_score_store({"HELDOUT_CACHE": "off"}).why == "HELDOUT_CACHE=off"
-    assert find_score_store({}).path is None
-    assert find_score_store({}).why
-    environ = {"HELDOUT_CACHE": str(tmp_path / "new" / "cache")}
-    empty = find_score_store(environ)
-    assert (empty.path, empty.bytes, empty.why) == (tmp_path / "new" / "cache", 0, "")
-    assert empty.limit is None
-    assert find_score_store({"HOME": str(tmp_path)}).limit == ScoreCache(root=tmp_path).limit
-    (tmp_path / "file").touch()
-    assert find_score_store({"HELDOUT_CACHE": str(tmp_path / "file" / "in")}).why
-
-
-def test_what_is_stored_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HELDOUT_CACHE", "cache")
-    Path("run").write_text("q1\ta\t1\n", encoding="utf-8")
-    Path("qrels").write_text("q1 0 a 1\n", encoding="utf-8")
-    arguments = ["evaluate", "run", "--qrels", "qrels", "-m", "RR@10"]
-    assert CliRunner().invoke(main, arguments).exit_code == 0
-    Path("cache/notes.txt").write_text("not ours", encoding="utf-8")
-    sizes = [path.stat().st_size for path in Path("cache/scores-1").rglob("*") if path.is_file()]
-    assert len(sizes) == 1
-    assert json.loads(call("--json").output)["scores"]["bytes"] == sizes[0]
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="sees open files on Linux only")
-def test_rows_go_where_it_is_said(tmp_path: Path) -> None:
-    """SQLite looks at its variables once in a process, so each case is a child of one process."""
-    cases = [("TMPDIR",), ("SQLITE_TMPDIR",), ("TMPDIR", "SQLITE_TMPDIR"), ()]
-    environs = [{name: str(tmp_path / name) for name in names} for names in cases]
-    for name in ("TMPDIR", "SQLITE_TMPDIR"):
-        (tmp_path / name).mkdir()
-    code = (
-        "import os\n"
-        f"from {Gathered.__module__} import Gathered\n"
-        f"for environ in {environs}:\n"
-        "    if os.fork():\n"
-        "        assert os.wait()[1] == 0\n"
-        "        continue\n"
-        "    os.environ.update(environ)\n"
-        "    gathered = Gathered(in_memory=0, path='run')\n"
-        "    for number in range(8): gathered.add(b'q', b'x' * (1 << 20), [number])\n"
-        "    links = [f'/proc/self/fd/{fd}' for fd in os.listdir('/proc/self/fd')]\n"
-        "    print([os.readlink(l) for l in links if os.path.islink(l)], flush=True)\n"
-        "    os._exit(0)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={}, capture_output=True, text=True, check=True
-    )
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(environs)
-    for environ, line in zip(environs, lines, strict=True):
-        spilled = re.findall(r"'([^']+)/etilqs_", line)
-        assert spilled
-        assert {str(find_scratch(environ)[-1].path)} == set(spilled)
-
-
-def test_scratch_that_is_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> str:
-        raise FileNotFoundError
-
-    monkeypatch.setattr(tempfile, "gettempdir", fail)
-    monkeypatch.setattr(installation, "_is_writable", lambda _: False)
-    result = call()
-    assert result.exit_code == 0
-    assert "scratch   no folder that can be written, so no runs that come through" in result.output
-    assert json.loads(call("--json").output)["scratch"][0]["path"] is None
-
-
-# speed
-
-
-def draw_small(rng: np.random.Generator) -> Sample:
-    return draw_sample(rng, queries=3, depth=20)
-
-
-def make_clock() -> Callable[[], float]:
-    """A second later each time."""
-    return map(float, count()).__next__
-
-
-def test_the_sample_is_the_same_each_time_and_clean() -> None:
-    sample = draw_small(np.random.default_rng(7))
-    assert sample == draw_small(np.random.default_rng(7))
-    assert sample != draw_small(np.random.default_rng(8))
-    for form in sample.files:
-        scan = speed._read(sample, form, (), Accelerators())
-        assert scan.ok
-        assert scan.problems == ()
-        assert scan.facts.documents == 60
-        assert scan.facts.tied == scan.facts.displaced_top == 0
-        assert len(scan.rankings.grades) == len(scan.rankings) == 3
-
-
-def test_times_are_medians_and_ratios_to_nothing_optional(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a clock that runs only while something is read."""
-    now = 0.0
-    repeat = 0
-    costs = {"compiled": 0.25, "lbzip2": 0.5, "isal": 0.8}
-
-    def read(_: Sample, form: speed.Form, parts: tuple[str, ...], __: Accelerators) -> Scan:
-        nonlocal now
-        cost = 8.0 + (1000.0 if repeat == 1 else 0.0)  # one repeat is disturbed
-        for part in parts:
-            cost *= costs[part]
-        now += cost
-        return found[form]
-
-    def done() -> None:
-        nonlocal repeat
-        repeat += 1
-
-    sample = draw_small(np.random.default_rng(0))
-    found = {form: speed._read(sample, form, (), Accelerators()) for form in sample.files}
-    monkeypatch.setattr(speed, "_read", read)
-    result = measure(sample, EVERYTHING, clock=lambda: now, repeats=3, load=0.5, done=done)
-    assert repeat == 3
-    assert (result.queries, result.depth, result.repeats) == (3, 20, 3)
-    assert (result.threads, result.load) == (2, 0.5)
-    assert [(t.form, t.parts, t.seconds, t.ratio) for t in result.timings] == [
-        ("plain", (), 8.0, 1.0),
-        ("plain", ("compiled",), 2.0, 4.0),
-        ("gz", (), 8.0, 1.0),
-        ("gz", ("compiled",), 2.0, 4.0),
-        ("gz", ("isal",), pytest.approx(6.4), pytest.approx(1.25)),
-        ("gz", ("compiled", "isal"), pytest.approx(1.6), pytest.approx(5.0)),
-        ("bz2", (), 8.0, 1.0),
-        ("bz2", ("compiled",), 2.0, 4.0),
-        ("bz2", ("lbzip2",), 4.0, 2.0),
-        ("bz2", ("compiled", "lbzip2"), 1.0, 8.0),
-    ]
-    assert {t.bytes for t in result.timings} == {len(data) for data in sample.files.values()}
-
-
-def test_only_the_parts_named_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-
-    def spy(*args: Any, accelerators: Accelerators, **options: Any) -> Scan:
-        seen.append((accelerators.scanner, accelerators.bzip2, accelerators.gzip))
-        return scan_run(*args, **options)
-
-    monkeypatch.setattr(runs, "scan_run", spy)
-    measure(draw_small(np.random.default_rng(0)), EVERYTHING, clock=make_clock(), repeats=1)
-    n, s, c = "numpy", "stdlib", "compiled"
-    assert seen[1:] == [
-        *((n, s, s), (c, s, s)),
-        *((n, s, s), (c, s, s), (n, s, "isal"), (c, s, "isal")),
-        *((n, s, s), (c, s, s), (n, "lbzip2", s), (c, "lbzip2", s)),
-    ]
-
-
-def test_a_part_that_finds_something_else_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lie(*args: Any, accelerators: Accelerators, **options: Any) -> Scan:
-        if accelerators.gzip == "isal":
-            options["qrels"] = {}
-        return scan_run(*args, **options)
-
-    monkeypatch.setattr(runs, "scan_run", lie)
-    with pytest.raises(SetupError, match=r"HELDOUT_WITHOUT=isal,"):
-        measure(
-            draw_small(np.random.default_rng(0)),
-            Accelerators(gzip="isal"),
-            clock=make_clock(),
-            repeats=1,
-        )
-
-
 # what is printed
 
 
@@ -529,43 +336,9 @@ def test_everything_fits_the_screen(width: int, state: installation.State) -> No
     shown = module._State(
         findings=_all(state),
         unknown=("bzip",),
-        scores=find_score_store({"HELDOUT_CACHE": "/short"}),
-        scratch=find_scratch({}),
     )
-    sample = draw_small(np.random.default_rng(0))
-    most = replace(EVERYTHING, scanner="numpy")  # the compiled one may be missing
-    measured = measure(sample, most, clock=make_clock(), repeats=1, load=99.0)
-    module._print(screen, shown, measured)
+    module._print(screen, shown)
     assert max(map(len, screen.lines)) <= width
-    assert any("others were at work, a load of 99.0 on 2 cores" in line for line in screen.lines)
-
-
-def test_measured_in_text_and_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed, "draw_sample", draw_small)
-    result = call("--measure")
-    assert result.exit_code == 0, result.output
-    assert (
-        "measured  3 queries × 20 in TREC form, from memory; read and checked on" in result.output
-    )
-    assert result.output.count("nothing optional\n") == 3
-    assert "next " not in result.output
-    measured = json.loads(call("--measure", "--json").output)["measured"]
-    assert measured["repeats"] == 3
-    for timing in measured["timings"]:
-        assert timing["seconds"] > 0
-        assert timing["bytes"] > 0
-        assert timing["parts"] or timing["ratio"] == 1
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        *((0, "0 bytes"), (1, "1 byte"), (999, "999 bytes"), (1000, "1.0 kB")),
-        *((268_435_456, "268.4 MB"), (71_900_000_000, "71.9 GB"), (4 * 10**15, "4,000,000.0 GB")),
-    ],
-)
-def test_sizes(size: int, text: str) -> None:
-    assert module._size(size) == text
 
 
 def test_help_needs_no_numpy() -> None:

@@ -40,7 +40,7 @@ class Command:
 
 COMMANDS: Mapping[str, Command] = {
     "demo": Command("demo:demo", "start", "The whole story on the embedded collection."),
-    "doctor": Command("doctor:doctor", "start", "What is installed, what is missing, how fast."),
+    "doctor": Command("doctor:doctor", "start", "What is installed, and what is missing."),
     "evaluate": Command("evaluation:evaluate", "files", "Score run files."),
     "validate": Command(
         "evaluation:validate", "files", "Every problem of a run file, with its line."
