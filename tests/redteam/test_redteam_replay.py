@@ -93,14 +93,14 @@ def test_the_figures_of_a_history_made_by_hand() -> None:
     means = [0.5, 0.5 + clearly, 0.5 + 1.1 * clearly]
     found = replaying.replay(history_of(means, teams=[0, 1, 1], days=[0, 10, SEASON + 9]), 2000)
     assert (found.feedback, found.seasons, found.part) == (500, 2, 750)
-    usual = {line.rule: line for line in found.lines[:: len(ASSUMED)]}
+    usual = {line.rule: line.figures for line in found.lines[:: len(ASSUMED)]}
     rounded, plain, seasons = (usual[rule] for rule in RULES)
-    assert (rounded.entries.mean, rounded.silence.mean, rounded.behind.mean) == (3, 90, 0)
-    assert (seasons.teams.low, seasons.longest_days.high) == (2, SEASON - 10)
-    assert (seasons.silence.high, seasons.behind_days.high) == (SEASON, SEASON - 10)
-    assert plain.teams.mean is not None
-    assert plain.teams.mean < 2
-    assert plain.behind.high == pytest.approx(4.4)
+    assert (rounded["entries"].mean, rounded["silence"].mean, rounded["behind"].mean) == (3, 90, 0)
+    assert (seasons["teams"].low, seasons["longest_days"].high) == (2, SEASON - 10)
+    assert (seasons["silence"].high, seasons["behind_days"].high) == (SEASON, SEASON - 10)
+    assert plain["teams"].mean is not None
+    assert plain["teams"].mean < 2
+    assert plain["behind"].high == pytest.approx(4.4)
 
 
 def test_a_boards_own_table_is_read() -> None:

@@ -9,12 +9,11 @@ draw without replacement.
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import date
 from io import StringIO
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -180,28 +179,18 @@ class ReplayLine:
     Attributes:
         rule: one of `RULES`.
         assumed: the standard deviations.
-        entries, teams: how many have a score that ranks.
-        at_once: share of the entries that have it on the day that they are sent.
-        days, days_90, longest_days: from the day of sending to that score: median, 90%, longest.
-        silence: most days without a new score that ranks, from the first entry on; an exact score
-            at a season's end is new too.
-        behind: how far the best score published lay below the best one sent, at most, in u.
-        behind_score: the same in units of the measure.
-        behind_days: most days on which that was more than `BEHIND`.
+        figures: by the keys of `_ROWS`. `entries`, `teams`: how many have a score that ranks.
+            `at_once`: share of the entries that have it on the day that they are sent. `days`,
+            `days_90`, `longest_days`: from the day of sending to that score: median, 90%, longest.
+            `silence`: most days without a new score that ranks, from the first entry on; an exact
+            score at a season's end is new too. `behind`, `behind_score`: how far the best score
+            published lay below the best one sent, at most, in u and in units of the measure.
+            `behind_days`: most days on which that was more than `BEHIND` u.
     """
 
     rule: str
     assumed: Assumed
-    entries: Figure
-    teams: Figure
-    at_once: Figure
-    days: Figure
-    days_90: Figure
-    longest_days: Figure
-    silence: Figure
-    behind: Figure
-    behind_score: Figure
-    behind_days: Figure
+    figures: Mapping[str, Figure]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -254,7 +243,9 @@ class Replay:
             "named": len(named),
             "named_not_best": worse,
             "draws": DRAWS,
-            "lines": msgspec.to_builtins(self.lines),
+            "lines": [
+                {"rule": one.rule, "assumed": one.assumed, **one.figures} for one in self.lines
+            ],
         }
 
 
@@ -364,7 +355,7 @@ def _summarise(
 ) -> ReplayLine:
     """The figures of a line from the days of publication."""
     unit = find_unit(assumed, queries)
-    found: dict[str, list[float]] = {field.name: [] for field in fields(ReplayLine)[2:]}
+    found: dict[str, list[float]] = {key: [] for key, _, _ in _ROWS}
     named = history.name_entries()[0] if rule == RULES[-1] else []
     ends = ((history.days[named] // SEASON + 1) * SEASON).tolist()
     last = max([int(history.days.max()), *ends])
@@ -385,8 +376,8 @@ def _summarise(
         found["behind_score"].append(float(behind.max()))
         found["behind"].append(float(behind.max()) / unit)
         found["behind_days"].append(_longest(behind > BEHIND * unit))
-    figures = {name: _figure(values) for name, values in found.items()}
-    return ReplayLine(rule=rule, assumed=assumed, **figures)
+    figures = {key: _make_figure(values) for key, values in found.items()}
+    return ReplayLine(rule=rule, assumed=assumed, figures=figures)
 
 
 def _best_by_day(start: float, days: NDArray[np.intp], means: Scores, last: int) -> Scores:
@@ -402,14 +393,12 @@ def _longest(flags: NDArray[np.bool_]) -> float:
     return float((steps[1::2] - steps[::2]).max(initial=0))
 
 
-def _figure(values: Sequence[float]) -> Figure:
+def _make_figure(values: Sequence[float]) -> Figure:
     if not values:
         return Figure(None, None, None)
     low, high = np.quantile(values, (0.025, 0.975))
     return Figure(float(np.mean(values)), float(low), float(high))
 
-
-# What is printed.
 
 _ROWS = (
     ("entries", "entries with a score that ranks", 1),
@@ -427,12 +416,12 @@ _ROWS = (
 
 def conclude_replay(found: Replay) -> str:
     """What a season's end changes, in a sentence."""
-    plain, seasons = (found.lines[len(ASSUMED) * n] for n in (1, 2))
-    teams = f"{seasons.teams.mean:.0f} of {found.history.teams.max() + 1} teams"
+    plain, seasons = (found.lines[len(ASSUMED) * n].figures for n in (1, 2))
+    teams = f"{seasons['teams'].mean:.0f} of {found.history.teams.max() + 1} teams"
     return (
         f"With a season's end each quarter {teams} have a score that ranks, without one "
-        f"{plain.teams.mean:.1f}; the longest silence is {seasons.silence.mean:.0f} days instead "
-        f"of {plain.silence.mean:.0f}."
+        f"{plain['teams'].mean:.1f}; the longest silence is {seasons['silence'].mean:.0f} days instead "
+        f"of {plain['silence'].mean:.0f}."
     )
 
 
@@ -476,7 +465,7 @@ def tabulate_replay(found: Replay) -> list[tuple[str, list[str], list[list[str]]
     for place, assumed in enumerate(ASSUMED):
         lines = found.lines[place :: len(ASSUMED)]
         rows = [
-            [name, *(_say(getattr(line, key), digits) for line in lines)]
+            [name, *(_say(line.figures[key], digits) for line in lines)]
             for key, name, digits in _ROWS
         ]
         made.append((f"Assumed deviations: {assumed}", ["", *RULES], rows))
