@@ -34,7 +34,6 @@ from heldout.board.organiser.containers import (
 )
 from heldout.board.organiser.program_servers import ask_all, connecting, wait_for
 from heldout.board.organiser.running import find_meter, read_energy, round_cost
-from heldout.board.rules.spec import Programs, check_programs
 from heldout.cli.context import ended_in_order
 from heldout.errors import InputError
 
@@ -492,18 +491,6 @@ def test_a_server_that_loads_is_waited_for(monkeypatch: pytest.MonkeyPatch, firs
     for server in (loads, closes, ready):
         for thread in server.threads:
             thread.join()
-
-
-@pytest.mark.parametrize(
-    ("programs", "found"),
-    [
-        (Programs(minutes=0), "programs.minutes"),
-        (Programs(memory=512, disk=1024), "programs.disk"),
-        (Programs(), None),
-    ],
-)
-def test_the_limits_of_a_board(programs: Programs, found: str | None) -> None:
-    assert [key for key, *_ in check_programs(programs)] == ([found] if found else [])
 
 
 def test_an_answer_waits_no_longer_than_the_program_may_run() -> None:

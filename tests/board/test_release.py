@@ -18,8 +18,6 @@ from numpy.typing import ArrayLike
 from heldout.board.rules.release import (
     JITTER,
     ReleaseRule,
-    RuleName,
-    check_rule,
     draw_jitter,
     is_clear,
     raise_number,
@@ -198,17 +196,3 @@ def test_the_rule_is_read_from_toml_values() -> None:
         msgspec.convert({"rules": "clear"}, ReleaseRule)
     with pytest.raises(msgspec.ValidationError, match="enum"):
         msgspec.convert({"rule": "thresholdout"}, ReleaseRule)
-
-
-def mistakes(rule: ReleaseRule) -> list[str]:
-    return [key for key, *_ in check_rule(rule)]
-
-
-@pytest.mark.parametrize("rule", ["rounded", "clear"])
-def test_the_defaults_are_right(rule: RuleName) -> None:
-    assert not mistakes(ReleaseRule(rule=rule))
-
-
-@pytest.mark.parametrize("submissions", [0, -1, 1_000_001])
-def test_an_absurd_number_of_submissions_is_told(submissions: int) -> None:
-    assert mistakes(ReleaseRule(submissions=submissions)) == ["release.submissions"]

@@ -50,7 +50,7 @@ class NamedRule:
     """A release rule as the table shows it.
 
     Attributes:
-        rule: of the score that ranks; its numbers are right by `check_rule`.
+        rule: of the score that ranks; its numbers are those of a board.toml.
         decimals: digits after the point, 1 to 6.
         beside: what everybody is sent besides.
         noise: standard errors of the noise, where there is any.

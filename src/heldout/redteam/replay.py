@@ -420,8 +420,8 @@ def conclude_replay(found: Replay) -> str:
     teams = f"{seasons['teams'].mean:.0f} of {found.history.teams.max() + 1} teams"
     return (
         f"With a season's end each quarter {teams} have a score that ranks, without one "
-        f"{plain['teams'].mean:.1f}; the longest silence is {seasons['silence'].mean:.0f} days instead "
-        f"of {plain['silence'].mean:.0f}."
+        f"{plain['teams'].mean:.1f}; the longest silence is {seasons['silence'].mean:.0f} days "
+        f"instead of {plain['silence'].mean:.0f}."
     )
 
 

@@ -14,13 +14,14 @@ trec_eval prints it. Everything that leaves uses the text made here: page, comme
 import hashlib
 import hmac
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from statistics import stdev
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import ArrayLike, NDArray
 
 RuleName = Literal["rounded", "clear"]
@@ -34,8 +35,6 @@ JITTER = 0.75
 """Standard errors of the difference from the baseline that it asks for besides, in the mean."""
 NOISE = 1.0
 """Standard errors of the noise in a number that `clear` publishes."""
-_MOST_SUBMISSIONS = 1_000_000
-_MOST_SEASONS = 100
 
 # A run that differs in one query lies exactly one standard error away, whichever query it is:
 # rounding errors, which depend on the order of queries, must not decide that.
@@ -56,22 +55,9 @@ class ReleaseRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """
 
     rule: RuleName = "rounded"
-    submissions: int = 300
-    feedback: float = 0.25
-    seasons: int = 1
-
-
-def check_rule(rule: ReleaseRule) -> Iterator[tuple[str, object, str, str]]:
-    """List what is wrong with the numbers of a rule: key, value, what is expected, a hint."""
-    if not 1 <= rule.submissions <= _MOST_SUBMISSIONS:
-        hint = "how many submissions of all teams the board is meant for"
-        yield ("release.submissions", rule.submissions, f"1 to {_MOST_SUBMISSIONS}", hint)
-    if not 0 <= rule.feedback < 1:
-        hint = "a quarter, 0.25, leaves most queries to the part that decides"
-        yield ("release.feedback", rule.feedback, "0 or more, below 1", hint)
-    if not 1 <= rule.seasons <= _MOST_SEASONS:
-        hint = "the queries that decide are cut into so many parts, one for each season"
-        yield ("release.seasons", rule.seasons, f"1 to {_MOST_SEASONS}", hint)
+    submissions: Annotated[int, Meta(ge=1, le=1_000_000)] = 300
+    feedback: Annotated[float, Meta(ge=0, lt=1)] = 0.25
+    seasons: Annotated[int, Meta(ge=1, le=100)] = 1
 
 
 def release_score(score: float, *, decimals: int) -> str:

@@ -10,12 +10,14 @@ labels, and counts between two runs that differ in one query give that query's l
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Meta
 
 from heldout.board.log.measured import PARTS, TrustPart
+from heldout.board.rules.final_view import MOST_FINALISTS
 from heldout.board.rules.release import ReleaseRule
 from heldout.scoring.fairness import Summary
 from heldout.trec.orders import Order
@@ -297,16 +299,16 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     public: bool = True
     labels: str | None = None
     final: bool = False
-    finalists: int | None = None
+    finalists: Annotated[int, Meta(ge=1, le=MOST_FINALISTS)] | None = None
     queries: str | None = None
     facets: str | None = None
     summary: Summary = "mean"
-    min_group: int = 10
+    min_group: Annotated[int, Meta(ge=1, le=1_000_000)] = 10
     groups: str | None = None
     target: dict[str, float] | None = None
-    training_at_most: int | None = None
+    training_at_most: Annotated[int, Meta(ge=0, le=10**15)] | None = None
     part: Part | None = None
-    noise: float | None = None
+    noise: Annotated[float, Meta(ge=1, le=100)] | None = None
 
     @property
     def for_information(self) -> bool:
@@ -357,7 +359,7 @@ class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     depth: int = 1000
     min_depth: int = 1
     complete: bool = True
-    seeds: int = 1
+    seeds: Annotated[int, Meta(ge=1, le=20)] = 1
 
 
 class Baselines(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -395,10 +397,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         off: names of rules that this board does not apply, keys of `RULES`.
     """
 
-    quota: int = 2
-    quota_days: int = 30
-    embargo_months: int = 9
-    id_days: int = 7
+    quota: Annotated[int, Meta(ge=1, le=1000)] = 2
+    quota_days: Annotated[int, Meta(ge=1, le=3660)] = 30
+    embargo_months: Annotated[int, Meta(ge=0, le=120)] = 9
+    id_days: Annotated[int, Meta(ge=0, le=3660)] = 7
     off: tuple[str, ...] = ()
 
 
@@ -439,31 +441,11 @@ class Programs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     required: bool = False
-    memory: int = 8192
-    disk: int = 1024
-    processors: int = 2
-    processes: int = 512
-    minutes: int = 60
-
-
-_MOST_OF_PROGRAMS: Mapping[str, int] = {
-    "memory": 1 << 24,
-    "disk": 1 << 24,
-    "processors": 4096,
-    "processes": 1 << 20,
-    "minutes": 60 * 24 * 30,
-}
-
-
-def check_programs(programs: Programs) -> Iterator[tuple[str, object, str, str]]:
-    """What is wrong with a `[programs]` table: key, value, what is expected, a hint."""
-    for key, most in _MOST_OF_PROGRAMS.items():
-        value = getattr(programs, key)
-        if not 1 <= value <= most:
-            yield (f"programs.{key}", value, f"1 to {most:,}", "")
-    if programs.disk > programs.memory:
-        hint = "what lies in /tmp counts as memory"
-        yield ("programs.disk", programs.disk, f"at most memory, {programs.memory:,}", hint)
+    memory: Annotated[int, Meta(ge=1, le=1 << 24)] = 8192
+    disk: Annotated[int, Meta(ge=1, le=1 << 24)] = 1024
+    processors: Annotated[int, Meta(ge=1, le=4096)] = 2
+    processes: Annotated[int, Meta(ge=1, le=1 << 20)] = 512
+    minutes: Annotated[int, Meta(ge=1, le=60 * 24 * 30)] = 60
 
 
 class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -513,7 +495,7 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     closes: date | None = None
     kind: Kind = "sequential"
     primary: str
-    decimals: int = 3
+    decimals: Annotated[int, Meta(ge=1, le=6)] = 3
     denominator: Literal["counted", "all"] = "counted"
     types: tuple[str, ...] = ("full ranking", "reranking")
     envelope: EnvelopeForm = "age"
