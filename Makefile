@@ -10,7 +10,7 @@ WORKERS ?= auto
 # The compiled scanner is built where a C compiler is.
 SCANNER := $(addprefix src/heldout/trec/scanning/,_scan.c _scan_core.h)
 
-READY := .venv/ready
+UNIT := .venv/ready-unit
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # What the demo needs and no more.
@@ -19,11 +19,17 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 	$(INSTALL) -e '.[rankers,web]'
 	touch $@
 
-# What the tests need; the demo's is part of it.
+# What `make unit` needs and no more.
+.venv/ready-unit: pyproject.toml $(SCANNER)
+	$(PYTHON) -m venv .venv
+	$(INSTALL) -e '.[test-core]'
+	touch $@
+
+# What the tests need; the demo's and the unit tests' are part of it.
 .venv/ready: pyproject.toml $(SCANNER)
 	$(PYTHON) -m venv .venv
 	$(INSTALL) -e '.[test]'
-	touch .venv/ready-demo $@
+	touch .venv/ready-demo .venv/ready-unit $@
 
 # Plays a whole shared task in ./demo and prints the standings and where the page is.
 demo: .venv/ready-demo
@@ -45,8 +51,9 @@ test-all: .venv/ready
 	HELDOUT_NIGHT=1 $(PYTEST)
 	$(WITHOUT) $(PYTEST) -m "not slow and not real and not browser" tests/board tests/analyses
 
-# The quick ones: no real data, no browser, nothing that takes more than a few seconds.
-unit: $(READY)
+# The quick ones: no real data, no browser, no database, nothing that takes more than a few seconds.
+# Whoever has only `.[test-core]` skips the modules that need more.
+unit: $(UNIT)
 	$(PYTEST) -m "not night and not neural and not slow and not real and not browser"
 
 # The same on the lowest versions of all dependencies that pyproject.toml allows.
@@ -58,7 +65,7 @@ lowest:
 	$(UV) install --quiet --python .venv-lowest --resolution lowest-direct -e '.[$(EXTRAS)]'
 	$(UV) freeze --quiet --python .venv-lowest --exclude-editable >.venv-lowest/versions
 	$(UV) install --quiet --python .venv-lowest -c .venv-lowest/versions -e '.[test]'
-	$(MAKE) unit BIN=.venv-lowest/bin READY=
+	$(MAKE) unit BIN=.venv-lowest/bin UNIT=
 
 # A whole board and every analysis, as if judging, survivorship and rankers were not there.
 WITHOUT := HELDOUT_TEST_WITHOUT="judging survivorship rankers"
