@@ -42,18 +42,6 @@ def attacks() -> Iterator[Attack]:
         tries="climb on RR by small hidden changes",
         becomes="reported as `small-change`; not if they leave the top 10 in over 10% of queries",
     )
-    yield Group(family=FAMILY, module="scenario/test_trust_figures.py").one(
-        "a run with other ranks everywhere and one query's documents exchanged",
-        "test_a_run_with_other_ranks_and_one_other_query_does_not_read_its_label",
-        tries="read that query's label from published outcomes",
-        becomes="published figures do not depend on the label",
-    )
-    yield Group(family=FAMILY, module="board/test_measuring.py").one(
-        "one exchanged query, over several events and beside third entries",
-        "test_a_probe_s_outcomes_are_the_same_whichever_the_label_is",
-        tries="read that query's label from differences of counts",
-        becomes="the probe gets the counts of the copied run",
-    )
     yield likeness.one(
         "a variant of one's own behind many equal runs of others",
         "test_an_own_variant_does_not_hide_behind_equal_runs_of_others",
