@@ -18,8 +18,6 @@ from heldout.files.zipped import write_zip
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.labels.labels import read_version, read_versions
 from heldout.judging.models.client import ROWS, open_rows
-from heldout.survivorship.discarded.folder import QuestionFolder
-from heldout.survivorship.discarded.questions import TRIAGE
 from heldout.survivorship.services.training import TrainingFolder
 
 
@@ -304,9 +302,6 @@ OWN: dict[str, tuple[str, Callable[[Path], object]]] = {
     "their lock": (f".{ROWS}.lock", _append_row),
     "a database": ("campaign.sqlite", lambda folder: CampaignFolder(folder).database),
     "an archive": (f"{ASIDE}kb.zip", lambda folder: write_zip(folder / "kb.zip", [("a", b"x")])),
-    "a key": ("key", lambda folder: QuestionFolder(folder, TRIAGE).key()),
-    "a lock": ("lock", lambda folder: QuestionFolder(folder, TRIAGE).key()),
-    "questions": ("triage.jsonl", lambda folder: QuestionFolder(folder, TRIAGE).questions()),
     "a cell": ("cells/one/cell.json", lambda folder: TrainingFolder(folder).cell("one").record()),
     "a curve": ("experiment.json", lambda folder: TrainingFolder(folder).describe({})),
 }

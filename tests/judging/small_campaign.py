@@ -130,8 +130,8 @@ def answer_all(
     for position in range(1, sitting.items + 1):
         shown = item(database, sitting.id, position)
         assert shown is not None
-        lesser = shown.left.doc < shown.right.doc
-        is_test = "x" in shown.left.doc + shown.right.doc
+        lesser = shown.passages[0].doc < shown.passages[1].doc
+        is_test = "x" in shown.passages[0].doc + shown.passages[1].doc
         left = lesser != (fail and is_test)
         side = Choice(side="left" if left else "right", by="key", active_ms=1_500)
         assert choose(database, sitting.id, position, side, now=now).outcome in (

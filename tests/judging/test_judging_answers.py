@@ -42,8 +42,11 @@ def test_a_refresh_shows_the_same_item(database: Database) -> None:
     assert item(database, held.id, 2) == shown
     assert (shown.query, shown.given) == ("question 0", None)
     task = next(one for one in tasks(database) if one.task == "b1-0-0")
-    assert (shown.left.doc, shown.right.doc) == (task.items[1].left, task.items[1].right)
-    assert shown.left.text == "passage b of 0"
+    assert (shown.passages[0].doc, shown.passages[1].doc) == (
+        task.items[1].left,
+        task.items[1].right,
+    )
+    assert shown.passages[0].text == "passage b of 0"
 
 
 def test_a_task_has_no_other_positions(database: Database) -> None:
@@ -204,4 +207,4 @@ def test_a_text_is_stored_as_it_is(database: Database, text: str) -> None:
     load_campaign(database, SETTINGS, [pool], make_tasks(1), now=NOW)
     shown = item(database, take(database, "ann").id, 1)
     assert shown is not None
-    assert (shown.query, shown.left.text) == (text, text)
+    assert (shown.query, shown.passages[0].text) == (text, text)

@@ -186,7 +186,7 @@ def test_a_nul_in_a_text_is_replaced_on_both_engines(database: Database) -> None
     load_campaign(database, SETTINGS, pools, new, now=NOW)
     shown = item(database, take(database, "ann").id, 1)
     assert shown is not None
-    assert shown.left.text == "a\ufffdb"
+    assert shown.passages[0].text == "a\ufffdb"
 
 
 def test_a_campaign_that_was_not_loaded_says_so(database: Database) -> None:

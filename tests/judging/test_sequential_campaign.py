@@ -61,7 +61,7 @@ def judge_until_nothing_waits(
         for position in range(1, sitting.items + 1 - bool(stops)):
             shown = item(database, sitting.id, position)
             assert shown is not None
-            left, right = shown.left.doc, shown.right.doc
+            left, right = shown.passages[0].doc, shown.passages[1].doc
             choice: Choice
             if "x" in left + right:
                 choice = Choice(side="left" if ("x" in left) == fails else "right")

@@ -4,30 +4,34 @@ import json
 from collections.abc import Mapping, Sequence
 
 from heldout.ids import DocId, QueryId
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.discarded.questions import Answer, Question, ShownPassage
 
 NOW = "2026-11-22T12:00:00.000Z"
 
 
-def question(query: str, *docs: str, split: str = "") -> Question:
+def question(query: str, *docs: str, split: str = "") -> Pool:
     """A question whose passages have their ids as text."""
-    return Question(
+    return Pool(
         query=query,
         text=f"what is {query}",
-        passages=tuple(ShownPassage(doc=doc, text=f"text of {doc}") for doc in docs),
+        candidates=tuple(Candidate(doc=doc, text=f"text of {doc}") for doc in docs),
         split=split,
     )
 
 
-def answer(query: str, choice: str, *docs: str, by: str = "ada", replaces: int = 0) -> Answer:
+def answer(query: str, choice: str, *docs: str, by: str = "ada") -> Judgment:
     """An answer at one moment."""
-    return Answer(
+    return Judgment(
         query=query,
-        annotator=by,
-        choice=choice,
-        passages=docs,
-        replaces=replaces,
+        left="",
+        right="",
+        preferred=None,
+        worker=by,
+        choice=None if choice == "cannot" else choice,
+        reason="other" if choice == "cannot" else None,
+        ticked=docs,
         shown_at=NOW,
         answered_at=NOW,
     )

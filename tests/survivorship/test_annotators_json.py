@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from question_samples import answer, question
 
+from heldout.judging.campaign.judgments import Judgment
 from heldout.survivorship.discarded.answerable import SystemTop, first_ranks, report_reach
 from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
-from heldout.survivorship.discarded.questions import Answer
 from heldout.survivorship.discarded.triage import count_labels, report_triage, triage_agreement
 
 ASKED = [question(f"q{n}", "d1", "d2") for n in range(3)]
@@ -26,9 +26,9 @@ def unexplained(value: Any, place: str = "") -> list[str]:
     return own + [one for key, item in value.items() for one in unexplained(item, f"{place}.{key}")]
 
 
-def both(name: str, other: str, *docs: str) -> list[Answer]:
+def both(name: str, other: str, *docs: str) -> list[Judgment]:
     """Two annotators on all queries: one says this, the other that."""
-    ticked = docs if other != "none" else ()
+    ticked = docs if other != "unanswered" else ()
     return [
         one
         for query in ASKED
@@ -48,7 +48,7 @@ def both(name: str, other: str, *docs: str) -> list[Answer]:
         both("no_ans", "ill_form")[:2] + both("ill_form", "no_ans")[2:],
     ],
 )
-def test_triage_says_why_where_a_number_is_missing(answers: list[Answer]) -> None:
+def test_triage_says_why_where_a_number_is_missing(answers: list[Judgment]) -> None:
     found = count_labels(ASKED, answers)
     agreement = triage_agreement(answers, np.random.default_rng(0))
     document = report_triage(found, agreement, level=0.95).document
@@ -63,13 +63,13 @@ def test_triage_says_why_where_a_number_is_missing(answers: list[Answer]) -> Non
         [answer("q0", "cannot")],
         [answer("q0", "answered", "d1")],
         both("answered", "answered", "d1"),
-        both("answered", "none", "d1"),
-        both("answered", "none", "d1")[:2],
-        both("answered", "none", "d1")[:2] + both("answered", "answered", "d2")[2:],
+        both("answered", "unanswered", "d1"),
+        both("answered", "unanswered", "d1")[:2],
+        both("answered", "unanswered", "d1")[:2] + both("answered", "answered", "d2")[2:],
     ],
 )
 def test_answerable_says_why_where_a_number_is_missing(
-    answers: list[Answer], systems: tuple[str, ...]
+    answers: list[Judgment], systems: tuple[str, ...]
 ) -> None:
     tops = [SystemTop(system=s, query=q.query, docs=("d1",)) for s in systems for q in ASKED]
     ranks = first_ranks(judged_passages(ASKED, answers), tops)

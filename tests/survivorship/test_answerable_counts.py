@@ -12,6 +12,7 @@ from question_samples import answer, question
 from statsmodels.stats.contingency_tables import mcnemar
 
 from heldout.errors import InputError
+from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.survivorship.discarded.answerable import (
     SystemTop,
     compare_reach,
@@ -21,7 +22,6 @@ from heldout.survivorship.discarded.answerable import (
     read_first_ranks,
 )
 from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
-from heldout.survivorship.discarded.questions import Question, ShownPassage
 
 TABLE_2 = {
     "BM25": (22, 28, 17),
@@ -105,7 +105,7 @@ def test_a_pool_has_each_text_once_and_neither_system_nor_order() -> None:
     tops = {"bm25": {"q1": ("d1", "d2")}, "dense": {"q1": ("d3", "d4")}}
     documents = {"d1": "Same  text", "d2": "two", "d3": "same text", "d4": "four"}
     (found,) = pool_questions(tops, queries={"q1": "why"}, documents=documents, rng=rng())
-    assert sorted((one.doc, one.same) for one in found.passages) == [
+    assert sorted((one.doc, one.same) for one in found.candidates) == [
         ("d1", ("d3",)),
         ("d2", ()),
         ("d4", ()),
@@ -115,7 +115,7 @@ def test_a_pool_has_each_text_once_and_neither_system_nor_order() -> None:
             one.doc
             for one in pool_questions(
                 tops, queries={"q1": "why"}, documents=documents, rng=rng(seed)
-            )[0].passages
+            )[0].candidates
         )
         for seed in range(30)
     }
@@ -133,12 +133,12 @@ def test_a_query_for_which_no_system_has_a_document_is_named() -> None:
 
 
 def test_an_answer_stands_for_every_document_of_its_text() -> None:
-    shown = Question(
+    shown = Pool(
         query="q1",
         text="why",
-        passages=(
-            ShownPassage(doc="d1", text="same", same=("d3",)),
-            ShownPassage(doc="d2", text="two"),
+        candidates=(
+            Candidate(doc="d1", text="same", same=("d3",)),
+            Candidate(doc="d2", text="two"),
         ),
     )
     judged = judged_passages([shown], [answer("q1", "answered", "d1")])
@@ -146,11 +146,11 @@ def test_an_answer_stands_for_every_document_of_its_text() -> None:
     tops = [
         SystemTop(system="bm25", query="q1", docs=("d2", "d1")),
         SystemTop(system="dense", query="q1", docs=("d3",)),
-        SystemTop(system="none", query="q1", docs=("d2",)),
+        SystemTop(system="unanswered", query="q1", docs=("d2",)),
         SystemTop(system="bm25", query="unjudged", docs=("d1",)),
     ]
     ranks = first_ranks(judged, tops)
-    assert ranks == {"bm25": {"q1": 2}, "dense": {"q1": 1}, "none": {"q1": None}}
+    assert ranks == {"bm25": {"q1": 2}, "dense": {"q1": 1}, "unanswered": {"q1": None}}
 
 
 def test_half_of_the_annotators_are_not_enough() -> None:

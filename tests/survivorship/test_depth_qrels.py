@@ -134,30 +134,11 @@ def test_depths_that_do_not_say_every_place_are_refused(
     assert problem.code == "depth-files"
 
 
-@pytest.mark.parametrize(
-    ("survived", "discarded", "found"),
-    [
-        ("q1\nq2\nq3\n", "q9\n", ["1 query without a label in dev-all.qrels.gz: q3"]),
-        ("q1\n", "q9\n", ["1 query that dev.survived.txt lacks: q2"]),
-        ("q1\nq2\n", "q2\nq9\n", ["1 query with a label in dev-all.qrels.gz: q2"]),
-        (
-            "q1\nq2\nq3\n",
-            "q3\n",
-            [
-                "1 query without a label in dev-all.qrels.gz: q3",
-                "1 query that dev.survived.txt has too: q3",
-            ],
-        ),
-    ],
-)
-def test_lists_of_queries_that_contradict_the_labels_are_refused(
-    folder: Path, survived: str, discarded: str, found: list[str]
-) -> None:
-    (folder / "dev.survived.txt").write_text(survived)
-    (folder / "dev.discarded.txt").write_text(discarded)
-    problems = refused(folder).problems
-    assert [problem.found for problem in problems] == found
-    assert {problem.code for problem in problems} == {"query-lists"}
+def test_a_discarded_query_with_a_label_is_refused(folder: Path) -> None:
+    (folder / "dev.discarded.txt").write_text("q2\nq9\n")
+    (problem,) = refused(folder).problems
+    assert problem.code == "query-lists"
+    assert problem.found == "1 query with a label in dev-all.qrels.gz: q2"
 
 
 def test_an_archive_that_ends_too_early_is_named(folder: Path) -> None:

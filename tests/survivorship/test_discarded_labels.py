@@ -1,9 +1,7 @@
-"""Labels for discarded queries: what people judged, and what nobody did, never mixed unasked."""
+"""Labels for discarded queries: what people judged, and what nobody did, never mixed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +12,7 @@ from heldout.survivorship.discarded.labels import (
     MadeLabels,
     PseudoSource,
     make_labels,
+    make_pseudo_labels,
 )
 from heldout.trec.qrels import parse_qrels
 
@@ -29,59 +28,37 @@ JUDGED = {
     "q1": Judged(answering=("d1",), others=("d2",), disputed=(), annotators=1),
     "q2": Judged(answering=(), others=("d3",), disputed=(), annotators=1),
 }
-FIRST = [("q1", "d9"), ("q3", "d7")]
 
 
-@dataclass
-class Lines:
-    made: MadeLabels
-
-    @property
-    def rows(self) -> list[str]:
-        return self.made.qrels.decode().splitlines()
+def rows(made: MadeLabels) -> list[str]:
+    return made.qrels.decode().splitlines()
 
 
 def test_people_label_what_answers_and_what_does_not() -> None:
     made = make_labels("first", JUDGED, SOURCE)
-    assert Lines(made).rows == ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d3 0"]
+    assert rows(made) == ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d3 0"]
     record = made.record
-    assert (record.name, record.made, record.pseudo, record.human) == ("first", "human", 0, 3)
+    assert (record.name, record.made, record.lines) == ("first", "human", 3)
     assert (record.queries, record.answered, record.system) == (2, 1, None)
     assert record.qrels_sha256 == digest_bytes(made.qrels)
 
 
-def test_what_just_half_of_them_ticked_is_no_label_in_any_file() -> None:
+def test_what_just_half_of_them_ticked_is_no_label() -> None:
     tied = {
         "q1": Judged(answering=("d1",), others=("d2",), disputed=("d4", "d5"), annotators=2),
         "q2": Judged(answering=(), others=(), disputed=("d4",), annotators=2),
     }
     own = make_labels("first", tied, SOURCE)
-    assert Lines(own).rows == ["q1 0 d1 1", "q1 0 d2 0"]
+    assert rows(own) == ["q1 0 d1 1", "q1 0 d2 0"]
     assert (own.record.disputed, own.record.queries) == (3, 1)
-    both = make_labels("first", tied, SOURCE, pseudo=[("q2", "d4")], system=STRONG)
-    assert Lines(both).rows == Lines(own).rows
-    assert both.record.disputed == 3
-    assert make_labels("first", {}, None, pseudo=FIRST[1:], system=STRONG).record.disputed == 0
 
 
 def test_pseudo_labels_say_that_they_are_in_name_lines_and_record() -> None:
-    made = make_labels("first", {}, None, pseudo=FIRST[1:], system=STRONG)
-    assert Lines(made).rows == ["q3 pseudo d7 1"]
+    made = make_pseudo_labels("first", [("q3", "d7")], STRONG)
+    assert rows(made) == ["q3 pseudo d7 1"]
     record = made.record
-    assert (record.name, record.made, record.human) == ("first.pseudo", "pseudo", 0)
-    assert (record.judged, record.system) == (None, STRONG)
-
-
-def test_pseudo_labels_without_their_system_are_refused() -> None:
-    with pytest.raises(ValueError, match="system"):
-        make_labels("first", JUDGED, SOURCE, pseudo=FIRST[1:])
-
-
-def test_what_people_judged_gets_no_pseudo_label_in_a_mixed_file() -> None:
-    made = make_labels("first", JUDGED, SOURCE, pseudo=FIRST, system=STRONG)
-    assert Lines(made).rows == ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d3 0", "q3 pseudo d7 1"]
-    assert (made.record.name, made.record.made) == ("first.with-pseudo", "human and pseudo")
-    assert (made.record.human, made.record.pseudo) == (3, 1)
+    assert (record.name, record.made, record.lines) == ("first.pseudo", "pseudo", 1)
+    assert (record.judged, record.system, record.disputed) == (None, STRONG, 0)
 
 
 DOCS = st.frozensets(st.sampled_from(["a", "b", "c", "d"]), min_size=1)

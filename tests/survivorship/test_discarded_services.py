@@ -3,12 +3,10 @@
 from pathlib import Path
 
 import pytest
-from question_samples import annotations, shown_passages
+from question_samples import annotations, answer, shown_passages
 
-from heldout.cli.serving import find_token
-from heldout.errors import SetupError
+from heldout.judging.campaign.questions import TRIAGE
 from heldout.survivorship.discarded.folder import QuestionFolder
-from heldout.survivorship.discarded.questions import TRIAGE, Answer
 from heldout.survivorship.reading.source import AnnotationSource
 from heldout.survivorship.services.discarded import count_ranks, count_triage, draw_triage
 
@@ -24,9 +22,9 @@ def test_queries_are_drawn_and_counted_without_a_word(
     drawn = draw_triage(folder, source, sample=2, split="dev", seed=1)
     more = draw_triage(folder, source, sample=1, split="dev", seed=1)
     assert [drawn.document["drawn"], more.document["questions"]] == [2, 3]
-    assert dict(drawn.summary)["next"].endswith("--serve")
+    assert "heldout serve" in dict(drawn.summary)["next"]
     query = folder.questions()[0].query
-    assert folder.append(Answer(query=query, annotator="ada", choice="no_ans")) == "saved"
+    folder.write_judgments([answer(query, "no_ans")])
     counted = count_triage(folder, seed=0, level=0.9)
     assert (counted.document["all"]["total"], counted.document["all"]["open"]) == (1, 2)
     assert counted.document["level"] == 0.9
@@ -40,17 +38,3 @@ def test_a_table_of_ranks_that_is_less_deep_than_asked_says_so(tmp_path: Path) -
     assert "note" not in shallow.document
     assert shallow.document["systems"][0]["within"]["2"]["count"] == 1
     assert "No rank in" in count_ranks(path, depth=10, level=0.95).document["note"]
-
-
-def test_a_token_is_made_and_printed_or_given_and_not_printed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pytest.importorskip("fastapi")
-    monkeypatch.delenv("A_TOKEN", raising=False)
-    token, lines = find_token("A_TOKEN")
-    assert lines == [("token", token)]
-    monkeypatch.setenv("A_TOKEN", " sixteen-letters-x ")
-    assert find_token("A_TOKEN") == ("sixteen-letters-x", [])
-    monkeypatch.setenv("A_TOKEN", "short")
-    with pytest.raises(SetupError, match="at least 16"):
-        find_token("A_TOKEN")

@@ -1,28 +1,21 @@
 """`heldout survive triage` and `answerable`, from runs to labels."""
 
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx2
 import pytest
 from click.testing import CliRunner, Result
 from question_samples import answer
 
 from heldout.cli.program import main
 from heldout.ids import digest_bytes
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.questions import ANSWERABLE, TRIAGE
 from heldout.survivorship.discarded.folder import QuestionFolder
-from heldout.survivorship.discarded.questions import ANSWERABLE, TRIAGE, Answer
 from heldout.trec.qrels import parse_qrels
 
 QUERIES = 8
-TOKEN = "a token of sixteen characters"  # noqa: S105 - of the tests
 
 
 @pytest.fixture
@@ -66,9 +59,8 @@ def draw(files: Path, *more: str) -> Result:
     return call(files, "triage", "@triage", *SOURCE, *TEXTS, *more)
 
 
-def say(folder: QuestionFolder, *answers: Answer) -> None:
-    for one in answers:
-        assert folder.append(one) == "saved"
+def say(folder: QuestionFolder, *answers: Judgment) -> None:
+    folder.write_judgments((*folder.judgments(), *answers))
 
 
 def test_discarded_queries_are_drawn_and_told(files: Path) -> None:
@@ -78,7 +70,7 @@ def test_discarded_queries_are_drawn_and_told(files: Path) -> None:
     questions = QuestionFolder(files / "triage", TRIAGE).questions()
     assert len(questions) == 5
     assert {one.split for one in questions} == {"dev"}
-    assert all(len(one.passages) == 4 for one in questions)
+    assert all(len(one.candidates) == 4 for one in questions)
     assert "q0" not in {one.query for one in questions}
 
 
@@ -133,7 +125,7 @@ def test_the_table_is_counted_from_what_people_said(files: Path) -> None:
     say(
         folder,
         answer(one.query, "no_ans"),
-        answer(two.query, "wrong_lab", two.passages[0].doc),
+        answer(two.query, "wrong_lab", two.candidates[0].doc),
         answer(three.query, "ill_form"),
         answer(three.query, "ill_form", by="bob"),
     )
@@ -174,21 +166,11 @@ def test_without_questions_the_command_says_how_to_draw_them(files: Path) -> Non
     assert "heldout survive triage` draws questions" in " ".join(result.output.split())
 
 
-def test_an_answer_that_was_changed_by_hand_is_named(files: Path) -> None:
-    draw(files, "--sample", "2")
-    place = files / "triage" / "answers.jsonl"
-    place.write_text('{"query": "q99", "annotator": "ada", "choice": "no_ans"}\n')
-    result = call(files, "triage", "@triage")
-    assert result.exit_code == 2
-    assert "bad-answer" in result.output
-    assert "answers.jsonl:1" in result.output
-
-
 def judge(files: Path) -> QuestionFolder:
     """Of the first query d0 answers (d1 says the same), of the second none; the rest is open."""
     folder = QuestionFolder(files / "pool", ANSWERABLE)
     by_name = {one.query: one for one in folder.questions()}
-    say(folder, answer("q1", "none"), answer("q0", "answered", "d0"))
+    say(folder, answer("q1", "unanswered"), answer("q0", "answered", "d0"))
     assert by_name.keys() >= {"q0", "q1"}
     return folder
 
@@ -224,8 +206,8 @@ def test_only_sound_queries_of_triage_are_pooled(files: Path) -> None:
     say(
         folder,
         answer(one.query, "no_ans"),
-        answer(two.query, "wrong_lab", two.passages[0].doc),
-        answer(three.query, "partial_ans", three.passages[0].doc),
+        answer(two.query, "wrong_lab", two.candidates[0].doc),
+        answer(three.query, "partial_ans", three.candidates[0].doc),
         answer(four.query, "ill_form"),
     )
     result = call(files, *POOL[:-4], *TEXTS[2:], "--triage", "@triage")
@@ -238,9 +220,9 @@ def test_texts_are_pooled_once_and_in_an_order_of_their_own(files: Path) -> None
     call(files, *POOL)
     questions = QuestionFolder(files / "pool", ANSWERABLE).questions()
     (first,) = (one for one in questions if one.query == "q0")
-    same = {one.doc: one.same for one in first.passages}
+    same = {one.doc: one.same for one in first.candidates}
     assert same["d0"] == ("d1",)
-    assert len({one.text for one in first.passages}) == len(first.passages)
+    assert len({one.text for one in first.candidates}) == len(first.candidates)
 
 
 def test_judgments_become_labels_with_a_record(files: Path) -> None:
@@ -255,16 +237,17 @@ def test_judgments_become_labels_with_a_record(files: Path) -> None:
     assert not any(labels["q1"].values())
     record = json.loads((files / "pool/labels/first.json").read_text())
     assert (record["made"], record["judged"]["annotators"]) == ("human", ["ada"])
-    assert record["judged"]["questions_sha256"] == digest_bytes(folder.place.read_bytes())
-    assert record["judged"]["answers_sha256"] == digest_bytes(folder.answered.read_bytes())
-    say(folder, answer("q2", "none"))
+    rows = {name: (files / "pool" / f"{name}.jsonl").read_bytes() for name in ("pool", "judgments")}
+    assert record["judged"]["questions_sha256"] == digest_bytes(rows["pool"])
+    assert record["judged"]["answers_sha256"] == digest_bytes(rows["judgments"])
+    say(folder, answer("q2", "unanswered"))
     changed = call(files, "answerable", "@pool", "--labels", "first")
     assert changed.exit_code == 2
     assert "is there already" in changed.output
     assert (files / "pool/labels/first.qrels").read_bytes() == qrels
 
 
-def test_pseudo_labels_are_a_file_of_their_own_unless_asked(files: Path) -> None:
+def test_pseudo_labels_are_a_file_of_their_own(files: Path) -> None:
     call(files, *POOL)
     judge(files)
     pseudo = ("--labels", "first", "--pseudo", "@dense.run")
@@ -279,16 +262,13 @@ def test_pseudo_labels_are_a_file_of_their_own_unless_asked(files: Path) -> None
     assert "pseudo" not in (labels / "first.qrels").read_text()
     rows = (labels / "first.pseudo.qrels").read_text().splitlines()
     assert sorted(rows) == [f"q{n} pseudo d{n} 1" for n in range(2, 8)]
-    call(files, "answerable", "@pool", *pseudo, "--with-pseudo")
-    both = (labels / "first.with-pseudo.qrels").read_text()
-    assert both == (labels / "first.qrels").read_text() + "".join(f"{row}\n" for row in rows)
 
 
 def test_pseudo_labels_never_replace_labels_of_survivors(files: Path) -> None:
     call(files, *POOL, *SOURCE)
     folder = QuestionFolder(files / "pool", ANSWERABLE)
     assert "q0" not in {one.query for one in folder.questions()}
-    say(folder, answer("q1", "none"))
+    say(folder, answer("q1", "unanswered"))
     pseudo = ("--labels", "first", "--pseudo", "@dense.run")
     call(files, "answerable", "@pool", *pseudo, *SOURCE)
     rows = (files / "pool/labels/first.pseudo.qrels").read_text()
@@ -303,19 +283,14 @@ def test_pseudo_labels_never_replace_labels_of_survivors(files: Path) -> None:
         (("answerable",), "a FOLDER, or --ranks FILE"),
         (("answerable", "@pool", "--ranks", "@docs.tsv"), "a FOLDER, or --ranks FILE"),
         (("answerable", "--ranks", "@docs.tsv", "--labels", "x"), "already: without --labels"),
-        (("answerable", "--ranks", "@docs.tsv", "--with-pseudo"), "without --with-pseudo"),
         (("answerable", "--ranks", "@docs.tsv", "--triage", "@x"), "without --triage"),
         (("answerable", "--ranks", "@docs.tsv", "--sample", "3"), "without --sample"),
         (("answerable", "@pool", "--sample", "3"), "would pool systems: without --sample"),
         (("answerable", "@pool", "-k", "3"), "without --depth"),
-        (("answerable", "@pool", "--with-pseudo"), "without --with-pseudo"),
-        (("answerable", "@pool", "--serve", "--labels", "x"), "are served: without --labels"),
-        (("answerable", "@pool", "--port", "80"), "without --port"),
         (("answerable", "@pool", "--chart", "x.svg"), "No such option"),
         ((*POOL, "--labels", "x"), "a call of its own: without --labels"),
         (("triage", "@t", "--split", "dev"), "would draw queries: without --split"),
         (("triage", "@t", "--documents", "@docs.tsv"), "without --documents"),
-        (("triage", "@t", "--serve", "--level", "0.9"), "are served: without --level"),
         (("triage", "@t", *SOURCE, "--markdown"), "a call of its own: without --markdown"),
         (("triage", "@t", "--chart", "x.svg"), "No such option"),
         (("answerable", "@pool", "--runs", "@*.run"), "--documents FILE"),
@@ -365,17 +340,19 @@ def test_labels_are_written_all_or_none(files: Path) -> None:
     judge(files)
     labels = ("answerable", "@pool", "--labels", "first", "--pseudo")
     assert call(files, *labels, "@dense.run").exit_code == 0
-    other = call(files, *labels, "@bm25.run", "--with-pseudo")
+    for name in ("first.qrels", "first.json"):
+        (files / "pool/labels" / name).unlink()
+    other = call(files, *labels, "@bm25.run")
     assert other.exit_code == 2
     assert "first.pseudo.json is there already" in other.output.replace("\n", "")
     assert "give --labels another name" in " ".join(other.output.split())
-    assert not (files / "pool/labels/first.with-pseudo.qrels").exists()
+    assert not (files / "pool/labels/first.qrels").exists()
 
 
 def test_a_tie_of_annotators_is_told_and_is_no_label(files: Path) -> None:
     call(files, *POOL)
     folder = judge(files)
-    say(folder, answer("q0", "none", by="bob"))
+    say(folder, answer("q0", "unanswered", by="bob"))
     result = call(files, "answerable", "@pool", "--labels", "first")
     assert "2 documents, ticked by just half of their annotators" in " ".join(result.output.split())
     rows = (files / "pool/labels/first.qrels").read_text()
@@ -388,8 +365,6 @@ def test_labels_need_a_judgment_and_pseudo_labels_a_name(files: Path) -> None:
     assert "no-judgments" in call(files, "answerable", "@pool", "--labels", "x").output
     unnamed = call(files, "answerable", "@pool", "--pseudo", "@dense.run")
     assert "--labels NAME" in unnamed.output
-    alone = call(files, "answerable", "@pool", "--labels", "x", "--with-pseudo")
-    assert "--with-pseudo needs" in alone.output
     assert not (files / "pool/labels").exists()
 
 
@@ -418,40 +393,3 @@ def test_the_published_table_comes_out_of_the_command(data: Callable[[str], Path
     assert ["no", "answer", "in", "top", "10", "22", "22", "16", "18"] in lines
     assert ["answer", "in", "top", "10", "28", "28", "34", "32"] in lines
     assert ["answer", "in", "top", "3", "17", "17", "30", "28"] in lines
-
-
-@pytest.mark.slow
-def test_the_pages_are_served_and_a_kill_loses_nothing(files: Path) -> None:
-    draw(files, "--sample", "3")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "heldout", "survive", "triage", str(files / "triage")]
-    command += ["--serve", "--port", str(port)]
-    environment = {**os.environ, "HELDOUT_ANNOTATOR_TOKEN": TOKEN}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        try:
-            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
-                _wait(client, process)
-                came = client.post("/", data={"name": "ada", "token": TOKEN})
-                root = came.headers["location"]
-                page = client.get(f"{root}/question/1").text
-                shown = page.partition('name="shown" value="')[2].partition('"')[0]
-                sent = {"token": root.removeprefix("/t/"), "shown": shown, "choice": "no_ans"}
-                assert client.post(f"{root}/question/1", data=sent).status_code == 303
-        finally:
-            process.send_signal(signal.SIGKILL)
-            said = process.communicate(timeout=20)[1]
-    assert TOKEN not in said
-    folder = QuestionFolder(files / "triage", TRIAGE)
-    assert [one.choice for one in folder.answers()] == ["no_ans"]
-
-
-def _wait(client: httpx2.Client, process: "subprocess.Popen[str]") -> None:
-    for _ in range(600):
-        try:
-            if client.get("/health").text == "alive":
-                return
-        except httpx2.TransportError:
-            assert process.poll() is None, "it has ended"
-            time.sleep(0.05)
-    pytest.fail("the server does not answer")

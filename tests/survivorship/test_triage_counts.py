@@ -9,7 +9,7 @@ from statsmodels.stats.inter_rater import cohens_kappa, to_table
 from statsmodels.stats.proportion import proportion_confint
 
 from heldout.errors import InputError
-from heldout.survivorship.discarded.questions import Answer
+from heldout.judging.campaign.judgments import Judgment
 from heldout.survivorship.discarded.triage import (
     TriageLabel,
     count_labels,
@@ -26,9 +26,9 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def said(query: str, label: str, *, by: str = "ada", replaces: int = 0) -> Answer:
+def said(query: str, label: str, *, by: str = "ada") -> Judgment:
     docs = ("d1",) if label in ("partial_ans", "wrong_lab") else ()
-    return answer(query, label, *docs, by=by, replaces=replaces)
+    return answer(query, label, *docs, by=by)
 
 
 def test_the_counts_of_the_study_come_out() -> None:
@@ -70,7 +70,7 @@ def test_most_annotators_decide_and_a_draw_is_disputed() -> None:
 
 
 def test_the_last_answer_of_an_annotator_counts() -> None:
-    answers = [said("q1", "wrong_lab"), said("q1", "ill_form", replaces=1)]
+    answers = [said("q1", "wrong_lab"), said("q1", "ill_form")]
     assert count_labels([question("q1", "d1")], answers).labels == {"q1": "ill_form"}
 
 
@@ -127,8 +127,8 @@ def test_discarded_queries_are_drawn_and_nothing_else() -> None:
     drawn = draw_discarded(source, count=2, rng=rng(), split="dev")
     assert {one.query for one in drawn} == {"q2", "q3"}
     (two,) = (one for one in drawn if one.query == "q2")
-    assert [one.doc for one in two.passages] == ["d2", "d3"]
-    assert (two.text, two.passages[0].text, two.split) == ("what is q2", "text of d2", "dev")
+    assert [one.doc for one in two.candidates] == ["d2", "d3"]
+    assert (two.text, two.candidates[0].text, two.split) == ("what is q2", "text of d2", "dev")
 
 
 def test_the_same_seed_draws_the_same_queries() -> None:

@@ -18,6 +18,8 @@ from click.testing import CliRunner
 from judging_stage import QUERY, SETTINGS, START, A, B, campaign_tasks, fields_of
 
 from heldout.cli.program import main
+from heldout.cli.serving import find_token
+from heldout.errors import SetupError
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.pools import Pool
 from heldout.judging.campaign.rows import Task
@@ -249,3 +251,16 @@ def test_a_platform_whose_reward_nobody_set_is_pointed_out(campaign: Path) -> No
     (campaign / "campaign.toml").write_text(settings + 'platform = "prolific"\n')
     with served(str(campaign)) as (_, said):
         assert any(line.startswith("pay") and "reward = 0" in line for line in said)
+
+
+def test_a_token_is_made_and_printed_or_given_and_not_printed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("HELDOUT_ADMIN_TOKEN", raising=False)
+    token, lines = find_token()
+    assert lines == [("token", token)]
+    monkeypatch.setenv("HELDOUT_ADMIN_TOKEN", " sixteen-letters-x ")
+    assert find_token() == ("sixteen-letters-x", [])
+    monkeypatch.setenv("HELDOUT_ADMIN_TOKEN", "short")
+    with pytest.raises(SetupError, match="at least 16"):
+        find_token()

@@ -79,8 +79,8 @@ def needs_web() -> Iterator[None]:
         ) from error
 
 
-def find_token(variable: str) -> tuple[str, list[tuple[str, str]]]:
-    """The token that an environment variable gives, or a new one; and what is printed of it.
+def find_token() -> tuple[str, list[tuple[str, str]]]:
+    """Return the organiser's token, of the environment or a new one; and what is printed of it.
 
     One that was given is known, and logs are read by others: nothing is printed of it.
 
@@ -89,33 +89,10 @@ def find_token(variable: str) -> tuple[str, list[tuple[str, str]]]:
     """
     from heldout.web.sessions import check_token
 
-    if given := os.environ.get(variable, ""):
+    if given := os.environ.get(_TOKEN, ""):
         return check_token(given), []
     token = secrets.token_urlsafe(24)
     return token, [("token", token)]
-
-
-def run_pages(app: "FastAPI | str", host: str, port: int, **options: Any) -> None:
-    """Serve pages until interrupted.
-
-    Args:
-        app: the application; or the name of the function that makes it in each worker process.
-        host: where to listen.
-        port: there.
-        options: further ones of `uvicorn.run`.
-    """
-    import uvicorn
-
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        access_log=False,
-        server_header=False,
-        log_level="warning",
-        **options,
-    )
 
 
 # What `heldout serve` needs to take submissions of teams, and how worker processes get it.
@@ -275,7 +252,9 @@ def serve(
     if (board is None) != (uploads is None):
         raise click.UsageError("--board and --uploads go together")
     with needs_web():
-        token, token_line = find_token(_TOKEN)
+        import uvicorn
+
+        token, token_line = find_token()
         check_port(host, port)
         here = f"http://{host}:{port}"
         what = _Served(
@@ -301,14 +280,18 @@ def serve(
         address = _prepare(campaign, url, what, workers)
     # For the worker processes, which open everything themselves.
     os.environ.update({**settings, _DATABASE: address})
-    run_pages(
+    uvicorn.run(
         "heldout.cli.serving:served_app",
-        host,
-        port,
+        host=host,
+        port=port,
         factory=True,
         workers=workers,
         proxy_headers=proxy is not None,
         forwarded_allow_ips=proxy or "",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        access_log=False,
+        server_header=False,
+        log_level="warning",
     )
 
 
@@ -415,7 +398,7 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
         print_facts(messages(), [*sent, ("stop", "Ctrl+C")])
         return ""
     if url is None and not has_files:
-        raise _no_campaign(campaign)
+        raise StoreError(f"{campaign} is no campaign; `heldout prefer pool` begins one")
     database = open_database(address, processes=workers)
     try:
         facts = _load(database, folder) if has_files else []
@@ -474,20 +457,13 @@ def _promise(settings: "Settings") -> str:
     return "the pages promise no pay: reward = 0 in campaign.toml, whatever the platform pays"
 
 
-def _no_campaign(folder: Path) -> StoreError:
-    for name in ("triage", "answerable"):
-        if (folder / f"{name}.jsonl").is_file():
-            return StoreError(f"{folder} is served by `heldout survive {name} {folder} --serve`")
-    return StoreError(f"{folder} is no campaign; `heldout prefer pool` begins one")
-
-
 def _load(database: "Database", folder: "CampaignFolder") -> list[tuple[str, str]]:
     """Load what is new; what there is to say of it."""
     from heldout.judging.database.campaigns import load_campaign
 
     texts = (*folder.pools(), *folder.challengers())
     loaded = load_campaign(
-        database, folder.settings(), texts, folder.tasks(), now=datetime.now(UTC)
+        database, folder.settings(kind=None), texts, folder.tasks(), now=datetime.now(UTC)
     )
     facts = [("loaded", plural(loaded.tasks, "new task"))]
     if loaded.waiting:

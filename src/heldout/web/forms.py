@@ -1,7 +1,7 @@
 """Forms of every page, whose tries are counted together, and the application of some pages."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address, ip_network
 from typing import Annotated
 from urllib.parse import parse_qs
@@ -48,35 +48,23 @@ async def read_body(request: Request, longest: int) -> bytes:
     return bytes(body)
 
 
-def _fields_reader(
-    longest: int, most: int
-) -> Callable[[Request], Awaitable[Mapping[str, Sequence[str]]]]:
-    """Reads the fields of a form of at most so many bytes and fields."""
-
-    async def read_fields(request: Request) -> Mapping[str, Sequence[str]]:
-        body = await read_body(request, longest)
-        try:
-            return parse_qs(
-                body.decode(), keep_blank_values=True, max_num_fields=most, errors="strict"
-            )
-        except ValueError:
-            raise HTTPException(400) from None
-
-    return read_fields
+_LONGEST_FORM = 64 << 10
+_MOST_FIELDS = 1_000
 
 
-Fields = Annotated[Mapping[str, Sequence[str]], Depends(_fields_reader(256 << 10, 5_000))]
-"""All values of each field of a form with a box for each passage, as a route's argument."""
-
-_FewFields = Annotated[Mapping[str, Sequence[str]], Depends(_fields_reader(64 << 10, 50))]
-
-
-def _read_last(fields: _FewFields) -> Mapping[str, str]:
+async def _read_fields(request: Request) -> Mapping[str, str]:
+    body = await read_body(request, _LONGEST_FORM)
+    try:
+        fields = parse_qs(
+            body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict"
+        )
+    except ValueError:
+        raise HTTPException(400) from None
     return {name: values[-1] for name, values in fields.items()}
 
 
-Form = Annotated[Mapping[str, str], Depends(_read_last)]
-"""The last value of each field of a short form, as a route's argument."""
+Form = Annotated[Mapping[str, str], Depends(_read_fields)]
+"""The last value of each field of a form, as a route's argument."""
 
 
 def read_count(text: str) -> int | None:

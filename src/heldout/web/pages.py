@@ -55,9 +55,6 @@ def _joins(text: str, position: int) -> bool:
     return joined or _JOINER in text[position - 1 : position + 1]
 
 
-Choice = Literal["a", "b", "none"]
-"""What a form sends: passage A, passage B, or that it cannot be judged."""
-
 MISSING: Mapping[Literal["choice", "reason"], str] = {
     "choice": "Please choose Passage A, Passage B, or that you can't judge this.",
     "reason": "Please choose the reason why you can't judge this.",
@@ -168,13 +165,15 @@ class Passage:
 
     Attributes:
         value: what choosing it sends.
-        name: `Passage A` or `Passage B`.
+        name: `Passage A` or `Passage B`; or its number.
         text: all of it.
+        ticked: whether it is, where several can be.
     """
 
-    value: Choice
+    value: str
     name: str
     text: str
+    ticked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +188,7 @@ class ItemPage:
         question: what is asked of the two.
         language: of query and passages, BCP 47.
         passages: A, then B.
-        choice: what is chosen already.
+        choice: what is chosen already; empty at first.
         reason: why it could not be judged; empty where it could.
         reasons: those to choose from, with their words.
         token: of the assignment.
@@ -213,8 +212,8 @@ class ItemPage:
     query: str
     question: str
     language: str
-    passages: tuple[Passage, Passage]
-    choice: Choice | None = None
+    passages: tuple[Passage, ...]
+    choice: str = ""
     reason: str = ""
     reasons: Mapping[str, str]
     token: str
@@ -245,6 +244,17 @@ class ItemPage:
     def missing(self) -> Mapping[Literal["choice", "reason"], str]:
         """What is said where nothing, or no reason, is chosen."""
         return MISSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionPage(ItemPage):
+    """A query, its passages and what can be said of them.
+
+    Attributes:
+        form: what is asked.
+    """
+
+    form: object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,6 +310,7 @@ Page = ConsentPage | ItemPage | ExitPage | EndPage
 _TEMPLATES: Mapping[type, str] = {
     ConsentPage: "consent.html",
     ItemPage: "item.html",
+    QuestionPage: "question.html",
     ExitPage: "exit.html",
     EndPage: "end.html",
 }

@@ -34,6 +34,11 @@ def list_pairs(pools: Iterable[Pool]) -> tuple[Pair, ...]:
     )
 
 
+def list_queries(pools: Iterable[Pool]) -> tuple[Pair, ...]:
+    """Return each query with all passages of its pool, as a pair without documents."""
+    return tuple((pool.query, "", "") for pool in pools)
+
+
 def draw_tasks(
     pairs: Sequence[Pair],
     tests: Sequence[Item],

@@ -15,7 +15,7 @@ from heldout.files.durable import Folder
 from heldout.judging.campaign.judgments import Judgment, format_judgments, parse_judgments
 from heldout.judging.campaign.pools import Pool, pool_check
 from heldout.judging.campaign.rows import Check, Item, Task, format_rows, parse_rows, task_check
-from heldout.judging.campaign.settings import Settings, new_campaign, parse_campaign
+from heldout.judging.campaign.settings import Kind, Settings, new_campaign, parse_campaign
 
 _PRIVATE = 0o600
 _DATABASE = "campaign.sqlite"
@@ -52,20 +52,27 @@ class CampaignFolder:
         """Where its label versions lie."""
         return self.path / "labels"
 
-    def settings(self) -> Settings:
-        """The settings.
+    def settings(self, *, kind: Kind | None = "preference") -> Settings:
+        """Return the settings.
+
+        Args:
+            kind: what has to be asked; `None` for any.
 
         Raises:
-            StoreError: there is no campaign.toml.
+            StoreError: there is no campaign.toml, or something else is asked.
             InputError: as `parse_campaign`.
         """
-        return parse_campaign(self._need("campaign.toml"), path=str(self.path / "campaign.toml"))
+        path = self.path / "campaign.toml"
+        found = parse_campaign(self._need("campaign.toml"), path=str(path))
+        if kind not in (None, found.kind):
+            raise StoreError(f"{path} has kind = {found.kind!r}; this is for campaigns of {kind!r}")
+        return found
 
-    def create(self, name: str) -> bool:
+    def create(self, name: str, kind: Kind = "preference") -> bool:
         """Write the settings of a new campaign unless there are some; whether any was written."""
         if self.files.exists("campaign.toml"):
             return False
-        return self.files.write_whole("campaign.toml", new_campaign(name), mode=_PRIVATE)
+        return self.files.write_whole("campaign.toml", new_campaign(name, kind), mode=_PRIVATE)
 
     def pools(self) -> tuple[Pool, ...]:
         """The pools; raises as `parse_rows` and `pool_check`, `StoreError` where it is missing."""

@@ -39,15 +39,17 @@ _LONGEST_MS = 10**10
 
 
 class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One answer of one judge to one pair.
+    """One answer of one judge to one pair, or to a query with all passages of its pool.
 
     Times get milliseconds where they have none: as texts they are then in the order of time.
 
     Attributes:
         query: its id.
-        left: the passage shown as A; of four columns the first.
+        left: the passage shown as A; of four columns the first; empty for a query with all of them.
         right: the one shown as B.
         preferred: one of the two, or `None` where they could not judge.
+        choice: what was chosen for a query with all passages (`QuestionForm.choices`); else `None`.
+        ticked: the passages that were ticked with it, in the order shown.
         reason: why they could not; `None` where they could.
         worker: a pseudonym; empty where unknown.
         task: the task's id; empty where unknown.
@@ -66,6 +68,8 @@ class Judgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     left: str
     right: str
     preferred: str | None
+    choice: str | None = None
+    ticked: tuple[str, ...] = ()
     reason: Reason | None = None
     worker: str = ""
     task: str = ""
@@ -104,20 +108,23 @@ class Choice:
     """What a judge chose on a page; a column of the database for each attribute.
 
     Attributes:
-        side: which passage; `None` for "cannot judge".
+        side: which passage, `left` or `right`, or a choice of a `QuestionForm`; `None` for "cannot
+            judge".
         reason: why they cannot; exactly where `side` is `None`.
         by: how it was chosen.
         active_ms: milliseconds the page was looked at, 0 to 86,400,000 (a day); `None` where no
             script ran.
+        ticked: ids of passages that were ticked.
 
     Raises:
         ValueError: neither a side nor a reason, or both; a time out of its range.
     """
 
-    side: Side | None
+    side: str | None
     reason: Reason | None = None
     by: By | None = None
     active_ms: int | None = None
+    ticked: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         one = (self.side is None) != (self.reason is None)
@@ -304,8 +311,11 @@ def _with_milliseconds(time: str) -> str:
 
 def _find_error(row: Judgment, path: str, number: int) -> Problem | None:
     sides = (row.left, row.right, None)
+    asked = not row.left and not row.right  # of a query with all passages
     if (
-        row.left == row.right
+        (row.left == row.right and not asked)
+        or (row.choice is not None) != (asked and row.reason is None)
+        or (row.choice is None and len(row.ticked) > 0)
         or not {row.preferred, row.answer} <= {*sides}
         or (row.reason is not None and row.preferred is not None)
     ):
@@ -326,7 +336,7 @@ def _find_error(row: Judgment, path: str, number: int) -> Problem | None:
             found=show(wrong),
             expected="a time in UTC, as in 2026-11-21T12:03:11.204Z",
         )
-    names = (row.query, row.left, row.right, row.worker, row.task)
+    names = (row.query, row.left, row.right, row.worker, row.task, *row.ticked)
     return hidden_name(names, path=path, line=number)
 
 

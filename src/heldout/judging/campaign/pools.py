@@ -7,7 +7,7 @@ once per text: a judge who is shown the same words twice can only guess).
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -48,12 +48,14 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     Attributes:
         query: its id.
         text: shown to judges.
-        candidates: by id.
+        candidates: by id; of a query that is shown with all of them in the order shown.
+        split: part of the collection that the query is of, such as `dev`; may be empty.
     """
 
     query: str
     text: str = ""
     candidates: tuple[Candidate, ...]
+    split: str = ""
 
     @property
     def pairs(self) -> int:
@@ -167,7 +169,7 @@ def pool_check() -> Check[Pool]:
         seen.add(pool.query)
         if code:
             return Problem(code=code, path=path, line=line, found=show(found), expected=expected)
-        return hidden_name((pool.query, *names), path=path, line=line)
+        return hidden_name((pool.query, pool.split, *names), path=path, line=line)
 
     return check
 
@@ -265,10 +267,16 @@ class Texts:
     Attributes:
         queries: of queries.
         docs: of passages.
+        shown: passages of each query that is shown with all of them, in that order.
     """
 
     queries: Mapping[str, str]
     docs: Mapping[str, str]
+    shown: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def docs_of(self, item: Item) -> Sequence[str]:
+        """Return the ids of the passages that an item shows."""
+        return (item.left, item.right) if item.left else self.shown.get(item.query, ())
 
 
 def gather_texts(pools: Iterable[Pool]) -> Texts:
@@ -279,8 +287,10 @@ def gather_texts(pools: Iterable[Pool]) -> Texts:
     """
     asked: dict[str, str] = {}
     docs: dict[str, str] = {}
+    shown: dict[str, tuple[str, ...]] = {}
     problems = []
     for number, pool in enumerate(pools, 1):
+        shown[pool.query] = tuple(one.doc for one in pool.candidates)
         texts = [(asked, pool.query, pool.text)]
         texts += [(docs, candidate.doc, candidate.text) for candidate in pool.candidates]
         for known, name, raw in texts:
@@ -288,7 +298,7 @@ def gather_texts(pools: Iterable[Pool]) -> Texts:
             if text and known.setdefault(name, text) != text:
                 problems.append(changed_text(name, number))
     raise_problems(problems)
-    return Texts(queries=asked, docs=docs)
+    return Texts(queries=asked, docs=docs, shown=shown)
 
 
 def changed_text(name: str, line: int | None = None) -> Problem:
@@ -312,7 +322,7 @@ def missing_texts(items: Iterable[Item], texts: Texts) -> list[Problem]:
     """A problem for each query and passage that items show without a text: `text-missing`."""
     shown = list(items)
     missing = {one.query for one in shown if not texts.queries.get(one.query)}
-    missing |= {doc for one in shown for doc in (one.left, one.right) if not texts.docs.get(doc)}
+    missing |= {doc for one in shown for doc in texts.docs_of(one) if not texts.docs.get(doc)}
     return [
         Problem(
             code="text-missing",

@@ -141,12 +141,12 @@ Why = Literal["pool", "challenge"]
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A pair as it is shown.
+    """A pair as it is shown, or a query with all passages of its pool.
 
     Attributes:
         query: its id.
-        left: id of passage A, shown left (above, on a phone).
-        right: id of passage B.
+        left: id of passage A, shown left (above, on a phone); empty for a query with all passages.
+        right: id of passage B; empty with `left`.
         answer: of a test, the passage to be preferred; `None` for a pair that nobody knows.
     """
 
@@ -189,6 +189,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             and len(unknown) == len(set(unknown))
             and all(
                 item.left != item.right and item.answer in (item.left, item.right, None)
+                if item.left or item.right
+                else item.answer is None
                 for item in self.items
             )
         )

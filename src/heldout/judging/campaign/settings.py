@@ -21,6 +21,10 @@ from heldout.trec.text import show
 Money = Annotated[int, msgspec.Meta(ge=0, le=100_000_000)]
 """Hundredths of the currency."""
 
+Kind = Literal["preference", "triage", "answerable"]
+"""What is asked: which of two passages is better; why a query was discarded; which passages answer
+it."""
+
 Mode = Literal["paper", "sequential"]
 """Which pairs are judged: all of a pool, or the best passage so far against one challenger after
 another."""
@@ -43,6 +47,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     Attributes:
         name: shown to judges as the study's title.
+        kind: what is asked; of `pairs`, `judges` and `mode` all that is said of a pair holds for a
+            query with its passages where these are asked about.
         question: what stands over the two passages.
         mode: which pairs are judged.
         judges: how many people judge each pair; sequential judging asks as many as it takes.
@@ -75,6 +81,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     name: str
+    kind: Kind = "preference"
     question: str = "Which passage answers it better?"
     mode: Mode = "paper"
     judges: _Count = 1
@@ -168,14 +175,17 @@ def parse_campaign(data: bytes, *, path: str = "campaign.toml") -> Settings:
     return settings
 
 
-def new_campaign(name: str) -> bytes:
-    """The settings of a new campaign, with a comment to each key."""
+def new_campaign(name: str, kind: Kind = "preference") -> bytes:
+    """Return the settings of a new campaign, with a comment to each key."""
     text = (files("heldout.judging.campaign") / "templates" / "campaign.toml").read_text()
-    return Template(text).substitute(name=json.dumps(name, ensure_ascii=False)).encode()
+    quoted, tests = json.dumps(name, ensure_ascii=False), 3 if kind == "preference" else 0
+    return Template(text).substitute(name=quoted, kind=json.dumps(kind), tests=tests).encode()
 
 
 def _contradictions(settings: Settings, text: str, path: str) -> Iterator[Problem]:
     """What each key allows by itself and another key, or a reader, does not."""
+    if settings.kind != "preference" and (settings.tests or settings.mode != "paper"):
+        yield _refused("kind", 'preference; or tests = 0 and mode = "paper"', text, path)
     if settings.tests and settings.failures > settings.tests:
         most = f"at most the {settings.tests} of `tests`: nobody can fail more"
         yield _refused("failures", most, text, path)

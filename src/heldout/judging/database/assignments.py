@@ -10,7 +10,7 @@ another worker, or it would not count for its failed tests. What was submitted o
 changes again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
-from heldout.judging.campaign.judgments import Choice, Reason, Side, failed_tests
+from heldout.judging.campaign.judgments import Choice, Reason, failed_tests
 from heldout.judging.campaign.rows import State, amount_owed
 from heldout.judging.campaign.settings import Money, Settings
 from heldout.judging.database.rows import NEWEST, OF_ITEM, log_event, read_judgments
@@ -43,6 +43,7 @@ from heldout.judging.database.tables import (
     judgments,
     passages,
     queries,
+    question_passages,
     tasks,
     workers,
 )
@@ -138,14 +139,16 @@ class Given:
 
     Attributes:
         revision: 1 for the first answer to the item, one more with every change.
-        side: which was preferred; `None` where the worker could not judge.
-        reason: why not; `None` where a side was preferred.
+        side: what was chosen, as in `Choice`; `None` where the worker could not judge.
+        reason: why not; `None` where something was chosen.
+        ticked: ids of passages that were ticked with it.
         answered_at: when it came.
     """
 
     revision: int
-    side: Side | None
+    side: str | None
     reason: Reason | None
+    ticked: tuple[str, ...]
     answered_at: datetime
 
 
@@ -157,16 +160,14 @@ class Shown:
         assignment: whose.
         position: from 1.
         query: text of the query.
-        left: passage A.
-        right: passage B.
+        passages: A and B; or all of the query, in the order shown.
         given: the answer that stands; `None` before there is one.
     """
 
     assignment: Assignment
     position: int
     query: str
-    left: Passage
-    right: Passage
+    passages: tuple[Passage, ...]
     given: Given | None
 
     @property
@@ -422,11 +423,12 @@ _ITEM = (
         _left.c.text.label("left_text"),
         _right.c.text.label("right_text"),
         *(judgments.c.revision, judgments.c.side, judgments.c.reason, judgments.c.answered_at),
+        *(judgments.c.ticked, items.c.query.label("asked")),
     )
     .join(assignments, assignments.c.task == items.c.task)
     .join(queries, queries.c.query == items.c.query)
-    .join(_left, _left.c.doc == items.c.left)
-    .join(_right, _right.c.doc == items.c.right)
+    .outerjoin(_left, _left.c.doc == items.c.left)
+    .outerjoin(_right, _right.c.doc == items.c.right)
     .outerjoin(judgments, (judgments.c.assignment == assignments.c.id) & OF_ITEM & NEWEST)
     .where(assignments.c.id == bindparam("assignment"))
     .where(items.c.position == bindparam("position"))
@@ -473,14 +475,27 @@ def _read_shown(connection: Connection, number: int, position: int) -> Shown | N
     given = None
     if row.revision is not None:
         given = Given(
-            revision=row.revision, side=row.side, reason=row.reason, answered_at=row.answered_at
+            revision=row.revision,
+            side=row.side,
+            reason=row.reason,
+            ticked=tuple(row.ticked),
+            answered_at=row.answered_at,
         )
+    texts: Iterable[tuple[str, str]] = (row.left, row.left_text), (row.right, row.right_text)
+    if row.left is None:
+        of_query = question_passages.c
+        found = (
+            select(passages.c.doc, passages.c.text)
+            .join(question_passages, of_query.doc == passages.c.doc)
+            .where(of_query.query == row.asked)
+            .order_by(of_query.position)
+        )
+        texts = [(doc, text) for doc, text in connection.execute(found)]
     return Shown(
         assignment=assignment,
         position=position,
         query=row.query,
-        left=Passage(doc=row.left, text=row.left_text),
-        right=Passage(doc=row.right, text=row.right_text),
+        passages=tuple(Passage(doc=doc, text=text) for doc, text in texts),
         given=given,
     )
 
@@ -493,7 +508,10 @@ def _count_failed(connection: Connection, number: int) -> int:
 
 def _weigh(shown: Shown, choice: Choice, replaces: int) -> Outcome:
     """What becomes of an answer to an item as it stands."""
-    stands = shown.given and (shown.given.side, shown.given.reason) == (choice.side, choice.reason)
+    given = shown.given
+    stands = given and (given.side, given.reason, given.ticked) == (
+        *(choice.side, choice.reason, choice.ticked),
+    )
     if not shown.assignment.open:
         return "repeated" if stands else "ended"
     first_open = shown.assignment.first_open

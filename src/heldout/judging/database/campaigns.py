@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, func, insert, select, update
 
 from heldout.database.database import Database, keep_others_out
 from heldout.database.errors import DatabaseError
-from heldout.errors import Problem, quote
+from heldout.errors import InputError, Problem, quote
 from heldout.judging.campaign.pools import Pool, Texts, changed_text, gather_texts, missing_texts
 from heldout.judging.campaign.rows import Task, raise_problems
 from heldout.judging.campaign.settings import Settings
@@ -20,7 +20,15 @@ from heldout.judging.database.rows import (
     log_event,
     read_tasks,
 )
-from heldout.judging.database.tables import batches, campaign, pairs, passages, queries, tasks
+from heldout.judging.database.tables import (
+    batches,
+    campaign,
+    pairs,
+    passages,
+    queries,
+    question_passages,
+    tasks,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +127,12 @@ def _load(
     known = Texts(
         queries={row.query: row.text for row in connection.execute(select(queries))},
         docs={row.doc: row.text for row in connection.execute(select(passages))},
+        shown=_read_shown(connection),
     )
     new = _check_tasks(given, read_tasks(connection), set(terms), texts, known)
+    if any((settings.kind == "preference") != bool(one.left) for task in new for one in task.items):
+        expected = f"tasks of a campaign of {settings.kind!r}, as `heldout prefer tasks` draws them"
+        raise InputError.of("task-item", "tasks.jsonl", found="tasks of others", expected=expected)
     _update_terms(connection, settings, terms)
     if connection.scalar(select(campaign.c.id)) is None:
         code, key = secrets.token_urlsafe(12), secrets.token_bytes(32)
@@ -149,7 +161,7 @@ AT_ONCE = (
 """Settings that hold at once for every batch: nobody judges otherwise for them."""
 
 _MOST_BATCHES = 1_000_000
-_FIXED = ("platform", "currency", "exclusion", "failures")
+_FIXED = ("kind", "platform", "currency", "exclusion", "failures")
 _CONSENT = ("consent", "ethics")
 
 
@@ -217,12 +229,21 @@ def _check_tasks(
         )
         if task.task not in known:
             new[task.task] = task
-    both = Texts(queries={**texts.queries, **stored.queries}, docs={**texts.docs, **stored.docs})
+    both = Texts(
+        queries={**texts.queries, **stored.queries},
+        docs={**texts.docs, **stored.docs},
+        shown={**texts.shown, **stored.shown},
+    )
     problems += missing_texts((item for task in new.values() for item in task.items), both)
     for there, now in ((stored.queries, texts.queries), (stored.docs, texts.docs)):
         problems += (
             changed_text(name) for name in there if now.get(name, "") not in ("", there[name])
         )
+    problems += (
+        changed_text(query)
+        for query, docs in stored.shown.items()
+        if texts.shown.get(query, docs) != docs
+    )
     raise_problems(problems)
     return tuple(new.values())
 
@@ -271,11 +292,32 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, ob
 def _add_texts(connection: Connection, new: Iterable[Task], texts: Texts, known: Texts) -> None:
     shown = [item for task in new for item in task.items]
     asked = {item.query for item in shown} - known.queries.keys()
-    docs = {doc for item in shown for doc in (item.left, item.right)} - known.docs.keys()
+    docs = {doc for item in shown for doc in texts.docs_of(item)} - known.docs.keys()
     rows = [{"query": query, "text": texts.queries[query]} for query in sorted(asked)]
     _insert(connection, queries, rows)
     rows = [{"doc": doc, "text": texts.docs[doc]} for doc in sorted(docs)]
     _insert(connection, passages, rows)
+    whole = {item.query for item in shown if not item.left} - known.shown.keys()
+    _insert(
+        connection,
+        question_passages,
+        [
+            {"query": query, "position": position, "doc": doc}
+            for query in sorted(whole)
+            for position, doc in enumerate(texts.shown[query], 1)
+        ],
+    )
+
+
+def _read_shown(connection: Connection) -> dict[str, tuple[str, ...]]:
+    """Return the passages of each query that is shown with all of them."""
+    found: dict[str, tuple[str, ...]] = {}
+    row = question_passages.c
+    for query, doc in connection.execute(
+        select(row.query, row.doc).order_by(row.query, row.position)
+    ):
+        found[query] = (*found.get(query, ()), doc)
+    return found
 
 
 def _add_tasks(connection: Connection, new: Iterable[Task]) -> None:
@@ -300,11 +342,12 @@ def _add_tasks(connection: Connection, new: Iterable[Task]) -> None:
 
 def _add_pairs(connection: Connection, new: Iterable[Task]) -> dict[tuple[str, str, str], int]:
     rows = connection.execute(select(pairs.c.id, pairs.c.query, pairs.c.a, pairs.c.b))
-    ids = {(row.query, row.a, row.b): row.id for row in rows}
+    ids = {(row.query, row.a or "", row.b or ""): row.id for row in rows}
     unknown = {item.pair for task in new for item in task.items if item.answer is None} - set(ids)
     added = {pair: number for number, pair in enumerate(sorted(unknown), len(ids) + 1)}
     pair_rows = [
-        {"id": number, "query": query, "a": a, "b": b} for (query, a, b), number in added.items()
+        {"id": number, "query": query, "a": a or None, "b": b or None}
+        for (query, a, b), number in added.items()
     ]
     _insert(connection, pairs, pair_rows)
     return ids | added

@@ -74,10 +74,15 @@ def _make_judgment(row: Row[Any]) -> Judgment:
     stored = row._asdict()  # columns of a judgment have the names of its fields
     fields = {name: stored[name] for name in Judgment.__struct_fields__ if name in stored}
     submitted = row.state == "submitted"
+    asked = row.left is None
     return Judgment(
         **fields
         | {
-            "preferred": {"left": row.left, "right": row.right, None: None}[row.side],
+            "left": row.left or "",
+            "right": row.right or "",
+            "preferred": {"left": row.left, "right": row.right}.get(row.side),
+            "choice": row.side if asked else None,
+            "ticked": tuple(row.ticked),
             "worker": row.pseudonym,
             "shown_at": format_time(row.shown_at),
             "answered_at": format_time(row.answered_at),
@@ -164,8 +169,8 @@ def add_items(
             "task": task.task,
             "position": position,
             "query": item.query,
-            "left": item.left,
-            "right": item.right,
+            "left": item.left or None,
+            "right": item.right or None,
             "answer": item.answer,
             "pair": pairs[item.pair] if item.answer is None else None,
         }
@@ -209,4 +214,4 @@ def add_copy(connection: Connection, name: str, *, keep_sides: bool) -> str:
 
 
 def _make_item(row: Row[Any]) -> Item:
-    return Item(query=row.query, left=row.left, right=row.right, answer=row.answer)
+    return Item(query=row.query, left=row.left or "", right=row.right or "", answer=row.answer)

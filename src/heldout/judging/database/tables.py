@@ -5,6 +5,7 @@ nothing that the other tables do not: a test derives them.
 """
 
 from sqlalchemy import (
+    JSON,
     BigInteger,
     CheckConstraint,
     Column,
@@ -60,12 +61,21 @@ pairs = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("query", Text, ForeignKey("queries.query"), nullable=False),
-    Column("a", Text, ForeignKey("passages.doc"), nullable=False),
-    Column("b", Text, ForeignKey("passages.doc"), nullable=False),
+    Column("a", Text, ForeignKey("passages.doc")),
+    Column("b", Text, ForeignKey("passages.doc")),
     UniqueConstraint("query", "a", "b"),
     CheckConstraint("a <> b", name="two"),
 )
-"""Pairs that nobody knows, by their lesser id first; tests are none."""
+"""Pairs that nobody knows, by their lesser id first; tests are none. Without `a` and `b`: a query
+that is shown with all of its `question_passages`."""
+
+question_passages = Table(
+    "question_passages",
+    metadata,
+    Column("query", Text, ForeignKey("queries.query"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("doc", Text, ForeignKey("passages.doc"), nullable=False),
+)
 
 tasks = Table(
     "tasks",
@@ -91,8 +101,8 @@ items = Table(
     Column("task", Text, ForeignKey("tasks.task"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("query", Text, ForeignKey("queries.query"), nullable=False),
-    Column("left", Text, ForeignKey("passages.doc"), nullable=False),
-    Column("right", Text, ForeignKey("passages.doc"), nullable=False),
+    Column("left", Text, ForeignKey("passages.doc")),
+    Column("right", Text, ForeignKey("passages.doc")),
     Column("answer", Text),
     Column("pair", Integer, ForeignKey("pairs.id"), index=True),
     CheckConstraint("(answer IS NULL) = (pair IS NOT NULL)", name="test"),
@@ -152,12 +162,13 @@ judgments = Table(
     Column("task", Text, nullable=False),
     Column("position", Integer, nullable=False),
     Column("revision", Integer, nullable=False),
-    Column("side", String(8)),
+    Column("side", String(16)),
     Column("reason", String(16)),
     Column("shown_at", Instant, nullable=False),
     Column("answered_at", Instant, nullable=False),
     Column("active_ms", BigInteger),
     Column("by", String(8)),
+    Column("ticked", JSON, nullable=False),
     ForeignKeyConstraint(["task", "position"], ["items.task", "items.position"]),
     UniqueConstraint("assignment", "position", "revision"),
     CheckConstraint("(side IS NULL) <> (reason IS NULL)", name="choice"),

@@ -81,7 +81,7 @@ def pairs_sections(judgments: Sequence[Judgment], *, query: str, start: int) -> 
     """
     answers: dict[tuple[str, str, str], Counter[str | None]] = {}
     for one in judgments:
-        if one.answer is None and (not query or one.query == query):
+        if one.answer is None and one.left and (not query or one.query == query):
             answers.setdefault(one.pair, Counter())[one.preferred] += 1
     pairs = sorted(answers)
     shown = pairs[start : start + PAGE]

@@ -8,10 +8,10 @@ import hashlib
 import hmac
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, cast, get_args
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Request
@@ -22,6 +22,7 @@ from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
 from heldout.errors import InputError, StoreError
 from heldout.judging.campaign.judgments import By, Choice, Reason, Side
+from heldout.judging.campaign.questions import CANNOT, FORMS, QuestionForm, find_answer_fault
 from heldout.judging.campaign.settings import Platform
 from heldout.judging.database import assignments, claims
 from heldout.judging.database.assignments import LONGEST_WORKER, Answered, Assignment, Shown, Worker
@@ -58,31 +59,36 @@ _SIDES: Mapping[str, Side] = {"a": "left", "b": "right"}
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-Missing = Literal["choice", "reason"]
-"""What a form lacks: nothing was chosen, or "can't judge" without a reason."""
-
-
-def read_choice(fields: Mapping[str, str], *, since: timedelta) -> Choice | Missing:
-    """What was chosen, or what is missing.
+def read_choice(
+    fields: Mapping[str, str],
+    form: QuestionForm | None,
+    docs: Sequence[str],
+    *,
+    since: timedelta,
+) -> Choice | str:
+    """Return what was chosen; or what is missing, in a sentence.
 
     Args:
         fields: of the form.
+        form: what was asked of a query with all passages; `None` for a pair.
+        docs: ids of these passages, in the order shown.
         since: how long ago the page was shown: nobody looked at it for longer.
     """
-    chosen = fields.get("choice")
-    side = _SIDES.get(chosen or "")
-    if side is None and chosen != "none":
-        return "choice"
-    reason = fields.get("reason")
+    chosen, by = fields.get("choice", ""), fields.get("by")
+    how = cast("By", by) if by in get_args(By) else "form"
+    active_ms = _active_ms(fields.get("active_ms", ""), since)
+    if form is not None and chosen != CANNOT:
+        ticked = tuple(doc for number, doc in enumerate(docs, 1) if f"tick-{number}" in fields)
+        fault = find_answer_fault(form, chosen, ticked)
+        return fault or Choice(side=chosen, by=how, active_ms=active_ms, ticked=ticked)
+    side = _SIDES.get(chosen)
+    if side is None and form is None and chosen != "none":
+        return MISSING["choice"]
+    reason = fields.get("reason") if form is None else "other"
     if side is None and reason not in get_args(Reason):
-        return "reason"
-    by = fields.get("by")
-    return Choice(
-        side=side,
-        reason=None if side else cast("Reason", reason),
-        by=cast("By", by) if by in get_args(By) else "form",
-        active_ms=_active_ms(fields.get("active_ms", ""), since),
-    )
+        return MISSING["reason"]
+    why = None if side else cast("Reason", reason)
+    return Choice(side=side, reason=why, by=how, active_ms=active_ms)
 
 
 def _active_ms(text: str, since: timedelta) -> int | None:
@@ -205,13 +211,15 @@ class Judging:
 
     def _save(self, addresses: Addresses, assignment: int, stamp: Stamp, fields: Form) -> Response:
         now, position = self.clock(), int(stamp.item)
-        choice = read_choice(fields, since=now - stamp.shown_at)
-        if not isinstance(choice, Choice):
-            shown = assignments.item(self.database, assignment, position)
+        form = FORMS.get(self.campaign.settings.kind)
+        shown = form and assignments.item(self.database, assignment, position)
+        docs = [one.doc for one in shown.passages] if shown else []
+        choice = read_choice(fields, form, docs, since=now - stamp.shown_at)
+        if isinstance(choice, str):
+            shown = shown or assignments.item(self.database, assignment, position)
             if shown is None:
                 raise BadTokenError
-            problem = MISSING[choice]
-            return self._show(shown, addresses, sent=fields, problem=problem, status=422)
+            return self._show(shown, addresses, sent=fields, problem=choice, status=422)
         found = assignments.answer(
             self.database,
             assignment,

@@ -3,18 +3,19 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Literal
 
 from heldout.errors import plural
 from heldout.judging.campaign.judgments import Reason
+from heldout.judging.campaign.questions import CANNOT, FORMS
 from heldout.judging.campaign.rows import amount_owed
 from heldout.judging.campaign.settings import Settings, format_money
-from heldout.judging.database.assignments import LONGEST_WORKER, Assignment, Given, Shown
+from heldout.judging.database.assignments import LONGEST_WORKER, Assignment, Shown
 from heldout.judging.database.claims import NoTask, Offer
 from heldout.judging.pages.arrivals import MTURK_HOSTS, Addresses
 from heldout.judging.platforms.links import personal_code
 from heldout.web.pages import (
-    Choice,
     ConsentPage,
     Ended,
     EndPage,
@@ -23,6 +24,7 @@ from heldout.web.pages import (
     ItemPage,
     Link,
     Passage,
+    QuestionPage,
     Study,
 )
 
@@ -408,7 +410,7 @@ def item_page(
     sent: Mapping[str, str] | None = None,
     problem: str = "",
 ) -> ItemPage:
-    """An item.
+    """Return the page of an item.
 
     Args:
         shown: the query and the passages, and the answer in force.
@@ -421,18 +423,17 @@ def item_page(
     """
     assignment, position = shown.assignment, shown.position
     settings, last = assignment.settings, shown.position == assignment.items
-    choice, reason = _chosen(shown.given, sent)
-    return ItemPage(
+    choice, reason = _chosen(shown, sent)
+    form = FORMS.get(settings.kind)
+    make = ItemPage if form is None else partial(QuestionPage, form=form)
+    return make(
         study=study_of(settings),
         position=position,
         total=assignment.items,
         query=shown.query,
         question=settings.question,
         language=settings.language,
-        passages=(
-            Passage(value="a", name="Passage A", text=shown.left.text),
-            Passage(value="b", name="Passage B", text=shown.right.text),
-        ),
+        passages=_passages(shown, sent),
         choice=choice,
         reason=reason,
         reasons={str(reason): words for reason, words in _REASONS.items()},
@@ -449,6 +450,23 @@ def item_page(
         stop="Stop and be paid" if shown.assignment.settings.reward else "Stop",
         note=_note(assignment, last=last),
         problem=problem,
+    )
+
+
+def _passages(shown: Shown, sent: Mapping[str, str] | None) -> tuple[Passage, ...]:
+    """Return the passages as they are shown; those that are ticked, as sent or as answered."""
+    if shown.assignment.settings.kind == "preference":
+        named = zip(("a", "b"), ("Passage A", "Passage B"), shown.passages, strict=True)
+        return tuple(Passage(value=value, name=name, text=one.text) for value, name, one in named)
+    given = shown.given.ticked if shown.given else ()
+    return tuple(
+        Passage(
+            value=str(number),
+            name=f"Passage {number}",
+            text=one.text,
+            ticked=one.doc in given if sent is None else f"tick-{number}" in sent,
+        )
+        for number, one in enumerate(shown.passages, 1)
     )
 
 
@@ -499,7 +517,7 @@ def unsaved_page(
         position: of the item.
         sent: fields of the form.
     """
-    chosen = _CHOICES.get(sent.get("choice", ""), "")
+    chosen = _CHOICES.get(sent.get("choice", ""), "an answer")
     return EndPage(
         study=study,
         title="Not saved yet",
@@ -509,21 +527,27 @@ def unsaved_page(
         ),
         hand_in=HandIn(
             action=addresses.item(position),
-            fields={name: sent[name] for name in _KEPT_FIELDS if name in sent},
+            fields={
+                name: text
+                for name, text in sent.items()
+                if name in _KEPT_FIELDS or name.startswith("tick-")
+            },
             button="Next",
         ),
     )
 
 
-def _chosen(given: Given | None, sent: Mapping[str, str] | None) -> tuple[Choice | None, str]:
-    """What is chosen, and the reason: as sent, or else as it was answered."""
+def _chosen(shown: Shown, sent: Mapping[str, str] | None) -> tuple[str, str]:
+    """Return what is chosen, and the reason: as sent, or else as it was answered."""
+    given = shown.given
     if sent is not None:
-        choices: Mapping[str, Choice] = {"a": "a", "b": "b", "none": "none"}
-        return choices.get(sent.get("choice", "")), sent.get("reason", "")
+        return sent.get("choice", ""), sent.get("reason", "")
     if given is None:
-        return None, ""
-    sides: Mapping[str | None, Choice] = {"left": "a", "right": "b", None: "none"}
-    return sides[given.side], given.reason or ""
+        return "", ""
+    if given.side is None:
+        pair = shown.assignment.settings.kind == "preference"
+        return "none" if pair else CANNOT, given.reason or ""
+    return {"left": "a", "right": "b"}.get(given.side, given.side), ""
 
 
 def _note(assignment: Assignment, *, last: bool) -> str:

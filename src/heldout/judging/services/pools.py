@@ -146,7 +146,7 @@ def create_campaign(
 def refuse_pools(folder: CampaignFolder) -> None:
     """Raises `StoreError` where a campaign has pools already."""
     if folder.has("pool.jsonl"):
-        raise StoreError(f"{folder.path / 'pool.jsonl'} is there already; name another --out")
+        raise StoreError(f"{folder.path / 'pool.jsonl'} is there already; name another folder")
 
 
 def load_pooled(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heldout.judging.campaign.drawing import list_pairs
+from heldout.judging.campaign.drawing import list_pairs, list_queries
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import Price, Settings, price_tasks
@@ -56,7 +56,7 @@ def draw_next(folder: CampaignFolder, *, method: Method | None, seed: int) -> Dr
         OptionError: a method in another mode.
         StoreError: the campaign has no settings or pools.
     """
-    settings, earlier = folder.settings(), folder.tasks()
+    settings, earlier = folder.settings(kind=None), folder.tasks()
     if method and settings.mode != "sequential":
         raise OptionError('--method needs mode = "sequential" in campaign.toml')
     drawn = _draw(folder, settings, earlier, method=method or "duels", seed=seed)
@@ -88,5 +88,7 @@ def _draw(
         )
     else:
         planned = count_planned(first_tasks(earlier))
-        wanted = missing_votes(list_pairs(folder.pools()), settings.judges, planned=planned)
-    return draw_batch(wanted, folder.tests(), settings, seed=seed, batch=batch)
+        listed = list_pairs if settings.kind == "preference" else list_queries
+        wanted = missing_votes(listed(folder.pools()), settings.judges, planned=planned)
+    tests = folder.tests() if settings.tests else ()
+    return draw_batch(wanted, tests, settings, seed=seed, batch=batch)

@@ -35,7 +35,6 @@ from heldout.survivorship.discarded.judging import (
     share_of,
     tabulate_shares,
 )
-from heldout.survivorship.discarded.questions import Question, ShownPassage
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.text import ProblemLog, check_line, parse_integer, show
 from heldout.trec.tops import Tops
@@ -120,7 +119,7 @@ def pool_questions(
     queries: Mapping[str, str],
     documents: Mapping[str, str],
     rng: np.random.Generator,
-) -> tuple[Question, ...]:
+) -> tuple[Pool, ...]:
     """The pooled passages of each query, each text once, in random order.
 
     Args:
@@ -216,16 +215,10 @@ def compare_reach(ranks: FirstRanks, *, depth: int = 10) -> tuple[SystemPair, ..
     )
 
 
-def _shuffled(pool: Pool, rng: np.random.Generator) -> Question:
+def _shuffled(pool: Pool, rng: np.random.Generator) -> Pool:
     order = rng.permutation(len(pool.candidates)).tolist()
-    return Question(
-        query=pool.query,
-        text=pool.text,
-        passages=tuple(
-            ShownPassage(doc=one.doc, text=one.text, same=one.same)
-            for one in (pool.candidates[place] for place in order)
-        ),
-    )
+    shuffled = tuple(pool.candidates[place] for place in order)
+    return msgspec.structs.replace(pool, candidates=shuffled)
 
 
 def _depths(pooled: int) -> tuple[int, ...]:

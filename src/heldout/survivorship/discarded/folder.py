@@ -1,41 +1,26 @@
-"""A folder of questions on disk: what is asked, what people answered, and a key for its pages.
+"""A campaign that asks about discarded queries: what is asked, and what people answered."""
 
-Questions only grow and answers are only added, each on disk before the next page is shown. Several
-processes may write: each looks at what is there while it holds the folder's lock.
-"""
-
-import re
-import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Literal
 
 import msgspec
 
-from heldout.errors import InputError, StoreError
-from heldout.files.durable import File, Folder
+from heldout.errors import InputError, Problem, StoreError, plural
 from heldout.ids import Digest
+from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Pool, pool_check
+from heldout.judging.campaign.questions import QuestionForm, find_answer_fault
 from heldout.judging.campaign.rows import format_rows, parse_rows
 from heldout.survivorship.discarded.answerable import SystemTop
 from heldout.survivorship.discarded.labels import MadeLabels
-from heldout.survivorship.discarded.questions import (
-    Answer,
-    Form,
-    Question,
-    parse_answers,
-    parse_questions,
-)
+from heldout.trec.text import show
 
 _PRIVATE = 0o600
-_ANSWERS = "answers.jsonl"
-_KEY_BYTES = 32
-_KEY = re.compile(rb"[0-9a-f]{64}")
-
-Outcome = Literal["saved", "known", "stale"]
-"""Of an answer: it was written; the same stands there already; another one came in between."""
+LONG_PASSAGE = 100_000
+"""Characters; some forty pages of a book."""
 
 
 class PoolRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,139 +39,92 @@ class PoolRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     runs_sha256: dict[str, Digest]
 
 
-@dataclass(slots=True)
-class QuestionFolder:
-    """The files of a folder of questions.
+@dataclass(frozen=True, slots=True)
+class QuestionFolder(CampaignFolder):
+    """The files of such a campaign.
 
     Attributes:
-        path: the folder.
+        path: the directory.
         form: what is asked.
     """
 
-    path: Path
-    form: Form
-    _writing: Lock = field(default_factory=Lock)
-    _asked: tuple[tuple[int, ...], tuple[Question, ...]] | None = None
-    _said: tuple[tuple[int, ...], tuple[Answer, ...]] | None = None
-    _longest: int = 0  # bytes of whole lines of answers that were there once
-
-    @property
-    def files(self) -> Folder:
-        """Its files, of which none is reached by a symlink."""
-        return Folder(self.path)
-
-    @property
-    def place(self) -> File:
-        """The file of questions."""
-        return self.files.file(f"{self.form.kind}.jsonl")
-
-    @property
-    def answered(self) -> File:
-        """The file of answers."""
-        return self.files.file(_ANSWERS)
+    form: QuestionForm
 
     def exists(self) -> bool:
-        """Whether it has questions."""
-        return self.place.is_file()
+        """Return whether it has questions."""
+        return self.has("pool.jsonl")
 
-    def questions(self) -> tuple[Question, ...]:
-        """All questions, in the order in which people see them; read again where the file changed.
+    def questions(self) -> tuple[Pool, ...]:
+        """Return all questions, in the order in which they were drawn.
 
         Raises:
-            StoreError: there are none.
-            InputError: as `parse_questions`.
+            StoreError: there are none, or something else is asked.
+            InputError: as `pools`.
         """
+        kind = self.form.kind
         if not self.exists():
             raise StoreError(
-                f"{self.place} is missing; `heldout survive {self.form.kind}` draws questions"
+                f"{self.path} has no questions; `heldout survive {kind}` draws questions"
             )
-        version, stored = _version(self.place), self._asked
-        if stored is None or stored[0] != version:
-            data = self.place.read_bytes()
-            stored = self._asked = (version, parse_questions(data, path=str(self.place)))
-        return stored[1]
+        self.settings(kind=kind)
+        return self.pools()
 
-    def answers(self) -> tuple[Answer, ...]:
-        """All answers, in the order in which they came; read again where there are others.
+    def answers(self) -> tuple[Judgment, ...]:
+        """Return all answers that were exported, in the order in which they came.
 
         Raises:
-            StoreError: there are no questions, or answers that were there are gone.
-            InputError: as `parse_questions` and `parse_answers`.
+            StoreError: there are no questions.
+            InputError: as `judgments`; code `bad-answer`: one fits no question or no choice.
         """
-        version, stored = _version(self.answered), self._said
-        if stored is None or stored[0] != version:
-            # Answers first: one to a question that is added meanwhile is then no stranger's
-            longest = self._longest  # before reading: another thread may see more meanwhile
-            data = self.files.read_lines(_ANSWERS)
-            if len(data) < longest:
-                raise StoreError(
-                    f"{self.answered} has {len(data):,} bytes and had {longest:,}: answers "
-                    "are gone; restore it, or begin another folder if that was meant"
+        shown = {one.query: {doc.doc for doc in one.candidates} for one in self.questions()}
+        found = self.judgments()
+        for number, one in enumerate(found, 1):
+            if fault := self._find_fault(one, shown.get(one.query)):
+                raise InputError(
+                    Problem(
+                        "bad-answer",
+                        str(self.path / "judgments.jsonl"),
+                        line=number,
+                        found=f"{show(one.query)} by {show(one.worker)}: {fault}",
+                        expected=f"an answer to a question of this campaign ({self.form.kind})",
+                    )
                 )
-            found = parse_answers(data, self.questions(), self.form, path=str(self.answered))
-            stored = self._said = (version, found)
-            self._longest = max(self._longest, len(data))
-        return stored[1]
+        return found
 
-    def add(self, questions: Sequence[Question]) -> tuple[Question, ...]:
-        """Add questions behind those that are there; all of them.
+    def _find_fault(self, given: Judgment, docs: Collection[str] | None) -> str:
+        if docs is None or given.left:
+            return "no question of this campaign"
+        if not set(given.ticked) <= set(docs):
+            return "passages that it was not shown with"
+        if given.choice is None:
+            return ""
+        return find_answer_fault(self.form, given.choice, given.ticked)
+
+    def add(self, questions: Sequence[Pool]) -> tuple[Pool, ...]:
+        """Add questions behind those that are there; return all of them.
 
         Raises:
-            InputError: code `repeated-query`: one is there already; and as `parse_questions`.
+            StoreError: something else is asked.
+            InputError: code `repeated-query`: one is there already.
         """
+        before = self.questions() if self.exists() else ()
+        known = {one.query for one in before}
+        twice = [one.query for one in questions if one.query in known]
+        if twice:
+            raise InputError.of(
+                "repeated-query",
+                str(self.path / "pool.jsonl"),
+                found=f"{twice[0]} is there already",
+                expected="queries that the campaign does not have",
+                hint="name another folder, or the --split that it was drawn for",
+            )
+        both = (*before, *questions)
+        # What could not be read again is not written
+        parse_rows(format_rows(both), Pool, path=str(self.path / "pool.jsonl"), check=pool_check())
         self.path.mkdir(parents=True, exist_ok=True)
-        with self._locked():
-            before = self.questions() if self.exists() else ()
-            known = {one.query for one in before}
-            twice = [one.query for one in questions if one.query in known]
-            if twice:
-                raise InputError.of(
-                    "repeated-query",
-                    str(self.place),
-                    found=f"{twice[0]} is there already",
-                    expected="queries that the folder does not have",
-                    hint="name another folder, or the --split that it was drawn for",
-                )
-            data = format_rows((*before, *questions))
-            # What could not be read again is not written
-            both = parse_questions(data, path=str(self.place))
-            self.place.write_whole(data, mode=_PRIVATE)
+        self.create(self.path.resolve().name, self.form.kind)
+        self.write_pools(both)
         return both
-
-    def append(self, answer: Answer) -> Outcome:
-        """Write an answer, unless it is there or another one came first.
-
-        A form that is sent twice is written once.
-
-        Args:
-            answer: `replaces` says what its annotator had seen.
-
-        Raises:
-            StoreError: it could not be written; nothing was.
-            InputError: as `answers`.
-        """
-        try:
-            with self._locked():
-                return self._append(answer)
-        except OSError as error:
-            raise StoreError(f"{self.answered}: {error.strerror}") from error
-
-    def key(self) -> bytes:
-        """The folder's secret, made at the first call; it signs the addresses of its pages.
-
-        Raises:
-            StoreError: what is there is no such secret. Signed with one that is empty or cut,
-                addresses could be made by anybody.
-        """
-        with self._locked():
-            if not self.files.exists("key"):
-                made = secrets.token_hex(_KEY_BYTES).encode()
-                self.files.write_whole("key", made, mode=_PRIVATE)
-            key = self.files.find("key")
-            if key is None or not _KEY.fullmatch(key):
-                place = self.path / "key"
-                raise StoreError(f"{place} is no key; remove it, and new addresses are given out")
-            return key
 
     def write_pool(self, tops: Sequence[SystemTop], record: PoolRecord) -> None:
         """Write what systems showed, which annotators do not see, and what was pooled."""
@@ -194,26 +132,26 @@ class QuestionFolder:
         self.files.write_whole("pool.json", _format(record), mode=_PRIVATE)
 
     def tops(self) -> tuple[SystemTop, ...]:
-        """What systems showed.
+        """Return what systems showed.
 
         Raises:
             InputError: code `bad-row`.
             StoreError: it is missing.
         """
-        place = self._need("systems.jsonl")
-        return parse_rows(place.read_bytes(), SystemTop, path=str(place))
+        return self._read("systems.jsonl", SystemTop)
 
     def pool(self) -> PoolRecord:
-        """What was pooled.
+        """Return what was pooled.
 
         Raises:
             StoreError: it is missing or broken.
         """
-        place = self._need("pool.json")
+        data = self._need("pool.json")
         try:
-            return msgspec.json.decode(place.read_bytes(), type=PoolRecord)
+            return msgspec.json.decode(data, type=PoolRecord)
         except msgspec.MsgspecError as error:
-            raise StoreError(f"{place} is no record of a pool: {error}") from error
+            path = self.path / "pool.json"
+            raise StoreError(f"{path} is no record of a pool: {error}") from error
 
     def write_labels(self, made: Sequence[MadeLabels]) -> tuple[Path, ...]:
         """Write labels and their records to `labels/`, all or none; where the labels lie.
@@ -235,43 +173,38 @@ class QuestionFolder:
             folder.write_whole(name, data, mode=_PRIVATE)
         return tuple(folder.path(f"{one.record.name}.qrels") for one in made)
 
-    def _append(self, answer: Answer) -> Outcome:
-        own = [
-            one
-            for one in self.answers()
-            if (one.query, one.annotator) == (answer.query, answer.annotator)
-        ]
-        if own and _content(own[-1]) == _content(answer):
-            return "known"
-        if answer.replaces != len(own):
-            return "stale"
-        self.files.append_line(_ANSWERS, format_rows((answer,)), mode=_PRIVATE)
-        return "saved"
-
-    def _need(self, name: str) -> File:
-        place = self.files.file(name)
-        if not place.is_file():
-            raise StoreError(f"{place} is missing; `heldout survive {self.form.kind}` writes it")
-        return place
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One writer at a time, of threads and of processes; others wait."""
-        with self._writing, self.files.lock("lock", wait=True):
-            yield
-
-
-def _version(file: File) -> tuple[int, ...]:
-    """What changes where a file does; nothing where there is none."""
-    found = file.folder.stat(file.path)
-    if found is None:
-        return ()
-    return (found.st_ino, found.st_mtime_ns, found.st_size)
-
 
 def _format(record: msgspec.Struct) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
-def _content(answer: Answer) -> tuple[str, tuple[str, ...], str]:
-    return (answer.choice, answer.passages, answer.note)
+def note_long_passages(questions: Sequence[Pool], *, path: str) -> tuple[Problem, ...]:
+    """A note on passages of more than `LONG_PASSAGE` characters.
+
+    Args:
+        questions: that people will look at.
+        path: of their file.
+
+    Returns:
+        One note, code `long-passage`, that names the longest; none where there is none.
+    """
+    sizes = [
+        (len(one.text), one.doc, question.query)
+        for question in questions
+        for one in question.candidates
+        if len(one.text) > LONG_PASSAGE
+    ]
+    if not sizes:
+        return ()
+    size, doc, query = max(sizes)
+    found = f"{plural(len(sizes), 'passage')}; {show(doc)} of query {show(query)} has {size:,}"
+    return (
+        Problem(
+            "long-passage",
+            path,
+            found=f"{found} characters",
+            expected=f"passages that people can read, of up to {LONG_PASSAGE:,}",
+            hint="they are shown whole; cut documents into passages first",
+            severity="note",
+        ),
+    )

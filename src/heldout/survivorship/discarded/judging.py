@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from heldout.answers.table import Table, columns
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Pool
 from heldout.stats.agreement import Agreement, krippendorff_alpha, krippendorff_interval
-from heldout.survivorship.discarded.questions import CANNOT, Answer, Question, latest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +58,7 @@ class PassageJudging:
     interval: tuple[float, float] | None
 
 
-def judged_passages(
-    questions: Iterable[Question], answers: Iterable[Answer]
-) -> Mapping[str, Judged]:
+def judged_passages(questions: Iterable[Pool], answers: Iterable[Judgment]) -> Mapping[str, Judged]:
     """What answers each query, by more than half of its annotators.
 
     Args:
@@ -69,16 +68,16 @@ def judged_passages(
     Returns:
         Query -> what is said of its passages; queries that nobody judged are left out.
     """
-    given: defaultdict[str, list[Answer]] = defaultdict(list)
+    given: defaultdict[str, list[Judgment]] = defaultdict(list)
     for one in latest(answers).values():
-        if one.choice != CANNOT:
+        if one.choice is not None:
             given[one.query].append(one)
     return {one.query: _judge(one, given[one.query]) for one in questions if given.get(one.query)}
 
 
 def judge_agreement(
-    questions: Sequence[Question],
-    answers: Iterable[Answer],
+    questions: Sequence[Pool],
+    answers: Iterable[Judgment],
     rng: np.random.Generator,
     *,
     level: float = 0.95,
@@ -92,11 +91,11 @@ def judge_agreement(
         level: of the interval.
     """
     given = latest(answers)
-    valid = {place: one for place, one in given.items() if one.choice != CANNOT}
-    units = [(one.query, passage.doc) for one in questions for passage in one.passages]
+    valid = {place: one for place, one in given.items() if one.choice is not None}
+    units = [(one.query, passage.doc) for one in questions for passage in one.candidates]
     groups = [query for query, _ in units]
     annotators, table = rate_units(
-        valid, groups, lambda answer, unit: units[unit][1] in answer.passages
+        valid, groups, lambda answer, unit: units[unit][1] in answer.ticked
     )
     judged = judged_passages(questions, given.values())
     return PassageJudging(
@@ -110,10 +109,15 @@ def judge_agreement(
     )
 
 
+def latest(answers: Iterable[Judgment]) -> Mapping[tuple[str, str], Judgment]:
+    """Return, by query and annotator, what they said last."""
+    return {(one.query, one.worker): one for one in answers}
+
+
 def rate_units(
-    answers: Mapping[tuple[str, str], Answer],
+    answers: Mapping[tuple[str, str], Judgment],
     units: Sequence[str],
-    rating: Callable[[Answer, int], float],
+    rating: Callable[[Judgment, int], float],
 ) -> tuple[list[str], NDArray[np.float64]]:
     """What annotators say of units, as measures of agreement want it.
 
@@ -134,12 +138,12 @@ def rate_units(
     return annotators, table
 
 
-def _judge(question: Question, given: Sequence[Answer]) -> Judged:
-    ticks = Counter(doc for one in given for doc in one.passages)
+def _judge(question: Pool, given: Sequence[Judgment]) -> Judged:
+    ticks = Counter(doc for one in given for doc in one.ticked)
     answering: list[str] = []
     others: list[str] = []
     disputed: list[str] = []
-    for passage in question.passages:
+    for passage in question.candidates:
         twice = 2 * ticks[passage.doc]
         named = answering if twice > len(given) else others if twice < len(given) else disputed
         named += [passage.doc, *passage.same]

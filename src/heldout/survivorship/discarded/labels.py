@@ -5,10 +5,10 @@ does not. One that just half of its annotators ticked is neither, and has no lin
 
 Pseudo-labels are what a strong system puts first, for queries that nobody judged (Gupta and
 MacAvaney 2022, §6). They say so: in the second column of each line, in the name of the file and in
-its record. With what people judged they are put into one file only where that is asked for.
+its record, and are never put into one file with what people judged.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,8 +19,6 @@ from heldout.survivorship.discarded.judging import Judged
 
 PSEUDO = "pseudo"
 """The second column of a line that nobody judged, and a part of its file's name."""
-
-_HUMAN = "0"
 
 
 class LabelSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,11 +59,10 @@ class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     Attributes:
         schema: of this record.
         name: of the file, without its suffix.
-        made: by people, by a system, or by both.
+        made: by people, or by a system.
         queries: with a line.
         answered: with a line of grade 1.
-        human: lines by people.
-        pseudo: lines that nobody judged.
+        lines: how many.
         disputed: documents without a line, since just half of their annotators ticked them.
         judged: what people judged; `None` without.
         system: whose documents were taken; `None` without.
@@ -74,11 +71,10 @@ class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     schema: Literal[1] = 1
     name: str
-    made: Literal["human", "pseudo", "human and pseudo"]
+    made: Literal["human", "pseudo"]
     queries: int
     answered: int
-    human: int
-    pseudo: int
+    lines: int
     disputed: int
     judged: LabelSource | None
     system: PseudoSource | None
@@ -98,51 +94,59 @@ class MadeLabels:
     qrels: bytes
 
 
-def make_labels(
-    name: str,
-    judged: Mapping[str, Judged],
-    source: LabelSource | None,
-    *,
-    pseudo: Iterable[tuple[str, str]] = (),
-    system: PseudoSource | None = None,
-) -> MadeLabels:
-    """A file of labels and its record.
+def make_labels(name: str, judged: Mapping[str, Judged], source: LabelSource) -> MadeLabels:
+    """Make a file of labels of what people judged, and its record.
 
     Queries are in the order of what people judged, documents of one by id; what they dispute has no
-    line. Then come pseudo-labels, each marked as what nobody judged.
+    line.
 
     Args:
-        name: of the file; it gets `.pseudo` behind it where there are pseudo-labels alone, and
-            `.with-pseudo` where there are both.
+        name: of the file.
         judged: query -> what annotators say of its passages.
-        source: what they judged; `None` where nobody did.
-        pseudo: query and document of each pseudo-label; what people judged gets none.
-        system: whose first documents these are; `None` without pseudo-labels.
-
-    Raises:
-        ValueError: there are pseudo-labels, and no system.
+        source: what they judged.
     """
     rows = [
-        (query, _HUMAN, doc, int(doc in one.answering))
+        (query, doc, int(doc in one.answering))
         for query, one in judged.items()
         for doc in sorted((*one.answering, *one.others))
     ]
-    human = len(rows)
-    rows += [(query, PSEUDO, doc, 1) for query, doc in pseudo if query not in judged]
-    if system is None and len(rows) > human:
-        raise ValueError("pseudo-labels without the system that they are of")
-    if system is not None:
-        name = f"{name}.with-{PSEUDO}" if source else f"{name}.{PSEUDO}"
-    qrels = "".join(f"{query} {mark} {doc} {grade}\n" for query, mark, doc, grade in rows).encode()
+    disputed = sum(len(one.disputed) for one in judged.values())
+    return _make(name, "human", rows, disputed=disputed, judged=source)
+
+
+def make_pseudo_labels(
+    name: str, pseudo: Iterable[tuple[str, str]], system: PseudoSource
+) -> MadeLabels:
+    """Make a file of pseudo-labels, each marked as what nobody judged, and its record.
+
+    Args:
+        name: of the labels beside which they lie; the file gets `.pseudo` behind it.
+        pseudo: query and document of each.
+        system: whose first documents these are.
+    """
+    rows = [(query, doc, 1) for query, doc in pseudo]
+    return _make(f"{name}.{PSEUDO}", "pseudo", rows, system=system)
+
+
+def _make(
+    name: str,
+    made: Literal["human", "pseudo"],
+    rows: Sequence[tuple[str, str, int]],
+    *,
+    disputed: int = 0,
+    judged: LabelSource | None = None,
+    system: PseudoSource | None = None,
+) -> MadeLabels:
+    mark = "0" if made == "human" else PSEUDO
+    qrels = "".join(f"{query} {mark} {doc} {grade}\n" for query, doc, grade in rows).encode()
     record = LabelRecord(
         name=name,
-        made="human and pseudo" if source and system else "human" if source else "pseudo",
-        queries=len({row[0] for row in rows}),
-        answered=len({query for query, _, _, grade in rows if grade}),
-        human=human,
-        pseudo=len(rows) - human,
-        disputed=sum(len(one.disputed) for one in judged.values()),
-        judged=source,
+        made=made,
+        queries=len({query for query, _, _ in rows}),
+        answered=len({query for query, _, grade in rows if grade}),
+        lines=len(rows),
+        disputed=disputed,
+        judged=judged,
         system=system,
         qrels_sha256=digest_bytes(qrels),
     )

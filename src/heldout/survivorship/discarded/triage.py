@@ -14,6 +14,8 @@ import numpy as np
 from heldout.answers.answer import Answer as Report
 from heldout.answers.table import Column, Table, columns
 from heldout.errors import InputError, Problem, plural
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.stats.agreement import (
     Agreement,
     cohen_kappa,
@@ -24,19 +26,20 @@ from heldout.survivorship.annotations import Annotation, Annotations, discarded_
 from heldout.survivorship.discarded.judging import (
     Share,
     agreement_document,
+    latest,
     rate_units,
     say_alpha,
     share_document,
     share_of,
     tabulate_shares,
 )
-from heldout.survivorship.discarded.questions import CANNOT, Answer, Question, ShownPassage, latest
 from heldout.trec.text import show
 
 TriageLabel = Literal["no_ans", "partial_ans", "wrong_lab", "ill_form"]
 """Nothing shown answers it; something does in part; something does fully; the query is unsound."""
 
 _LABELS: tuple[TriageLabel, ...] = get_args(TriageLabel)
+_NAMES: tuple[str, ...] = _LABELS
 _SHOWN = 20
 _TWO = 2
 
@@ -101,7 +104,7 @@ def draw_discarded(
     rng: np.random.Generator,
     split: str = "",
     known: Collection[str] = (),
-) -> tuple[Question, ...]:
+) -> tuple[Pool, ...]:
     """A random sample of the discarded queries, in the order drawn.
 
     Whoever stops early has then seen a random sample too. Queries of which no passage was shown
@@ -132,10 +135,10 @@ def draw_discarded(
     drawn = left[:count]
     _check_texts(annotations.source, drawn)
     return tuple(
-        Question(
+        Pool(
             query=str(one.query),
             text=one.text or "",
-            passages=tuple(ShownPassage(doc=str(doc), text=one.texts[doc]) for doc in one.shown),
+            candidates=tuple(Candidate(doc=str(doc), text=one.texts[doc]) for doc in one.shown),
             split=split,
         )
         for one in drawn
@@ -143,7 +146,7 @@ def draw_discarded(
 
 
 def count_labels(
-    questions: Sequence[Question], answers: Iterable[Answer], *, level: float = 0.95
+    questions: Sequence[Pool], answers: Iterable[Judgment], *, level: float = 0.95
 ) -> TriageResult:
     """Count why queries were discarded, by split: table 1.
 
@@ -156,10 +159,10 @@ def count_labels(
         level: of the intervals.
     """
     given = latest(answers)
-    valid = [one for one in given.values() if one.choice != CANNOT]
+    valid = [one for one in given.values() if one.choice is not None]
     votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for one in valid:
-        votes[one.query][one.choice] += 1
+        votes[one.query][one.choice or ""] += 1
     labels = {query: label for query, cast in votes.items() if (label := _most(cast)) is not None}
     splits = {one.split: None for one in questions}
     return TriageResult(
@@ -169,12 +172,12 @@ def count_labels(
         ),
         all=_count("all", questions, labels, votes, level),
         labels=labels,
-        annotators=tuple(sorted({one.annotator for one in valid})),
+        annotators=tuple(sorted({one.worker for one in valid})),
         cannot=len(given) - len(valid),
     )
 
 
-def sound_queries(questions: Sequence[Question], result: TriageResult) -> tuple[Question, ...]:
+def sound_queries(questions: Sequence[Pool], result: TriageResult) -> tuple[Pool, ...]:
     """The questions that are sound and were rightly discarded: what table 2 is drawn from."""
     return tuple(
         one for one in questions if result.labels.get(one.query) in ("no_ans", "partial_ans")
@@ -182,7 +185,7 @@ def sound_queries(questions: Sequence[Question], result: TriageResult) -> tuple[
 
 
 def triage_agreement(
-    answers: Iterable[Answer], rng: np.random.Generator, *, level: float = 0.95
+    answers: Iterable[Judgment], rng: np.random.Generator, *, level: float = 0.95
 ) -> TriageAgreement:
     """How far annotators give queries the same label.
 
@@ -191,9 +194,9 @@ def triage_agreement(
         rng: of the draws of the interval.
         level: of the interval.
     """
-    given = {place: one for place, one in latest(answers).items() if one.choice != CANNOT}
+    given = {place: one for place, one in latest(answers).items() if one.choice is not None}
     queries = sorted({query for query, _ in given})
-    annotators, table = rate_units(given, queries, lambda one, _: _LABELS.index(one.choice))
+    annotators, table = rate_units(given, queries, lambda one, _: _NAMES.index(one.choice or ""))
     return TriageAgreement(
         alpha=krippendorff_alpha(table),
         interval=krippendorff_interval(table, rng, level=level),
@@ -217,7 +220,7 @@ def _most(cast: Counter[str]) -> TriageLabel | None:
 
 def _count(
     split: str,
-    questions: Sequence[Question],
+    questions: Sequence[Pool],
     labels: Mapping[str, TriageLabel],
     votes: Mapping[str, Counter[str]],
     level: float,

@@ -1,9 +1,9 @@
 """Annotations of labels that exist: a folder of qrels for each depth, or a run and its labels.
 
 The files of a folder are called `dev-1.qrels`, `dev-2.qrels`, …, `dev-all.qrels`, plain or
-compressed. What depth N has and depth N - 1 lacks was selected at place N. Lists of queries may lie
-beside them: `dev.survived.txt` and `dev.discarded.txt`. The files do not say what annotators were
-shown, only what they selected, and where.
+compressed. What depth N has and depth N - 1 lacks was selected at place N. A list of queries may lie
+beside them: `dev.discarded.txt`. The files do not say what annotators were shown, only what they
+selected, and where.
 
 Simulated annotators see the first documents of one system and select what is labelled, so labels
 that exist stand for what people would choose (Gupta and MacAvaney 2022, §4.1).
@@ -14,7 +14,6 @@ Source: the labels published with Gupta and MacAvaney 2022.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -31,7 +30,7 @@ from heldout.trec.text import ProblemLog, show
 from heldout.trec.tops import Tops
 
 _NAME = re.compile(r"(?P<set>.*?)(?P<depth>[0-9]{1,4}|all)\.qrels(?:\.(?:gz|bz2|zst))?")
-_LIST = r".*(?<![^-_.]){kind}\.txt(?:\.(?:gz|bz2|zst))?"
+_DISCARDED = re.compile(r".*(?<![^-_.])discarded\.txt(?:\.(?:gz|bz2|zst))?")
 
 Grades = Mapping[str, Mapping[str, int]]
 
@@ -63,8 +62,8 @@ def read_depth_qrels(folder: Path) -> Annotations:
 
     Args:
         folder: holds `SET1.qrels`, `SET2.qrels`, … up to any depth and perhaps `SETall.qrels`,
-            each plain or compressed, of one set; perhaps a list of the queries that survived, and
-            one of those that were discarded.
+            each plain or compressed, of one set; perhaps a list of the queries that were
+            discarded.
 
     Returns:
         Queries in the order of the last depth, then the discarded ones by id. What only `all` has
@@ -74,18 +73,27 @@ def read_depth_qrels(folder: Path) -> Annotations:
     Raises:
         InputError: code `depth-files`: no such file, depths that do not follow each other, or
             several sets; `depth-not-nested`: a label that the next depth lacks;
-            `conflicting-judgment`: a grade that changes with depth; `query-lists`: the lists
-            contradict each other or the labels; and what is wrong with a file.
+            `conflicting-judgment`: a grade that changes with depth; `query-lists`: a query
+            of the list has a label; and what is wrong with a file.
     """
     paths, open_ended = _find_depths(folder)
     depths = [_read(place, path) for place, path in enumerate(paths, 1)]
     _check_nested(depths)
-    survived = _read_list(folder, "survived")
-    discarded = _read_list(folder, "discarded")
+    discarded = _read_discarded(folder)
     records = _records(depths)
-    selected = frozenset(record.query for record in records if record.selected)
-    _check_lists(depths[-1].path, selected, survived, discarded)
     known = {record.query for record in records}
+    if discarded is not None:
+        path, listed = discarded
+        labelled = sorted(one.query for one in records if one.selected and one.query in listed)
+        if labelled:
+            queries = plural(len(labelled), "query", "queries")
+            raise InputError.of(
+                "query-lists",
+                str(path),
+                found=f"{queries} with a label in {depths[-1].path.name}: {show_some(labelled)}",
+                expected="queries without a label",
+                hint="are these files of the same set?",
+            )
     notes = [note for depth in reversed(depths) for note in depth.notes]
     left_out = () if discarded is None else sorted(discarded[1] - known)
     return Annotations(
@@ -182,53 +190,15 @@ def _records(depths: Sequence[_Depth]) -> list[Annotation]:
     ]
 
 
-def _read_list(folder: Path, kind: str) -> tuple[Path, frozenset[str]] | None:
-    name = re.compile(_LIST.format(kind=kind))
-    paths = [path for path in sorted(folder.iterdir()) if name.fullmatch(path.name)]
+def _read_discarded(folder: Path) -> tuple[Path, frozenset[str]] | None:
+    paths = [path for path in sorted(folder.iterdir()) if _DISCARDED.fullmatch(path.name)]
     if len(paths) > 1:
-        found = f"{len(paths)} lists of what was {kind}: {', '.join(path.name for path in paths)}"
+        found = f"{len(paths)} lists of what was discarded: {', '.join(one.name for one in paths)}"
         raise _wrong_files(folder, found, hint="one set in a folder")
     if not paths:
         return None
     with open_input(paths[0]) as file:
         return paths[0], read_query_list(file, path=str(paths[0]))
-
-
-def _check_lists(
-    labels: Path,
-    selected: AbstractSet[str],
-    survived: tuple[Path, frozenset[str]] | None,
-    discarded: tuple[Path, frozenset[str]] | None,
-) -> None:
-    """Refuse lists that contradict each other or the labels."""
-    problems = []
-    if survived is not None:
-        path, listed = survived
-        problems += _misfit(path, listed - selected, f"without a label in {labels.name}")
-        problems += _misfit(labels, selected - listed, f"that {path.name} lacks")
-    if discarded is not None:
-        path, listed = discarded
-        problems += _misfit(path, listed & selected, f"with a label in {labels.name}")
-        if survived is not None:
-            both = (listed & survived[1]) - selected
-            problems += _misfit(path, both, f"that {survived[0].name} has too")
-    if problems:
-        raise InputError(problems)
-
-
-def _misfit(path: Path, queries: AbstractSet[str], what: str) -> list[Problem]:
-    if not queries:
-        return []
-    return [
-        Problem(
-            "query-lists",
-            str(path),
-            found=f"{plural(len(queries), 'query', 'queries')} {what}: "
-            f"{show_some(sorted(queries))}",
-            expected="queries with a label in one list, those without in the other",
-            hint="are these files of the same set?",
-        )
-    ]
 
 
 def simulate_annotations(

@@ -8,12 +8,16 @@ from typing import Annotated
 
 import numpy as np
 
-from heldout.answers.answer import Answer as Report
+from heldout.answers.answer import Answer
 from heldout.collections.named import load_queries
 from heldout.collections.wanted_texts import read_wanted_texts
-from heldout.errors import InputError, StoreError, plural, printable, quote
+from heldout.errors import InputError, plural, printable, quote
 from heldout.ids import digest_bytes
+from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Pool
+from heldout.judging.campaign.questions import TRIAGE
 from heldout.judging.campaign.rows import format_rows
+from heldout.judging.services.pools import refuse_pools
 from heldout.options import Opt, OptionError, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.cache import digest_file
@@ -28,7 +32,7 @@ from heldout.survivorship.discarded.answerable import (
     report_reach,
     unseen_note,
 )
-from heldout.survivorship.discarded.folder import PoolRecord, QuestionFolder
+from heldout.survivorship.discarded.folder import PoolRecord, QuestionFolder, note_long_passages
 from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
 from heldout.survivorship.discarded.labels import (
     PSEUDO,
@@ -36,13 +40,7 @@ from heldout.survivorship.discarded.labels import (
     MadeLabels,
     PseudoSource,
     make_labels,
-)
-from heldout.survivorship.discarded.questions import (
-    CANNOT,
-    TRIAGE,
-    Answer,
-    Question,
-    note_long_passages,
+    make_pseudo_labels,
 )
 from heldout.survivorship.discarded.triage import (
     count_labels,
@@ -71,7 +69,7 @@ def draw_triage(
     split: str,
     seed: int,
     progress: Progress = SILENT,
-) -> Report:
+) -> Answer:
     """Draw discarded queries into a folder, behind those that are there.
 
     Args:
@@ -95,13 +93,13 @@ def draw_triage(
         known={one.query for one in before if one.split == split},
     )
     total = folder.add(drawn)
-    progress.problems(note_long_passages(drawn, path=str(folder.place)))
+    progress.problems(note_long_passages(drawn, path=str(folder.path)))
     of = f" of {annotations.discarded:,} discarded" if annotations.discarded else ""
-    return Report(
+    return Answer(
         answer=f"{plural(len(drawn), 'query', 'queries')}{of} drawn by seed {seed}.",
         summary=[
-            ("folder", f"{folder.place}: {plural(len(total), 'question')}"),
-            ("next", f"heldout survive triage {folder.path} --serve"),
+            ("folder", f"{folder.path}: {plural(len(total), 'question')}"),
+            ("next", f"heldout prefer tasks {folder.path}, then heldout serve {folder.path}"),
         ],
         tables=(),
         document={
@@ -115,7 +113,7 @@ def draw_triage(
     )
 
 
-def count_triage(folder: QuestionFolder, *, seed: int, level: float) -> Report:
+def count_triage(folder: QuestionFolder, *, seed: int, level: float) -> Answer:
     """Why queries were discarded, by what people answered.
 
     Args:
@@ -168,7 +166,7 @@ def pool_discarded(
     pool: PoolOptions,
     source: AnnotationSource,
     progress: Progress = SILENT,
-) -> Report:
+) -> Answer:
     """Pool the tops of runs into a new folder.
 
     Raises:
@@ -176,8 +174,7 @@ def pool_discarded(
         InputError: a file has errors; code `too-few-queries`.
         OptionError: neither queries nor texts are named.
     """
-    if folder.exists():
-        raise StoreError(f"{folder.place} is there already; name another folder")
+    refuse_pools(folder)
     if source.documents is None:
         raise OptionError("--documents FILE: the texts that people look at")
     rng = np.random.default_rng(pool.seed)
@@ -197,18 +194,18 @@ def pool_discarded(
     ]
     folder.write_pool(rows, PoolRecord(depth=pool.depth, seed=pool.seed, runs_sha256=digests))
     questions = folder.add(questions)
-    progress.problems(note_long_passages(questions, path=str(folder.place)))
-    passages = sum(len(one.passages) for one in questions)
+    progress.problems(note_long_passages(questions, path=str(folder.path)))
+    passages = sum(len(one.candidates) for one in questions)
     mean = passages / len(questions)
-    return Report(
+    return Answer(
         answer=(
             f"{passages:,} passages of {plural(len(questions), 'query', 'queries')} pooled for "
             "people to look at."
         ),
         summary=[
             ("pooled", f"{mean:.1f} a query on average, each text once, in random order"),
-            ("folder", str(folder.place)),
-            ("next", f"heldout survive answerable {folder.path} --serve"),
+            ("folder", str(folder.path)),
+            ("next", f"heldout prefer tasks {folder.path}, then heldout serve {folder.path}"),
         ],
         tables=(),
         document={
@@ -229,7 +226,7 @@ def _queries_of(
     Without either they are those of `--queries` alone.
     """
     if triage is not None:
-        folder = QuestionFolder(triage, TRIAGE)
+        folder = QuestionFolder(triage, form=TRIAGE)
         questions = folder.questions()
         counts = count_labels(questions, folder.answers())
         return {one.query: one.text for one in sound_queries(questions, counts)}
@@ -295,12 +292,9 @@ class LabelOptions:
             path="file",
         ),
     ] = None
-    with_pseudo: Annotated[
-        bool, Opt("File with labels and pseudo-labels, each line marked: NAME.with-pseudo.qrels.")
-    ] = False
 
 
-def count_ranks(path: Path, *, depth: int, level: float) -> Report:
+def count_ranks(path: Path, *, depth: int, level: float) -> Answer:
     """Which systems answer how many discarded queries, by a table of first ranks.
 
     Args:
@@ -325,7 +319,7 @@ def count_answerable(
     seed: int,
     level: float,
     progress: Progress = SILENT,
-) -> Report:
+) -> Answer:
     """Which systems answer how many discarded queries, by what people answered; and its labels.
 
     Args:
@@ -358,7 +352,7 @@ def check_label_options(options: LabelOptions) -> None:
     """Refuse what cannot be written before anything is read.
 
     Raises:
-        OptionError: pseudo-labels without a name, or both without a run.
+        OptionError: pseudo-labels without a name.
         InputError: code `label-name`: the name is a path, or looks like that of pseudo-labels.
     """
     name = options.labels
@@ -366,8 +360,6 @@ def check_label_options(options: LabelOptions) -> None:
         if options.pseudo is not None:
             raise OptionError("--labels NAME: what the files are to be called")
         return
-    if options.with_pseudo and options.pseudo is None:
-        raise OptionError("--with-pseudo needs --pseudo RUN")
     if not _NAME.fullmatch(name) or PSEUDO in name.casefold():
         raise InputError.of(
             "label-name",
@@ -379,8 +371,8 @@ def check_label_options(options: LabelOptions) -> None:
 
 def _make_labels(
     folder: QuestionFolder,
-    questions: Sequence[Question],
-    answers: Sequence[Answer],
+    questions: Sequence[Pool],
+    answers: Sequence[Judgment],
     options: LabelOptions,
     queries: Sequence[str],
 ) -> list[MadeLabels]:
@@ -389,15 +381,15 @@ def _make_labels(
     if not judged:
         raise InputError.of(
             "no-judgments",
-            str(folder.answered),
+            str(folder.path),
             found="no query that somebody judged",
             expected="at least one",
-            hint=f"`heldout survive answerable {folder.path} --serve` asks people",
+            hint="`heldout serve` asks people, and `heldout prefer export` takes out what they say",
         )
     pool, name = folder.pool(), options.labels or ""
     # Of the rows as they were read: people may go on answering
     source = LabelSource(
-        annotators=tuple(sorted({one.annotator for one in answers if one.choice != CANNOT})),
+        annotators=tuple(sorted({one.worker for one in answers if one.choice is not None})),
         depth=pool.depth,
         systems=tuple(pool.runs_sha256),
         questions_sha256=digest_bytes(format_rows(questions)),
@@ -412,17 +404,15 @@ def _make_labels(
             tops = read_tops(file, path=str(path), depth=1, limits=OWN_FILES)
         open_ = [query for query in queries if query not in judged]
         pseudo = [(query, doc) for query in open_ for doc in tops.get(query, ())]
-        made.append(make_labels(name, {}, None, pseudo=pseudo, system=system))
-        if options.with_pseudo:
-            made.append(make_labels(name, judged, source, pseudo=pseudo, system=system))
+        made.append(make_pseudo_labels(name, pseudo, system))
     return made
 
 
 def _note_labels(path: Path, made: MadeLabels, progress: Progress) -> None:
     record = made.record
-    lines = f"{plural(record.human, 'judgment')} by people"
-    if record.pseudo:
-        lines += f", {plural(record.pseudo, 'pseudo-label')} that nobody judged"
+    lines = f"{plural(record.lines, 'judgment')} by people"
+    if record.made == PSEUDO:
+        lines = f"{plural(record.lines, 'pseudo-label')} that nobody judged"
     queries = plural(record.queries, "query", "queries")
     progress.note("labels", f"{path}: {queries}, {record.answered:,} with an answer")
     progress.note("", lines)

@@ -12,7 +12,8 @@ function judging(form) {
 
   const status = document.getElementById("status");
   const choices = [...form.elements.choice];
-  const reason = form.elements.reason;
+  const reason = form.elements.reason ?? { value: "" }; // questions about many passages ask none
+  const ticks = [...form.querySelectorAll('input[name^="tick-"]')];
   const place = `heldout ${form.dataset.place}`;
   const useKeys = keySwitch();
 
@@ -21,18 +22,23 @@ function judging(form) {
   const chosen = () => form.elements.choice.value;
 
   function keep() {
-    const kept = { choice: chosen(), reason: reason.value, replaces: form.dataset.replaces };
-    store.set(place, JSON.stringify(kept));
+    store.set(place, JSON.stringify({ ...said(), replaces: form.dataset.replaces }));
+  }
+
+  function said() {
+    const ticked = ticks.filter((one) => one.checked).map((one) => one.name);
+    return { choice: chosen(), reason: reason.value, ticked };
   }
 
   function restore() {
     const kept = JSON.parse(store.get(place) ?? "null");
     if (!kept) return;
     if (kept.replaces !== form.dataset.replaces) return store.remove(place);
-    const choice = choices.find((one) => one.value === kept.choice);
-    if (!choice || (choice.checked && reason.value === kept.reason)) return;
-    choice.checked = true;
-    reason.value = kept.reason;
+    const { replaces, ...answer } = kept;
+    if (JSON.stringify(answer) === JSON.stringify(said())) return;
+    for (const one of choices) one.checked = one.value === answer.choice;
+    for (const one of ticks) one.checked = answer.ticked.includes(one.name);
+    reason.value = answer.reason;
     status.textContent = KEPT;
   }
 
@@ -59,14 +65,14 @@ function judging(form) {
     if (event.target === reason && reason.value) {
       choices.find((one) => one.value === "none").checked = true;
     }
-    if (event.target === reason || choices.includes(event.target)) choose(hand);
+    choose(hand);
   });
   document.addEventListener("pointerdown", () => { hand = "pointer"; }, true);
 
   // Keys, which can be switched off
 
   function press(key) {
-    const choice = choices.find((one) => one.value === { 1: "a", 2: "b" }[key]);
+    const choice = choices.filter((one) => one.value !== "none")[Number(key) - 1];
     if (choice) {
       choice.checked = true;
       choice.focus();

@@ -1,1 +1,0 @@
-"""The annotator's pages, over HTTP."""
