@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.ids import digest_bytes
-from heldout.survivorship.discarded.judging import Judged
+from heldout.survivorship.discarded.judging import JudgedPassages
 from heldout.survivorship.discarded.labels import (
     LabelSource,
     MadeLabels,
@@ -25,8 +25,8 @@ SOURCE = LabelSource(
 )
 STRONG = PseudoSource(system="strong", run_sha256=digest_bytes(b"r"), depth=1)
 JUDGED = {
-    "q1": Judged(answering=("d1",), others=("d2",), disputed=(), annotators=1),
-    "q2": Judged(answering=(), others=("d3",), disputed=(), annotators=1),
+    "q1": JudgedPassages(answering=("d1",), others=("d2",), disputed=(), annotators=1),
+    "q2": JudgedPassages(answering=(), others=("d3",), disputed=(), annotators=1),
 }
 
 
@@ -45,8 +45,10 @@ def test_people_label_what_answers_and_what_does_not() -> None:
 
 def test_what_just_half_of_them_ticked_is_no_label() -> None:
     tied = {
-        "q1": Judged(answering=("d1",), others=("d2",), disputed=("d4", "d5"), annotators=2),
-        "q2": Judged(answering=(), others=(), disputed=("d4",), annotators=2),
+        "q1": JudgedPassages(
+            answering=("d1",), others=("d2",), disputed=("d4", "d5"), annotators=2
+        ),
+        "q2": JudgedPassages(answering=(), others=(), disputed=("d4",), annotators=2),
     }
     own = make_labels("first", tied, SOURCE)
     assert rows(own) == ["q1 0 d1 1", "q1 0 d2 0"]
@@ -69,7 +71,7 @@ def test_labels_are_qrels(shown: Mapping[str, frozenset[str]], data: st.DataObje
     judged = {}
     for query, docs in shown.items():
         answering = data.draw(st.frozensets(st.sampled_from(sorted(docs))))
-        judged[query] = Judged(
+        judged[query] = JudgedPassages(
             answering=tuple(sorted(answering)),
             others=tuple(sorted(docs - answering)),
             disputed=(),

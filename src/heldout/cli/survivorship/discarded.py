@@ -15,8 +15,8 @@ from heldout.options import Level, Opt, Seed
 from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.reading.source import AnnotationSource
 from heldout.survivorship.services.discarded import (
-    LabelOptions,
-    PoolOptions,
+    DiscardedLabelOptions,
+    DiscardedPoolOptions,
     check_label_options,
     count_answerable,
     count_ranks,
@@ -90,7 +90,7 @@ def triage(
 def answerable(
     *,
     folder: Annotated[Path | None, Opt(argument=True, path="folder")] = None,
-    pool: PoolOptions,
+    pool: DiscardedPoolOptions,
     source: AnnotationSource,
     ranks: Annotated[
         Path | None,
@@ -101,7 +101,7 @@ def answerable(
             path="file",
         ),
     ] = None,
-    labels: LabelOptions,
+    labels: DiscardedLabelOptions,
     level: Level = 0.95,
     output: TableOutput,
 ) -> None:
@@ -137,7 +137,9 @@ def answerable(
     print_answer(counted, output)
 
 
-def _check_answerable(ranks: Path | None, pool: PoolOptions, labels: LabelOptions) -> None:
+def _check_answerable(
+    ranks: Path | None, pool: DiscardedPoolOptions, labels: DiscardedLabelOptions
+) -> None:
     """Refuse options that would be left aside, before anything is read.
 
     Raises:
@@ -147,11 +149,11 @@ def _check_answerable(ranks: Path | None, pool: PoolOptions, labels: LabelOption
     if ranks is not None:
         refuse_other_options({"ranks", "depth", "level", *_FORMS}, why="--ranks is judged already")
     elif pool.runs:
-        pooled = {"folder", "as_json", *_names(PoolOptions), *_names(AnnotationSource)}
+        pooled = {"folder", "as_json", *_names(DiscardedPoolOptions), *_names(AnnotationSource)}
         refuse_other_options(pooled, why="systems are pooled, and counted by a call of its own")
     else:
         check_label_options(labels)
-        own = _names(LabelOptions) if labels.pseudo else {"labels"}
+        own = _names(DiscardedLabelOptions) if labels.pseudo else {"labels"}
         own |= _names(AnnotationSource) if labels.pseudo else set()
         refuse_other_options(
             {"folder", "seed", "level", *_FORMS, *own},

@@ -17,9 +17,9 @@ from heldout.survivorship.depths.scores import (
     shown_places,
 )
 from heldout.survivorship.depths.tests import (
-    Change,
     DepthTest,
     OrderAtDepth,
+    ScoreChange,
     compare_nested,
     compare_steps,
     compare_survivors,
@@ -86,7 +86,7 @@ class DepthStudy:
     nested: tuple[DepthTest, ...]
     survivors: tuple[DepthTest, ...]
     steps: tuple[DepthTest, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[ScoreChange, ...]
     orders: tuple[OrderAtDepth, ...]
     outlook: Outlook | None
 

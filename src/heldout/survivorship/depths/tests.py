@@ -69,7 +69,7 @@ class DepthTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ScoreChange:
     """Why a system's score with all labels differs from that at a depth.
 
     The two parts add up to `score with all labels - score at the depth`.
@@ -153,7 +153,7 @@ def _apart(scores: DepthScores, system: int, depth: int, deeper: int) -> _Sides:
     return last[known], last[scores.known[:, deeper] & ~known]
 
 
-def split_change(scores: DepthScores) -> tuple[Change, ...]:
+def split_change(scores: DepthScores) -> tuple[ScoreChange, ...]:
     """How far more labels of the same queries, and how far other queries, change a score."""
     changes = []
     for depth in range(len(scores.depths) - 1):
@@ -164,7 +164,7 @@ def split_change(scores: DepthScores) -> tuple[Change, ...]:
                 last = scores.values[place, :, -1]
                 labels = float((last[known] - scores.values[place, known, depth]).mean())
                 queries = float(last.mean() - last[known].mean())
-            changes.append(Change(system=system, depth=depth, labels=labels, queries=queries))
+            changes.append(ScoreChange(system=system, depth=depth, labels=labels, queries=queries))
     return tuple(changes)
 
 

@@ -26,9 +26,9 @@ from heldout.judging.campaign.pools import Pool, build_pools
 from heldout.stats.rank_tests import compare_wins
 from heldout.stats.results import Ask, holm
 from heldout.survivorship.discarded.judging import (
-    Judged,
+    CountShare,
+    JudgedPassages,
     PassageJudging,
-    Share,
     agreement_document,
     say_alpha,
     share_document,
@@ -71,12 +71,12 @@ class SystemReach:
     """
 
     system: str
-    none: Share
-    within: Mapping[int, Share]
+    none: CountShare
+    within: Mapping[int, CountShare]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class AnsweredQueries:
     """How many discarded queries systems answer.
 
     Attributes:
@@ -89,7 +89,7 @@ class Answered:
     queries: int
     depth: int
     systems: tuple[SystemReach, ...]
-    unanswered: Share
+    unanswered: CountShare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +144,8 @@ def pool_questions(
     return tuple(_shuffled(one, rng) for one in pools)
 
 
-def first_ranks(judged: Mapping[str, Judged], tops: Iterable[SystemTop]) -> FirstRanks:
-    """Where each system has its first passage that answers.
+def first_ranks(judged: Mapping[str, JudgedPassages], tops: Iterable[SystemTop]) -> FirstRanks:
+    """Return where each system has its first passage that answers.
 
     Args:
         judged: as `judged_passages` gives it.
@@ -163,8 +163,8 @@ def first_ranks(judged: Mapping[str, Judged], tops: Iterable[SystemTop]) -> Firs
     }
 
 
-def reach(ranks: FirstRanks, *, depth: int = 10, level: float = 0.95) -> Answered:
-    """How many queries each system answers within the pooled depth, and within 3: table 2.
+def reach(ranks: FirstRanks, *, depth: int = 10, level: float = 0.95) -> AnsweredQueries:
+    """Count the queries that each system answers within the pooled depth, and within 3: table 2.
 
     Args:
         ranks: of every system for the same queries.
@@ -175,7 +175,7 @@ def reach(ranks: FirstRanks, *, depth: int = 10, level: float = 0.95) -> Answere
     depths = _depths(depth)
     found = {system: [_within(own, k) for k in depths] for system, own in ranks.items()}
     anywhere = {query for sets in found.values() for query in sets[0]}
-    return Answered(
+    return AnsweredQueries(
         queries=size,
         depth=depth,
         systems=tuple(
@@ -194,7 +194,7 @@ def reach(ranks: FirstRanks, *, depth: int = 10, level: float = 0.95) -> Answere
 
 
 def compare_reach(ranks: FirstRanks, *, depth: int = 10) -> tuple[SystemPair, ...]:
-    """Which systems answer other queries than which: every pair at both depths.
+    """Compare which queries systems answer: every pair at both depths.
 
     Args:
         ranks: of every system for the same queries.
@@ -244,7 +244,7 @@ _LOWER_BOUND = (
 
 
 def unseen_note(ranks: FirstRanks, depth: int, *, path: str) -> str:
-    """What to say where answers are counted deeper than any was found; empty where they are not.
+    """Return what to say where answers are counted deeper than any was found; else "".
 
     Args:
         ranks: of a table.
@@ -268,7 +268,7 @@ def report_reach(
     note: str = "",
     judging: PassageJudging | None = None,
 ) -> Answer:
-    """How many queries each system answers to a depth and in its top 3, and which systems differ.
+    """Report how many queries each system answers to a depth and in its top 3, and who differs.
 
     Args:
         ranks: of every system for the same queries.
@@ -324,8 +324,8 @@ def report_reach(
     )
 
 
-def _headline(found: Answered) -> str:
-    """How many of the discarded queries some system answers, and which answers most."""
+def _headline(found: AnsweredQueries) -> str:
+    """Say how many of the discarded queries some system answers, and which answers most."""
     if not found.queries:
         return "No query is judged yet, so nobody can say which system answers which."
     answered = found.unanswered.of - found.unanswered.count
@@ -339,7 +339,7 @@ def _headline(found: Answered) -> str:
 
 
 def _summarise(
-    found: Answered, pairs: Sequence[SystemPair], note: str
+    found: AnsweredQueries, pairs: Sequence[SystemPair], note: str
 ) -> tuple[tuple[str, str], ...]:
     queries = plural(found.queries, "discarded query", "discarded queries")
     systems = plural(len(found.systems), "system")
@@ -364,7 +364,7 @@ def _summarise(
 
 
 def _summarise_judging(found: PassageJudging) -> list[tuple[str, str]]:
-    """Who judged, and how far they agree."""
+    """Say who judged, and how far they agree."""
     names = plural(len(found.annotators), "annotator")
     text = f"{names}; {found.judged:,} of {plural(found.asked, 'query', 'queries')} judged"
     lines = [("judges", text)]
@@ -390,12 +390,12 @@ def _judging_document(found: PassageJudging) -> dict[str, object]:
     }
 
 
-def _rows(one: SystemReach) -> list[tuple[str, Share]]:
+def _rows(one: SystemReach) -> list[tuple[str, CountShare]]:
     none = (f"no answer in top {max(one.within)}", one.none)
     return [none, *((f"answer in top {depth}", share) for depth, share in one.within.items())]
 
 
-def _counts(found: Answered, note: str) -> Table:
+def _counts(found: AnsweredQueries, note: str) -> Table:
     by_system = [_rows(one) for one in found.systems]
     rows: list[tuple[Cell, ...]] = [
         (name, *(own[place][1].count for own in by_system))
@@ -416,7 +416,7 @@ def _counts(found: Answered, note: str) -> Table:
     )
 
 
-def _shares(found: Answered, level: float) -> Table:
+def _shares(found: AnsweredQueries, level: float) -> Table:
     rows = [((one.system, name), share) for one in found.systems for name, share in _rows(one)]
     rows.append((("all of them", f"no answer in top {found.depth}"), found.unanswered))
     return tabulate_shares(

@@ -19,7 +19,7 @@ from heldout.stats.agreement import Agreement, krippendorff_alpha, krippendorff_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedPassages:
     """What annotators say of one query's passages.
 
     Attributes:
@@ -58,8 +58,10 @@ class PassageJudging:
     interval: tuple[float, float] | None
 
 
-def judged_passages(questions: Iterable[Pool], answers: Iterable[Judgment]) -> Mapping[str, Judged]:
-    """What answers each query, by more than half of its annotators.
+def judged_passages(
+    questions: Iterable[Pool], answers: Iterable[Judgment]
+) -> Mapping[str, JudgedPassages]:
+    """Return what answers each query, by more than half of its annotators.
 
     Args:
         questions: all of them.
@@ -82,7 +84,7 @@ def judge_agreement(
     *,
     level: float = 0.95,
 ) -> PassageJudging:
-    """Who judged, and how far annotators tick the same passages.
+    """Measure how far annotators tick the same passages.
 
     Args:
         questions: all of them.
@@ -119,7 +121,7 @@ def rate_units(
     units: Sequence[str],
     rating: Callable[[Judgment, int], float],
 ) -> tuple[list[str], NDArray[np.float64]]:
-    """What annotators say of units, as measures of agreement want it.
+    """Tabulate what annotators say of units, as measures of agreement want it.
 
     Args:
         answers: by query and annotator.
@@ -138,7 +140,7 @@ def rate_units(
     return annotators, table
 
 
-def _judge(question: Pool, given: Sequence[Judgment]) -> Judged:
+def _judge(question: Pool, given: Sequence[Judgment]) -> JudgedPassages:
     ticks = Counter(doc for one in given for doc in one.ticked)
     answering: list[str] = []
     others: list[str] = []
@@ -147,7 +149,7 @@ def _judge(question: Pool, given: Sequence[Judgment]) -> Judged:
         twice = 2 * ticks[passage.doc]
         named = answering if twice > len(given) else others if twice < len(given) else disputed
         named += [passage.doc, *passage.same]
-    return Judged(
+    return JudgedPassages(
         answering=tuple(sorted(answering)),
         others=tuple(sorted(others)),
         disputed=tuple(sorted(disputed)),
@@ -156,7 +158,7 @@ def _judge(question: Pool, given: Sequence[Judgment]) -> Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class CountShare:
     """So many of so many.
 
     Attributes:
@@ -174,7 +176,7 @@ class Share:
     high: float | None
 
 
-def share_of(count: int, of: int, *, level: float = 0.95) -> Share:
+def share_of(count: int, of: int, *, level: float = 0.95) -> CountShare:
     """A share with its interval.
 
     Args:
@@ -183,9 +185,9 @@ def share_of(count: int, of: int, *, level: float = 0.95) -> Share:
         level: of the interval, in (0, 1).
     """
     if not of:
-        return Share(count=count, of=of, share=None, low=None, high=None)
+        return CountShare(count=count, of=of, share=None, low=None, high=None)
     low, high = wilson(count, of, level=level)
-    return Share(count=count, of=of, share=count / of, low=low, high=high)
+    return CountShare(count=count, of=of, share=count / of, low=low, high=high)
 
 
 def wilson(count: int, of: int, *, level: float) -> tuple[float, float]:
@@ -202,7 +204,7 @@ def wilson(count: int, of: int, *, level: float) -> tuple[float, float]:
     return float(ends.low), float(ends.high)
 
 
-def share_document(share: Share, *, why: str) -> dict[str, Any]:
+def share_document(share: CountShare, *, why: str) -> dict[str, Any]:
     """A share for JSON.
 
     Args:
@@ -215,7 +217,7 @@ def share_document(share: Share, *, why: str) -> dict[str, Any]:
 def tabulate_shares(
     title: str,
     names: Sequence[str],
-    rows: Iterable[tuple[tuple[str, str], Share]],
+    rows: Iterable[tuple[tuple[str, str], CountShare]],
     *,
     decimals: int,
     level: float,

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from heldout.ids import Digest, digest_bytes
-from heldout.survivorship.discarded.judging import Judged
+from heldout.survivorship.discarded.judging import JudgedPassages
 
 PSEUDO = "pseudo"
 """The second column of a line that nobody judged, and a part of its file's name."""
@@ -53,7 +53,7 @@ class PseudoSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     depth: int
 
 
-class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DiscardedLabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a file of labels is made of.
 
     Attributes:
@@ -90,11 +90,11 @@ class MadeLabels:
         qrels: its bytes.
     """
 
-    record: LabelRecord
+    record: DiscardedLabelRecord
     qrels: bytes
 
 
-def make_labels(name: str, judged: Mapping[str, Judged], source: LabelSource) -> MadeLabels:
+def make_labels(name: str, judged: Mapping[str, JudgedPassages], source: LabelSource) -> MadeLabels:
     """Make a file of labels of what people judged, and its record.
 
     Queries are in the order of what people judged, documents of one by id; what they dispute has no
@@ -139,7 +139,7 @@ def _make(
 ) -> MadeLabels:
     mark = "0" if made == "human" else PSEUDO
     qrels = "".join(f"{query} {mark} {doc} {grade}\n" for query, doc, grade in rows).encode()
-    record = LabelRecord(
+    record = DiscardedLabelRecord(
         name=name,
         made=made,
         queries=len({query for query, _, _ in rows}),

@@ -101,7 +101,7 @@ class QueryTypes:
 
     @property
     def doubtful(self) -> bool:
-        """Whether a count is too small for the approximation behind p."""
+        """Return whether a count is too small for the approximation behind p."""
         return self.smallest_expected is not None and self.smallest_expected < _FEWEST_EXPECTED
 
 
@@ -198,7 +198,7 @@ _SMALL_P, _LEAST_P = 1e-4, 1e-300
 
 
 def answer_types(found: QueryTypes) -> Answer:
-    """How many queries were discarded, which types most and least, and a row for each type."""
+    """Report how many queries were discarded, which types most, and a row for each type."""
     share = found.discarded / found.total
     test = _say_test(found)
     summary = [("discarded", f"{found.discarded:,} of {found.total:,} queries, {share:.1%}")]
@@ -258,7 +258,7 @@ def answer_types(found: QueryTypes) -> Answer:
 
 
 def _headline(found: QueryTypes) -> str:
-    """Whether types are discarded alike, and which type most."""
+    """Say whether types are discarded alike, and which type most."""
     share = found.discarded / found.total
     said = f"{found.discarded:,} of {found.total:,} queries ({share:.1%}) were discarded"
     if found.p is None:

@@ -24,7 +24,7 @@ from heldout.stats.agreement import (
 )
 from heldout.survivorship.annotations import Annotation, Annotations, discarded_records
 from heldout.survivorship.discarded.judging import (
-    Share,
+    CountShare,
     agreement_document,
     latest,
     rate_units,
@@ -57,7 +57,7 @@ class TriageCounts:
     """
 
     split: str
-    labels: Mapping[TriageLabel, Share]
+    labels: Mapping[TriageLabel, CountShare]
     total: int
     disputed: int
     open: int
@@ -187,7 +187,7 @@ def sound_queries(questions: Sequence[Pool], result: TriageResult) -> tuple[Pool
 def triage_agreement(
     answers: Iterable[Judgment], rng: np.random.Generator, *, level: float = 0.95
 ) -> TriageAgreement:
-    """How far annotators give queries the same label.
+    """Measure how far annotators give queries the same label.
 
     Args:
         answers: all that were given; of each annotator the last one to a query counts.
@@ -295,7 +295,7 @@ def report_triage(found: TriageResult, agreement: TriageAgreement, *, level: flo
 
 
 def _headline(found: TriageResult) -> str:
-    """Which share of the discarded queries what was shown did answer."""
+    """Say which share of the discarded queries was answered by what was shown."""
     every = found.all
     if not every.total:
         return "No query has a label yet, so nobody can say why queries were discarded."
@@ -338,7 +338,7 @@ def _count_document(one: TriageCounts) -> dict[str, Any]:
     return asdict(one) | {"labels": labels} | ({} if one.total else {"why": why})
 
 
-def _say(share: Share) -> str:
+def _say(share: CountShare) -> str:
     return f"{share.count:,} of {share.of:,} ({share.low:.1%} to {share.high:.1%})"
 
 

@@ -1,9 +1,9 @@
 """Annotations of labels that exist: a folder of qrels for each depth, or a run and its labels.
 
 The files of a folder are called `dev-1.qrels`, `dev-2.qrels`, …, `dev-all.qrels`, plain or
-compressed. What depth N has and depth N - 1 lacks was selected at place N. A list of queries may lie
-beside them: `dev.discarded.txt`. The files do not say what annotators were shown, only what they
-selected, and where.
+compressed. What depth N has and depth N - 1 lacks was selected at place N. `dev.discarded.txt` may
+list the queries that were discarded. The files do not say what annotators were shown, only what
+they selected, and where.
 
 Simulated annotators see the first documents of one system and select what is labelled, so labels
 that exist stand for what people would choose (Gupta and MacAvaney 2022, §4.1).
@@ -53,7 +53,7 @@ class _Depth:
 
 
 def has_depth_qrels(folder: Path) -> bool:
-    """Whether a file in the folder has the name of such labels."""
+    """Return whether a file in the folder has the name of such labels."""
     return any(_NAME.fullmatch(path.name) for path in folder.iterdir())
 
 
@@ -204,7 +204,7 @@ def _read_discarded(folder: Path) -> tuple[Path, frozenset[str]] | None:
 def simulate_annotations(
     shown: Tops, labels: Mapping[str, Mapping[str, int]], *, depth: int, source: str
 ) -> Annotations:
-    """What would have become of each query that has labels.
+    """Simulate what would have become of each query that has labels.
 
     Args:
         shown: query -> first documents of the system, best first; a query it does not answer is

@@ -3,14 +3,12 @@
 Each query has the passages that annotators saw, in order, and which they selected. Passages have no
 ids there: `passages.passage_id` makes them out of the text. The published file is one object of
 columns, `{"query": {"0": …}, "answers": {"0": …}}`, gigabytes in one line. It is read as a stream
-that holds one value at a time; a larger value than any record is refused while it is read, and so
-are bytes that a JSON parser would refuse without a position, or read as something else.
+that holds one value at a time; a larger value than any record is refused while it is read.
 
 Source: the README of microsoft/MSMARCO-Question-Answering: `is_selected` is 1 where the passage was
 used for an answer; a query without an answer has `No Answer Present.`
 """
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,53 +30,6 @@ from heldout.survivorship.reading.records import (
 )
 from heldout.trec.reading.streams import TextReader
 from heldout.trec.text import show
-
-CARRIED = 64
-"""Bytes of the text before a piece that are looked at again with it."""
-
-_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
-_ESCAPE = len(rb"\ud800")
-_CONTINUED = bytes(range(0x80, 0xC0))
-
-
-def find_half_pair(text: bytes, *, ended: bool) -> int | None:
-    r"""Where the first half of a surrogate pair stands without the second, as in `"\ud800x"`.
-
-    yajl reads it as a question mark, or together with the next escape as another character.
-
-    Args:
-        text: a piece, with `CARRIED` bytes before it.
-        ended: whether it is the last; else the second half may follow.
-
-    Returns:
-        The place of its backslash; `None` where there is none.
-    """
-    for match in _HALF.finditer(text):
-        before = text[max(match.start() - CARRIED, 0) : match.start()]
-        escaped = (len(before) - len(before.rstrip(b"\\"))) % 2
-        if not escaped and (ended or match.end() + _ESCAPE <= len(text)):
-            return match.start()
-    return None
-
-
-def find_bad_utf8(text: bytes, *, ended: bool) -> int | None:
-    """Where the first byte stands that is no UTF-8.
-
-    Args:
-        text: a piece, with bytes before it; it may begin and end within a character.
-        ended: whether it is the last; else a character may go on.
-
-    Returns:
-        The place of the byte; `None` where all is UTF-8.
-    """
-    begin = len(text[:3]) - len(text[:3].lstrip(_CONTINUED))
-    try:
-        text[begin:].decode()
-    except UnicodeDecodeError as error:
-        cut = error.reason == "unexpected end of data"
-        return None if cut and not ended else begin + error.start
-    return None
-
 
 _DEEPEST = 8
 _OPENING = frozenset({"start_array", "start_map"})
@@ -107,14 +58,12 @@ class ColumnReader:
         self._source = source
         self._last = ""
         self._begin = self._end = self._value = 0
-        self._text = b""  # the piece at hand, and some bytes before it
 
     def values(self) -> Iterator[tuple[str, str, Any]]:
         """Column, key and value, in the order of the file.
 
         Raises:
-            InputError: code `broken-json`: no JSON, no UTF-8, half of a surrogate pair, cut short,
-                or followed by something;
+            InputError: code `broken-json`: no JSON, no UTF-8, cut short, or followed by something;
                 `not-columns`: a column that is no object, or no object at all; `line-too-long`: a
                 value of more than 64 MiB; and those of archives.
             SetupError: ijson is not installed.
@@ -181,8 +130,6 @@ class ColumnReader:
             self.notes = reader.notes
             for piece in chain(reader.pieces(), [b""]):
                 self._begin, self._end = self._end, self._end + len(piece)
-                self._text = self._text[-CARRIED:] + piece
-                self._check_pairs(ended=not piece)
                 if self._end - self._value > LIMITS.line_bytes:
                     raise InputError.of(
                         "line-too-long",
@@ -201,37 +148,18 @@ class ColumnReader:
                 yield ready
                 del ready[:]
                 if error is not None:
-                    raise self._broken(error, ended=not piece) from error
+                    raise self._broken(error) from error
 
-    def _check_pairs(self, *, ended: bool) -> None:
-        at = find_half_pair(self._text, ended=ended)
-        if at is not None:
-            raise self._refusal(
-                f"half of a surrogate pair at byte {self._end - len(self._text) + at:,}: "
-                f"{show(self._text[at : at + 12])}"
-            )
-
-    def _broken(self, error: Exception, *, ended: bool) -> InputError:
-        at = find_bad_utf8(self._text, ended=ended)
-        if at is not None:
-            place = self._end - len(self._text) + at
-            return self._refusal(
-                f"byte {self._text[at]:#04x}, which is no UTF-8, at byte {place:,}"
-            )
+    def _broken(self, error: Exception) -> InputError:
         raw = error.args[0] if error.args else ""
         text = raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else str(raw)
         what, _, rest = text.strip().partition("\n")
         context = rest.partition("\n")[0].strip()
-        return self._refusal(
-            f"{what or 'no JSON'} between bytes {self._begin:,} and {self._end:,}"
-            + (f": {show(context)}" if context else "")
-        )
-
-    def _refusal(self, found: str) -> InputError:
         return InputError.of(
             "broken-json",
             f"{self.path}:{self._last}" if self._last else self.path,
-            found=found,
+            found=f"{what or 'no JSON'} between bytes {self._begin:,} and {self._end:,}"
+            + (f": {show(context)}" if context else ""),
             expected="one JSON object to its end",
             hint="copy the file again, or write it with a program that writes JSON",
         )
@@ -252,7 +180,7 @@ _NOTHING: Mapping[DocId, int] = MappingProxyType({})
 _NO_TEXT: Mapping[DocId, str] = MappingProxyType({})
 
 
-class Passage(msgspec.Struct, frozen=True):
+class QnaPassage(msgspec.Struct, frozen=True):
     """A passage as it was shown; its URL is not stored.
 
     Attributes:
@@ -279,10 +207,10 @@ class QnaRow(msgspec.Struct, frozen=True, kw_only=True):
     query: str
     query_type: str
     answers: list[str]
-    passages: list[Passage]
+    passages: list[QnaPassage]
 
 
-class Seen(NamedTuple):
+class SeenPassages(NamedTuple):
     """What annotators saw of one query.
 
     Attributes:
@@ -298,7 +226,7 @@ class Seen(NamedTuple):
     places: int
 
 
-def _see(passages: Sequence[Passage], texts: bool) -> Seen:  # noqa: FBT001 - a `Store`
+def _see(passages: Sequence[QnaPassage], texts: bool) -> SeenPassages:  # noqa: FBT001 - a `Store`
     ids = [passage_id(one.passage_text) for one in passages]
     selected: dict[DocId, int] = {}
     stored: dict[DocId, str] = {}
@@ -307,7 +235,9 @@ def _see(passages: Sequence[Passage], texts: bool) -> Seen:  # noqa: FBT001 - a 
             selected.setdefault(doc, place)
         if texts:
             stored.setdefault(doc, one.passage_text)
-    return Seen(tuple(dict.fromkeys(ids)), selected or _NOTHING, stored or _NO_TEXT, len(ids))
+    return SeenPassages(
+        tuple(dict.fromkeys(ids)), selected or _NOTHING, stored or _NO_TEXT, len(ids)
+    )
 
 
 def _is_answered(answers: Sequence[str], texts: bool) -> bool:  # noqa: ARG001, FBT001 - the same
@@ -342,7 +272,7 @@ def annotate(values: Mapping[str, Any], notes: "QnaNotes") -> Annotation | Fault
     Returns:
         Or code `no-passages`.
     """
-    seen: Seen = values["passages"]
+    seen: SeenPassages = values["passages"]
     query = QueryId(values["query_id"])
     if not seen.places:
         return "no-passages", f"no passage for query {show(query)}", "what annotators were shown"
@@ -368,7 +298,7 @@ class QnaNotes:
         self.depth = 0
         self._counts: Counter[str] = Counter()
 
-    def add(self, seen: Seen, *, answered: bool) -> None:
+    def add(self, seen: SeenPassages, *, answered: bool) -> None:
         """Count a query.
 
         Args:

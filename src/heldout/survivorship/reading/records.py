@@ -239,7 +239,7 @@ def read_record_lines(
 
 
 def id_fault(name: str) -> Fault | None:
-    """Why an id cannot stand in qrels; `None` where it can."""
+    """Return why an id cannot stand in qrels; `None` where it can."""
     if name.isprintable() and name.split() == [name]:
         return None
     return "no-query-id", f"id {show(name)}", "an id of visible characters, without blanks"

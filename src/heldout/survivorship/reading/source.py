@@ -85,7 +85,7 @@ class AnnotationPlace:
 
     @property
     def named(self) -> bool:
-        """Whether there are annotations at all."""
+        """Return whether there are annotations at all."""
         return self.annotations is not None or self.shown is not None
 
 
@@ -162,7 +162,7 @@ def read_source(
 
 
 def _load(path: Path, read: Callable[..., _Read], **options: object) -> _Read:
-    """What a reader makes of a file."""
+    """Return what a reader makes of a file."""
     with open_input(path) as file:
         return read(file, path=str(path), **options)
 
@@ -274,7 +274,7 @@ def read_annotations(place: Path, *, texts: bool) -> Annotations:
 
 
 def by_text(annotations: Annotations, place: Path) -> bool:
-    """Whether documents are known by their text alone, so that a collection can name them.
+    """Return whether documents are known by their text alone, so that a collection can name them.
 
     Args:
         annotations: that were read.
@@ -302,7 +302,7 @@ def _find_form(place: Path) -> str:
 
 
 def _describe(head: bytes) -> str:
-    """What a file begins with that is no JSON object."""
+    """Describe what a file begins with that is no JSON object."""
     text = head.strip()
     if not text:
         return "an empty file"

@@ -114,7 +114,7 @@ def draw_triage(
 
 
 def count_triage(folder: QuestionFolder, *, seed: int, level: float) -> Answer:
-    """Why queries were discarded, by what people answered.
+    """Count why queries were discarded, by what people answered.
 
     Args:
         folder: questions and answers.
@@ -133,7 +133,7 @@ def count_triage(folder: QuestionFolder, *, seed: int, level: float) -> Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolOptions:
+class DiscardedPoolOptions:
     """Which discarded queries are pooled, and of which runs."""
 
     runs: RunPatterns = ()
@@ -163,7 +163,7 @@ class PoolOptions:
 
 def pool_discarded(
     folder: QuestionFolder,
-    pool: PoolOptions,
+    pool: DiscardedPoolOptions,
     source: AnnotationSource,
     progress: Progress = SILENT,
 ) -> Answer:
@@ -276,7 +276,7 @@ def _sample(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelOptions:
+class DiscardedLabelOptions:
     """What labels are written."""
 
     labels: Annotated[
@@ -295,7 +295,7 @@ class LabelOptions:
 
 
 def count_ranks(path: Path, *, depth: int, level: float) -> Answer:
-    """Which systems answer how many discarded queries, by a table of first ranks.
+    """Count which systems answer how many queries, by a table of first ranks.
 
     Args:
         path: of the table.
@@ -314,13 +314,13 @@ def count_ranks(path: Path, *, depth: int, level: float) -> Answer:
 def count_answerable(
     folder: QuestionFolder,
     source: AnnotationSource,
-    options: LabelOptions,
+    options: DiscardedLabelOptions,
     *,
     seed: int,
     level: float,
     progress: Progress = SILENT,
 ) -> Answer:
-    """Which systems answer how many discarded queries, by what people answered; and its labels.
+    """Count which systems answer how many queries, by what people answered; write its labels.
 
     Args:
         folder: the pool and the answers.
@@ -348,7 +348,7 @@ def count_answerable(
     return report_reach(ranks, depth=folder.pool().depth, level=level, judging=judging)
 
 
-def check_label_options(options: LabelOptions) -> None:
+def check_label_options(options: DiscardedLabelOptions) -> None:
     """Refuse what cannot be written before anything is read.
 
     Raises:
@@ -373,10 +373,10 @@ def _make_labels(
     folder: QuestionFolder,
     questions: Sequence[Pool],
     answers: Sequence[Judgment],
-    options: LabelOptions,
+    options: DiscardedLabelOptions,
     queries: Sequence[str],
 ) -> list[MadeLabels]:
-    """What people judged, and where it is asked for pseudo-labels of queries that nobody judged."""
+    """Make labels of what people judged and, where asked for, pseudo-labels of other queries."""
     judged = judged_passages(questions, answers)
     if not judged:
         raise InputError.of(

@@ -25,7 +25,7 @@ _NEGATIVES_FROM = 100
 
 
 def read_annotations(path: str | PathLike[str], *, texts: bool = False) -> Annotations:
-    """What annotators were shown and what they selected.
+    """Read what annotators were shown and what they selected.
 
     Args:
         path: MS MARCO QnA, a folder of qrels for each depth, or passages shown.
@@ -132,7 +132,7 @@ def score_depths(
 def query_types(
     annotations: Annotations, kinds: Mapping[str, str] | None = None, *, level: float = 0.95
 ) -> Answer:
-    """Which types of queries could annotators not answer, and left out?
+    """Compare how many queries of each type annotators could not answer, and left out.
 
     Args:
         annotations: with types, or with `kinds`.
