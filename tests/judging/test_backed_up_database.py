@@ -4,7 +4,6 @@ import itertools
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import BinaryIO
 
 import msgspec
 import pytest
@@ -14,7 +13,7 @@ from sqlalchemy import Connection, update
 from databases import ENGINES, new_url
 from heldout.backup.backing_up import Sources, back_up, list_schemas
 from heldout.backup.restoring import check_backup, restore
-from heldout.backup.sealed import extract, new_backup, verify
+from heldout.backup.sealed import new_backup, unpack
 from heldout.database.copying import dump_database
 from heldout.database.database import Database, open_database
 from heldout.database.errors import DatabaseError
@@ -116,16 +115,14 @@ def test_what_is_no_database_of_ours_is_refused_and_none_is_made(tmp_path: Path)
 
 def test_a_backup_of_another_version_is_refused(filled: str, tmp_path: Path) -> None:
     made = backed_up(filled, tmp_path / "b")
-    manifest = verify(made, [KEYS.private])
+    (tmp_path / "contents").mkdir()
+    manifest = unpack(made, [KEYS.private], tmp_path / "contents")
     assert manifest.database is not None
     assert manifest.database.versions.keys() == {"campaign", "intake"}
     manifest.database.versions["campaign"] = 9
     with new_backup(tmp_path / "later", [KEYS.recipient]) as writer:
-
-        def copy(_: str, content: BinaryIO) -> None:
-            writer.add(content.read())
-
-        extract(made, [KEYS.private], copy)
+        for content in (tmp_path / "contents").iterdir():
+            writer.add(content.read_bytes())
         writer.finish(manifest)
     with pytest.raises(DatabaseError) as caught:
         restore(tmp_path / "later", tmp_path / "new", identities=[KEYS.private])

@@ -8,8 +8,7 @@ The vault's private keys are in it, so it is encrypted always, and never for a k
 in the vault: where its disk dies, that key is gone with it.
 """
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -46,8 +45,6 @@ _PIECE = 1 << 24
 _LOCK = "lock"  # of a vault, and of a clone's own files
 _SQLITE = b"SQLite format 3\0"
 _SQLITE_LOGS = ("-wal", "-shm", "-journal")
-_PLAIN = "100644"
-_SHA1_LENGTH = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,39 +246,26 @@ class _Collected:
 
     def add_folder(self, writer: Writer, name: str, root: Path) -> FolderState:
         """Store what a folder holds."""
-        folder, git = Folder(root), Git(root)
-        tracked, state = _add_git(writer, git)
+        folder, git = Folder(root), _add_git(writer, Git(root))
         files: dict[str, Stored] = {}
-        found = set()
         for _ in range(2):  # the second time what a server has moved since
             for path in self._list(folder, name, lock=_LOCK if name == VAULT else ""):
-                if path in found:
-                    continue
-                with suppress(FileNotFoundError), folder.open(path) as source:
-                    found.add(path)
-                    if path in tracked and _is_blob(source.read(), tracked[path]):
-                        continue
-                    source.seek(0)
-                    files[path] = writer.add_file(source, f"{name}/{path}")
+                with suppress(FileNotFoundError):
+                    if path not in files:
+                        files[path] = self._add_file(writer, folder, path, name)
         own: dict[str, Stored] = {}
-        clone = None if state is None else find_state(root)
+        clone = None if git is None else find_state(root)
         if clone is not None:
-            for path in self._list(clone, f"{name}/.git/heldout", lock=_LOCK):
-                with clone.open(path) as source:
-                    own[path] = writer.add_file(source, f"{name}/.git/heldout/{path}")
-        if state is not None:
-            deleted = tuple(sorted(tracked.keys() - found))
-            state = GitState(
-                branch=state.branch, remotes=state.remotes, bundle=state.bundle, deleted=deleted
-            )
-        kept = folder.stat()
-        return FolderState(
-            files=files,
-            empty=tuple(_list_empty(folder)),
-            git=state,
-            own=own,
-            private=kept is not None and not kept.st_mode & 0o077,
-        )
+            inside = f"{name}/.git/heldout"
+            for path in self._list(clone, inside, lock=_LOCK):
+                own[path] = self._add_file(writer, clone, path, inside)
+        found = folder.stat()
+        private = found is not None and not found.st_mode & 0o077
+        return FolderState(files=files, git=git, own=own, private=private)
+
+    def _add_file(self, writer: Writer, folder: Folder, path: str, name: str) -> Stored:
+        with folder.open(path) as source:
+            return writer.add_file(source, f"{name}/{path}")
 
     def _list(self, folder: Folder, name: str, *, lock: str) -> Iterator[str]:
         """The files that are stored."""
@@ -313,38 +297,16 @@ def _find_database(folder: Folder, path: str) -> str | None:
     return "a database of SQLite; back it up by --database" if is_database else None
 
 
-def _list_empty(folder: Folder, name: str = "") -> Iterator[str]:
-    for one in folder.names(name):
-        path = f"{name}/{one}" if name else one
-        if path == ".git" or not _is_plain_folder(folder, path) or not is_path(path):
-            continue
-        if not folder.names(path):
-            yield path
-        else:
-            yield from _list_empty(folder, path)
-
-
-def _is_plain_folder(folder: Folder, path: str) -> bool:
-    try:
-        return folder.is_folder(path)
-    except StoreError:  # a link
-        return False
-
-
-def _add_git(writer: Writer, git: Git) -> tuple[Mapping[str, str], GitState | None]:
-    """Store a folder's git; the plain files of the commit checked out, by path, with their ids."""
+def _add_git(writer: Writer, git: Git) -> GitState | None:
+    """Store a folder's git; `None` where it has none."""
     if not (git.root / ".git").exists() or not git.is_repository():
-        return {}, None
+        return None
     head = git.head()
-    bundle = () if head is None else tuple(writer.add(piece) for piece in git.bundle(_PIECE))
-    files = () if head is None else git.files(head)
-    state = GitState(
+    return GitState(
         branch=git.main_branch() if head is None else _branch(git),
         remotes={name: git.remote_address(name) for name in git.remotes()},
-        bundle=bundle,
-        deleted=(),
+        bundle=() if head is None else tuple(writer.add(piece) for piece in git.bundle(_PIECE)),
     )
-    return {f.path: f.blob for f in files if f.mode == _PLAIN and is_path(f.path)}, state
 
 
 def _branch(git: Git) -> str:
@@ -352,14 +314,6 @@ def _branch(git: Git) -> str:
         return git.branch()
     except StoreError:  # a commit is checked out, and no branch
         return git.main_branch()
-
-
-def _is_blob(data: bytes, blob: str) -> bool:
-    """Whether git has this content under that id."""
-    kind = "sha1" if len(blob) == _SHA1_LENGTH else "sha256"
-    digest = hashlib.new(kind, b"blob %d\0" % len(data), usedforsecurity=False)
-    digest.update(data)
-    return digest.hexdigest() == blob
 
 
 def list_schemas() -> "tuple[Schema, ...]":

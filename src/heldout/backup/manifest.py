@@ -29,28 +29,24 @@ class GitState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         branch: that is checked out.
         remotes: name -> address.
         bundle: every ref with its objects, as `git bundle` has it, in pieces.
-        deleted: paths of that commit that the folder lacks.
     """
 
     branch: str
     remotes: dict[str, str]
     bundle: tuple[Stored, ...]
-    deleted: tuple[str, ...]
 
 
 class FolderState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A folder.
 
     Attributes:
-        files: path in it -> content; without what its git has just so in the commit checked out.
-        empty: folders that hold no file.
+        files: path in it -> content.
         git: `None` of a folder that is no repository.
         own: path in `.git/heldout` -> content: keys and drafts of this clone; none without git.
         private: whether nobody else may read it.
     """
 
     files: dict[str, Stored]
-    empty: tuple[str, ...]
     git: GitState | None
     own: dict[str, Stored]
     private: bool
@@ -105,12 +101,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for pieces in () if self.database is None else self.database.tables.values():
             yield from pieces
 
-    def size(self) -> int:
-        """Bytes that it takes, restored: of a repository about as much again as its bundle."""
-        bundles = (f.git.bundle for f in self.folders.values() if f.git is not None)
-        extra = sum(piece.bytes for pieces in bundles for piece in pieces)
-        return sum(stored.bytes for stored in self.contents()) + extra
-
 
 def check_manifest(manifest: Manifest, found: Mapping[str, int], path: str) -> None:
     """Hold a list against the contents that came with it, and refuse names that lead astray.
@@ -136,13 +126,12 @@ def check_manifest(manifest: Manifest, found: Mapping[str, int], path: str) -> N
             raise damaged(path, f"a folder {quote(name)}")
         if folder.own and folder.git is None:
             raise damaged(path, f"files of a clone in {quote(name)}, which has no git")
-        for files, empty in ((folder.files, folder.empty), (folder.own, ())):
-            listed = [*files, *empty]
-            wrong = next((one for one in listed if not is_path(one)), None)
+        for files in (folder.files, folder.own):
+            wrong = next((one for one in files if not is_path(one)), None)
             if wrong is not None:
                 raise damaged(path, f"the path {quote(wrong)}")
-            above = {parent for one in listed for parent in list_parents(one)}
-            if twice := (above | {*empty}) & files.keys():
+            above = {parent for one in files for parent in list_parents(one)}
+            if twice := above & files.keys():
                 raise damaged(path, f"{quote(min(twice))} as a file and as a folder")
 
 

@@ -1,8 +1,7 @@
 """Restores a backup into a new folder, and says what the board has that the backup lacks.
 
-The backup is read twice: once to check every byte, before anything is written; then its files are
-written aside, and get their names when all of them are there. git checks its own objects, and
-checks no file out: each is written by a path that was looked at.
+Contents are written aside, and get their names when every byte was checked. git checks its own
+objects, and checks no file out: each is written by a path that was looked at.
 
 A vault that is older than its board has lost the sealed fields of the later events: nobody else has
 them. Their public part is in the board's log. `take_over` adds these events to the vault, so that
@@ -15,9 +14,10 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from types import ModuleType
 from typing import BinaryIO
 
@@ -29,32 +29,25 @@ from heldout.backup.manifest import (
     DATABASE,
     VAULT,
     DatabaseState,
-    FolderState,
     GitState,
     Manifest,
     Stored,
     damaged,
-    is_path,
-    list_parents,
 )
-from heldout.backup.sealed import extract, verify
+from heldout.backup.sealed import unpack
 from heldout.board.audit.audit import Audit, audit_board
 from heldout.board.log.events import Entry, format_entry, parse_log
 from heldout.board.log.history import History, read_history
-from heldout.board.store.git import Change, Git
+from heldout.board.store.git import Git
 from heldout.board.store.logs import LOG
 from heldout.board.store.repository import Repository
 from heldout.board.store.sharing import EVENTS
-from heldout.errors import InputError, StoreError, quote
-from heldout.files.durable import ASIDE, MOST_BYTES, Folder
+from heldout.errors import InputError, quote
+from heldout.files.durable import ASIDE, Folder
 from heldout.ids import digest_bytes
 
 _CHUNK = 1 << 20
-_STREAMS = "streams"
 _OWN = ".git/heldout"
-_SPARE = 1 << 28
-_BLOBS = 32
-_AT_ONCE = 1 << 28
 _MOST_SEALED = 1 << 30
 _ADDRESS_BEGINS = ("https://", "http://", "ssh://", "git://", "file://", "/")
 
@@ -96,15 +89,12 @@ def restore(
         newer: the board of today: what its log has and the vault lacks is taken over.
 
     Raises:
-        InputError: codes of `verify`, and `restore-place`; `restore-log` for a log that does not go
+        InputError: codes of `unpack`, and `restore-place`; `restore-log` for a log that does not go
             on from that of the backup.
         StoreError: the disk has no room for it.
         DatabaseError: the database cannot be written, or its tables are of a later heldout.
     """
-    manifest = verify(path, identities)
-    _check_place(folder, manifest)
-    if manifest.database is None and database is not None:
-        raise InputError.of("restore-place", "--database", "no database in it", "no --database")
+    _check_place(folder)
     aside = folder.absolute().parent / f"{ASIDE}restore-{folder.name}"
     aside.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(aside, ignore_errors=True)  # what a killed call left: a vault in the clear
@@ -119,12 +109,15 @@ def restore(
             "remove it, or name another folder, best where nobody else may write",
         ) from None
     try:
-        root = aside / "root"
-        (aside / _STREAMS).mkdir()
+        root, contents = aside / "root", _Contents(aside / "contents")
+        contents.folder.mkdir(mode=0o700)
         root.mkdir(mode=0o700)
-        notes = _write(path, identities, manifest, aside)
+        manifest = unpack(path, identities, contents.folder)
+        if manifest.database is None and database is not None:
+            raise InputError.of("restore-place", "--database", "no database in it", "no --database")
+        notes = tuple(_write(manifest, contents, root))
         taken, lost = (0, ()) if newer is None else take_over(root / VAULT, newer)
-        _put_in_place(root, folder, manifest.database, database)
+        _put_in_place(root, folder, manifest.database, database, contents)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return Restored(
@@ -136,7 +129,7 @@ def restore(
     )
 
 
-def _check_place(folder: Path, manifest: Manifest) -> None:
+def _check_place(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise InputError.of(
             "restore-place",
@@ -145,84 +138,79 @@ def _check_place(folder: Path, manifest: Manifest) -> None:
             "a folder that is new or empty: nothing is ever written over",
             "name another one",
         )
-    _check_room(folder, manifest.size())
 
 
-def _check_room(folder: Path, size: int) -> None:
-    above = next(one for one in folder.absolute().parents if one.exists())
-    needed, free = size + _SPARE, shutil.disk_usage(above).free
-    if needed > free:
-        raise StoreError(
-            f"{folder} needs about {needed:,} bytes, and its disk has {free:,} free; nothing was "
-            "restored"
-        )
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What was unpacked.
+
+    Attributes:
+        folder: has each content under its SHA-256.
+    """
+
+    folder: Path
+
+    def copy(self, digest: str, target: Path) -> None:
+        """Give a content a name."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(self.folder / digest, target)
+
+    def open(self, pieces: Sequence[Stored]) -> Iterator[BinaryIO]:
+        """Yield the pieces of a stream, each open."""
+        for piece in pieces:
+            with (self.folder / piece.sha256).open("rb") as source:
+                yield source
 
 
-def _write(
-    path: Path, identities: Sequence[str], manifest: Manifest, aside: Path
-) -> tuple[str, ...]:
-    """Write every file below `root` in a folder of our own; what a person should know of it."""
-    targets = _Targets(aside=aside)
+def _write(manifest: Manifest, contents: _Contents, root: Path) -> Iterator[str]:
+    """Write every file below `root`; yields what a person should know of it."""
     for name, state in manifest.folders.items():
-        (aside / "root" / name).mkdir(mode=0o700)
+        (root / name).mkdir(mode=0o700)
+        if state.git is not None:
+            yield from _restore_git(root / name, state.git, contents)
         for file, stored in state.files.items():
-            targets.add(stored.sha256, f"root/{name}/{file}")
-        for file, stored in state.own.items():
-            targets.add(stored.sha256, f"root/{name}/{_OWN}/{file}")
-        if state.git is not None:
-            targets.add_stream(state.git.bundle, f"{name}.bundle")
-    for table, pieces in {} if manifest.database is None else manifest.database.tables.items():
-        targets.add_stream(pieces, f"{DATABASE}/{table}")
-    extract(path, identities, targets.write)
-    notes: list[str] = []
-    for name, state in manifest.folders.items():
-        root = aside / "root" / name
-        if state.git is not None:
-            notes += _restore_git(root, aside / _STREAMS / f"{name}.bundle", state.git, state)
-        for empty in state.empty:
-            (root / empty).mkdir(parents=True, exist_ok=True)
-        for file in state.own:  # keys and tokens, which nobody else may read
-            (root / _OWN / file).chmod(0o600)
-        _set_modes(root, private=state.private)
-    return tuple(notes)
+            contents.copy(stored.sha256, root / name / file)
+        for file, stored in state.own.items():  # keys and tokens, which nobody else may read
+            contents.copy(stored.sha256, root / name / _OWN / file)
+            (root / name / _OWN / file).chmod(0o600)
+        _set_modes(root / name, private=state.private)
 
 
 def _put_in_place(
-    root: Path, folder: Path, state: DatabaseState | None, database: str | None
+    root: Path,
+    folder: Path,
+    state: DatabaseState | None,
+    database: str | None,
+    contents: _Contents,
 ) -> None:
     """Load the database and give the folder its name; if one fails, neither is there."""
-    streams = root.parent / _STREAMS / DATABASE
     if database is not None:
         _use_copying().check_empty(database)
     elif state is not None:
         from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
 
-        _load(sqlite_url(root / f"{DATABASE}.sqlite"), state, streams)
+        _load(sqlite_url(root / f"{DATABASE}.sqlite"), state, contents)
     os.sync()
     root.rename(folder.absolute())
     if database is not None and state is not None:
         try:
-            _load(database, state, streams)
+            _load(database, state, contents)
         except BaseException:
             shutil.rmtree(folder)
             raise
 
 
-def _load(url: str, state: DatabaseState, streams: Path) -> None:
+def _load(url: str, state: DatabaseState, contents: _Contents) -> None:
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - needs the extra
 
-    tables = {name: _read_lines(streams / name) for name in state.tables}
+    tables = {
+        name: chain.from_iterable(contents.open(pieces)) for name, pieces in state.tables.items()
+    }
     try:
         _use_copying().load_database(url, list_schemas(), known=state.versions, tables=tables)
     except (SQLAlchemyError, ValueError, msgspec.MsgspecError) as error:
         first, *_ = str(error).splitlines()
         raise damaged("database", quote(first)) from None
-
-
-def _read_lines(folder: Path) -> Iterator[bytes]:
-    for piece in sorted(folder.iterdir()):
-        with piece.open("rb") as lines:
-            yield from lines
 
 
 def _use_copying() -> ModuleType:
@@ -231,107 +219,22 @@ def _use_copying() -> ModuleType:
     return copying
 
 
-@dataclass(slots=True)
-class _Targets:
-    """Where each content goes.
-
-    Attributes:
-        aside: the folder that everything is written below.
-        paths: SHA-256 -> paths in it.
-    """
-
-    aside: Path
-    paths: dict[str, list[str]] = field(default_factory=dict)
-
-    def add(self, digest: str, path: str) -> None:
-        """Note that a content goes there."""
-        self.paths.setdefault(digest, []).append(path)
-
-    def add_stream(self, pieces: Sequence[Stored], name: str) -> None:
-        """Note that contents are pieces of a stream."""
-        for number, piece in enumerate(pieces):
-            self.add(piece.sha256, f"{_STREAMS}/{name}/{number:08}")
-
-    def write(self, digest: str, content: BinaryIO) -> None:
-        """Write a content wherever it goes."""
-        if digest not in self.paths:
-            raise damaged(str(self.aside), "another content than when it was checked")
-        first, *others = self.paths[digest]
-        target = self.aside / first
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("xb") as file:
-            shutil.copyfileobj(content, file, _CHUNK)
-        for other in others:
-            copy = self.aside / other
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(target, copy)
-
-
-def _restore_git(root: Path, bundle: Path, state: GitState, folder: FolderState) -> Iterator[str]:
-    """Make a folder a repository again, and write what only its git has."""
+def _restore_git(root: Path, state: GitState, contents: _Contents) -> Iterator[str]:
+    """Make a folder a repository again; no file of it is checked out."""
     git = Git(root)
     git.init(state.branch)
     if state.bundle:
-        whole = bundle.with_suffix(".whole")
-        with whole.open("xb") as target:
-            for piece in sorted(bundle.iterdir()):
-                with piece.open("rb") as source:
-                    shutil.copyfileobj(source, target, _CHUNK)
-        git.unbundle(whole, state.branch)
-        whole.unlink()
+        with NamedTemporaryFile(dir=contents.folder) as whole:
+            for piece in contents.open(state.bundle):
+                shutil.copyfileobj(piece, whole, _CHUNK)
+            whole.flush()
+            git.unbundle(Path(whole.name), state.branch)
     for name, address in state.remotes.items():
         # Others would run a program: ext::, an option.
         if address.startswith(_ADDRESS_BEGINS) or _is_host(address):
             git.add_remote(name, address)
         else:
             yield f"the remote {quote(name)} was left out: {quote(address)}"
-    head = git.head()
-    wanted, plain = {*state.deleted, *folder.files}, []
-    for file in () if head is None else git.files(head):
-        if file.path in wanted:
-            continue
-        if file.mode in ("100644", "100755") and is_path(file.path):
-            plain.append(file)
-        else:
-            yield f"{quote(file.path)} was left out: a link, or no plain file"
-    _write_tracked(git, plain, wanted)
-
-
-def _write_tracked(git: Git, plain: Sequence[Change], listed: set[str]) -> None:
-    """Write the files that git alone has.
-
-    Args:
-        git: of the folder.
-        plain: these files.
-        listed: paths that the manifest says something else of.
-
-    Raises:
-        InputError: code `backup-damaged`: one lies below a path that is listed as a file.
-        StoreError: the disk has no room for them.
-    """
-    root = git.root
-    sizes = git.blob_sizes(*(file.blob for file in plain))
-    _check_room(root, sum(sizes))
-    if clash := {above for file in plain for above in list_parents(file.path)} & listed:
-        raise damaged(root.name, f"{quote(min(clash))} as a file and as a folder")
-    for some in _group(plain, sizes):
-        found = git.read_blobs(*(file.blob for file in some), limit=MOST_BYTES)
-        for file, data in zip(some, found, strict=True):
-            with Folder(root).create(file.path) as target:
-                target.write(data)
-
-
-def _group(files: Sequence[Change], sizes: Sequence[int]) -> Iterator[Sequence[Change]]:
-    """Files to be in memory together: some small ones, or a large one alone."""
-    some, total = list[Change](), 0
-    for file, size in zip(files, sizes, strict=True):
-        if some and (len(some) == _BLOBS or total + size > _AT_ONCE):
-            yield some
-            some, total = [], 0
-        some.append(file)
-        total += size
-    if some:
-        yield some
 
 
 def _is_host(address: str) -> bool:

@@ -7,12 +7,13 @@ a name in the tarball never becomes a path, and a content that is not what its n
 while it is read. age authenticates each 64 KiB, and that the file is whole; not who made it. So
 what comes out is read as if an enemy had made it: nothing but plain files, bounded, each once.
 
-`verify` reads a whole backup and writes nothing; `extract` reads it again and hands contents over.
+`unpack` writes contents by their digests alone; they get names when all of them were checked.
 """
 
 import hashlib
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -53,6 +54,7 @@ _HEAD = 4096
 _MOST_MEMBERS = 5_000_000
 _MOST_MANIFEST = 1 << 29
 _SMALL = 1 << 26
+_SPARE = 1 << 28
 _MOST_RATIO = 250
 
 
@@ -153,56 +155,40 @@ def new_backup(path: Path, recipients: Sequence[str]) -> Iterator[Writer]:
         folder.delete(aside.name)
 
 
-def verify(path: Path, identities: Sequence[str]) -> Manifest:
-    """Read a whole backup and check every byte of it; nothing is written.
+def unpack(path: Path, identities: Sequence[str], folder: Path) -> Manifest:
+    """Read a whole backup, check every byte of it, and write each content under its SHA-256.
 
     Args:
         path: the file.
         identities: private keys (age), as the text of their files.
+        folder: empty, and ours alone; where this fails it is to be removed.
 
     Raises:
         InputError: codes `backup-foreign`, `backup-key`, `backup-newer`, `backup-damaged`,
             `archive-bomb`.
+        StoreError: the disk has no room for it.
     """
     found: dict[str, int] = {}
     manifest: Manifest | None = None
+    room = shutil.disk_usage(folder).free // 2 - _SPARE  # each is copied to its name
 
     def take(digest: str, member: Member) -> None:
-        nonlocal manifest
-        if digest:
-            member.finish()
-            found[digest] = member.size
-        else:
+        nonlocal manifest, room
+        if not digest:
             manifest = _decode(member, path)
+            return
+        room -= member.size
+        if room < 0:
+            raise StoreError(f"the disk of {folder} has no room for {path}; nothing was restored")
+        with (folder / digest).open("xb") as target:
+            shutil.copyfileobj(member, target, _CHUNK)
+        found[digest] = member.size
 
     _read(path, identities, take)
     if manifest is None:
         raise damaged(path.name, "no list of its files")
     check_manifest(manifest, found, path.name)
     return manifest
-
-
-def extract(
-    path: Path, identities: Sequence[str], consume: Callable[[str, BinaryIO], None]
-) -> None:
-    """Read a backup that `verify` has found sound, and hand every content over.
-
-    Args:
-        path: the file.
-        identities: as for `verify`.
-        consume: gets SHA-256 and content; that it is this content is known once the next one
-            comes, or at the end.
-
-    Raises:
-        InputError: as `verify`: the file has changed since.
-    """
-
-    def take(digest: str, member: Member) -> None:
-        if digest:
-            consume(digest, member)  # type: ignore[arg-type]  # a raw stream is read like one
-            member.finish()
-
-    _read(path, identities, take)
 
 
 def _read(path: Path, identities: Sequence[str], take: Callable[[str, Member], None]) -> None:

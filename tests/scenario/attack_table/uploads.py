@@ -292,15 +292,12 @@ def attacks() -> Iterator[Attack]:
             "have the vault's keys written elsewhere",
             "refused: `restore-place`; nothing is written",
         ),
-        *(
-            (
-                backups,
-                f"a backup whose repository has {what}",
-                "test_a_repository_that_unpacks_to_far_more_is_refused",
-                "fill memory or the disk, or crash the restore",
-                "refused; nothing stays",
-            )
-            for what in ("2^30 paths", "1.5 GiB in one object", "a path below a file")
+        (
+            backups,
+            "a backup whose repository has 2^30 paths",
+            "test_a_repository_that_unpacks_to_far_more_is_refused",
+            "fill memory or the disk, or crash the restore",
+            "refused; nothing stays",
         ),
         *(
             (
