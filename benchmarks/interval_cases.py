@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from interval_judges import judges, labellers, runs
-from interval_trainings import curve_mean, gain_over_baseline, pairs_needed, per_doubling, share
+from interval_trainings import curve_mean, share
 from interval_worlds import (
     GAIN,
     Trial,
@@ -309,29 +309,14 @@ CASES: Sequence[Case] = (
         least=0.83, wide=True,
     ),
     Case(
-        analysis="rank (playbook)", interval="gain over BM25, the wider ends of t and BCa",
-        world=_LOSSES.format(60), near=True, trial=gain_over_baseline(queries=60), trials=200,
-        least=0.44,
-    ),
-    Case(
-        analysis="survive train, rank --curve", interval="mean of trainings by t",
+        analysis="survive train", interval="mean of trainings by t",
         world="3 seeds of deviation .01", near=False, trial=curve_mean(seeds=3, fails=0.0),
         trials=300,
     ),
     Case(
-        analysis="survive train, rank --curve", interval="mean of trainings by t",
+        analysis="survive train", interval="mean of trainings by t",
         world="3 seeds of deviation .01, one training in ten falls by .10", near=False,
         trial=curve_mean(seeds=3, fails=0.1), trials=300, least=0.8,
-    ),
-    Case(
-        analysis="rank --curve", interval="gain per doubling of the pairs",
-        world="4 sizes of 3 seeds, one training in ten falls by .10", near=False,
-        trial=per_doubling(seeds=3, fails=0.1), trials=300, least=0.88,
-    ),
-    Case(
-        analysis="rank --curve", interval="pairs needed, by Fieller",
-        world="4 sizes of 3 seeds, a line in their logarithm", near=False,
-        trial=pairs_needed(seeds=3), trials=300, least=0.88,
     ),
     Case(
         analysis="survive triage, answerable", interval="Krippendorff's alpha, over units",

@@ -18,23 +18,28 @@ import numpy as np
 from numpy.typing import NDArray
 from playbook_collections import COLLECTIONS, read_collection
 
-from heldout.ids import Digest
+from heldout.ids import Digest, DocId, QueryId
 from heldout.rankers.methods import choose_method, rank_hybrid
 from heldout.rankers.neural.dense import DenseSettings, Encoder, load_encoder, rank_dense
-from heldout.rankers.playbook.playbook import Comparison, compare
-from heldout.rankers.run import Run, Task, fuse_reciprocal, fuse_scores
+from heldout.rankers.run import Hit, Run, Task, fuse_reciprocal, fuse_scores
 from heldout.rankers.terms import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
+from heldout.scoring.evaluate import evaluate
 from heldout.scoring.measures import parse_measure
+from heldout.stats import exact
+from heldout.stats.resampling import mean_interval
+from heldout.stats.tests import run_test
+from heldout.trec.ranking import JudgedRanking
 
 __all__ = ["LEXICAL", "RememberingEncoder", "dense_candidates"]
 
 MEASURE = parse_measure("nDCG@10")
-GAIN = 0.02
+TOP = 10
 COLUMNS = (
     *("collection", "ranker", "nDCG@10", "difference"),
     *("t, 95%", "bootstrap, 95%", "alone", "s.d."),
 )
 Ranker = Callable[[Task], Run]
+Labels = Mapping[QueryId, Mapping[DocId, int]]
 
 BASELINES: Mapping[str, Ranker] = {
     "BM25": lambda task: rank_bm25(task, Bm25Settings()),
@@ -136,24 +141,53 @@ def _write_collection(name: str, data: Path, rankers: Mapping[str, Ranker], agai
     task = Task(documents=collection.documents, queries=collection.queries, depth=100)
     baseline = BASELINES[against](task)
     others = {ranker: rank for ranker, rank in rankers.items() if ranker != against}
-    for place, (ranker, rank) in enumerate(others.items()):
-        rng = np.random.default_rng(0)
-        found = compare(rank(task), baseline, collection.qrels, MEASURE, rng, gain=GAIN)
-        if place == 0:
-            size = f"{name} ({found.queries:,} queries)"
-            print(f"| {size} | {against} | {found.baseline:.4f} | | | | | |")
-        print(f"| | {ranker} | {_cells(found)} |", flush=True)
+    scores = score_run(baseline, collection.qrels)
+    size = f"{name} ({len(scores):,} queries)"
+    print(f"| {size} | {against} | {scores.mean():.4f} | | | | | |")
+    for ranker, rank in others.items():
+        run = rank(task)
+        found = find_answered(run, collection.qrels), find_answered(baseline, collection.qrels)
+        cells = _cells(scores, score_run(run, collection.qrels))
+        alone = f"{len(found[0] - found[1])} : {len(found[1] - found[0])}"
+        print(f"| | {ranker} | {' | '.join([*cells[:-1], alone, cells[-1]])} |", flush=True)
 
 
-def _cells(found: Comparison) -> str:
-    spans = [
-        "-" if ends is None else f"{ends[0]:+.4f} to {ends[1]:+.4f}"
-        for ends in (found.t, found.bootstrap)
+def score_run(run: Run, labels: Labels) -> NDArray[np.float64]:
+    """Score a run on each labelled query, shape (queries,)."""
+    rankings = {
+        str(query): see(run[query], grades) for query, grades in labels.items() if run.get(query)
+    }
+    return evaluate(rankings, labels, [MEASURE]).scores[MEASURE].values
+
+
+def see(hits: Sequence[Hit], grades: Mapping[DocId, int]) -> JudgedRanking:
+    """Return the judged documents of a ranking."""
+    judged = [
+        (place, grades[hit.document]) for place, hit in enumerate(hits, 1) if hit.document in grades
     ]
-    alone = f"{found.found.ranker} : {found.found.baseline}"
-    deviation = "-" if found.deviation is None else f"{found.deviation:.2f}"
-    cells = (f"{found.ranker:.4f}", f"{found.difference:+.4f}", *spans, alone, deviation)
-    return " | ".join(cells)
+    positions, seen = np.array(judged, dtype=np.int64).reshape(-1, 2).T
+    return JudgedRanking(positions=positions, grades=seen, retrieved=len(hits))
+
+
+def find_answered(run: Run, labels: Labels) -> set[QueryId]:
+    """Return the queries with a relevant document among the first ten."""
+    return {
+        query
+        for query, grades in labels.items()
+        if any(grades.get(hit.document, 0) > 0 for hit in run.get(query, ())[:TOP])
+    }
+
+
+def _cells(before: NDArray[np.float64], after: NDArray[np.float64]) -> Sequence[str]:
+    differences = exact.differences(before, after)
+    t = run_test("t", before, after, level=0.95)
+    drawn = mean_interval(differences, np.random.default_rng(0), level=0.95, trials=10_000)
+    spans = [
+        "-" if low is None or high is None else f"{low:+.4f} to {high:+.4f}"
+        for low, high in ((t.low, t.high), (drawn.low, drawn.high))
+    ]
+    mean = f"{after.mean():.4f}"
+    return mean, f"{differences.mean():+.4f}", *spans, f"{differences.std(ddof=1):.2f}"
 
 
 if __name__ == "__main__":

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from heldout.cli.program import main
 from heldout.errors import InputError
-from heldout.ids import DocId, QueryId, find_near, find_surely_near, say_near
+from heldout.ids import find_near, find_surely_near, say_near
 from heldout.judging.campaign.pools import build_pools
-from heldout.rankers.playbook.playbook import fit_labels
-from heldout.rankers.run import Task
 
 QUERIES = 20
 
@@ -197,25 +195,6 @@ def test_a_facet_whose_queries_have_zeros_is_told() -> None:
     found = call("evaluate", "good.run", *asked)
 
     assert "note   other-spelling  kinds.tsv" in found.stderr
-
-
-def test_labels_of_documents_that_the_collection_writes_otherwise() -> None:
-    task = Task(
-        queries={QueryId("1"): "a", QueryId("2"): "b"},
-        documents={DocId("0007"): "seven", DocId("12"): "twelve"},
-        depth=1,
-    )
-    one = {DocId("7"): 1, DocId("12"): 1}
-    found = fit_labels({QueryId("1"): one, QueryId("02"): {DocId("12"): 1}}, task)
-
-    assert (found.unknown, found.unasked) == (1, 1)
-    assert found.near == (
-        '1 differs only in leading zeros, as "7" from "0007"; '
-        '1 differs only in leading zeros, as "02" from "2"'
-    )
-    with pytest.raises(InputError) as caught:
-        fit_labels({QueryId("q1"): {DocId("12"): 1}}, task)
-    assert "what stands around the number" in caught.value.problems[0].hint
 
 
 def test_pooled_documents_without_a_text_that_has_zeros() -> None:

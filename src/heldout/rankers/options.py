@@ -1,7 +1,6 @@
 """The options of `heldout rank`. Importing them loads no ranker: `--help` does not wait for one."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from heldout.options import Opt
@@ -49,50 +48,3 @@ class Reranking:
             names=("--resume/--fresh",),
         ),
     ] = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Playbook:
-    """What is asked about a run."""
-
-    compare: Annotated[
-        bool | None,
-        Opt(
-            "Comparison with BM25 on the labels of the collection [without --method, and "
-            "with --qrels].",
-            names=("--compare/--no-compare",),
-        ),
-    ] = None
-    qrels: Annotated[
-        Path | None, Opt("Labels to compare on [those of the collection].", metavar="Q")
-    ] = None
-    measure: Annotated[
-        str | None,
-        Opt(
-            "Measure to compare by [that of --curve, else nDCG@10].",
-            names=("--measure", "-m"),
-            metavar="MEASURE",
-        ),
-    ] = None
-    gain: Annotated[
-        float,
-        Opt(
-            "Smallest gain that is worth having, over BM25 and over the baseline of --curve.",
-            above=0,
-            most=1,
-        ),
-    ] = 0.02
-    curve: Annotated[
-        Path | None,
-        Opt(
-            "Learning curve that says whether fine-tuning would pay: the folder of "
-            "`heldout survive train --learning-curve`.",
-            metavar="DIR",
-        ),
-    ] = None
-
-    def compares(self, method: str | None) -> bool:
-        """Whether to compare: where no method is named, and where it or labels are."""
-        if self.compare is not None:
-            return self.compare
-        return method is None or self.qrels is not None

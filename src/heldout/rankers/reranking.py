@@ -20,13 +20,11 @@ from heldout.ids import Digest, DocId, QueryId
 from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.methods import (
     METHODS,
-    bind_method,
+    choose_default,
     choose_method,
     choose_reranker,
-    choose_zero_shot,
     encodes,
     find_method,
-    has_encoder,
 )
 from heldout.rankers.neural.vectors import Encoding, remove_vectors
 from heldout.rankers.options import DEFAULT_FIRST, Reranking
@@ -322,15 +320,13 @@ class Ranker:
     """A ranker, ready to make a run.
 
     Attributes:
-        name: of the method, or of the default.
-        meaning: how it is named in messages.
+        name: of the method.
         rank: makes the run.
         reranking: how a first stage is re-ranked, its depth settled; `None` where none is.
         encodes: whether it, or its first stage, encodes the whole collection.
     """
 
     name: str
-    meaning: str
     rank: Callable[[Task], Run]
     reranking: Reranking | None
     encodes: bool
@@ -347,7 +343,7 @@ def choose_ranker(
     """The ranker that was named, or the one that needs no name.
 
     Args:
-        method: its name; `None` for the default, whose parameters say only how it is run.
+        method: its name; `None` for the default.
         parameters: its parameters.
         options: the first stage, and how it is re-ranked.
         out: the run file to be.
@@ -366,33 +362,23 @@ def choose_ranker(
         found, expected = "--first without a method", "the method that re-ranks it"
         raise InputError.of("rank-method", "--method", found, expected)
     if method is None:
-        default = choose_zero_shot(encoder=has_encoder())
-        name, meaning, encoding = default.name, default.meaning, default.method.encodes
+        method, parameters = choose_default(parameters)
+    chosen = find_method(method)
+    if options.first is not None or chosen.rank is None:
+        settled = replace(options, rerank_depth=options.rerank_depth or chosen.rerank_depth)
+        rank = _choose_reranking(method, parameters, settled, out, progress)
+        return Ranker(name=method, rank=rank, reranking=settled, encodes=encodes_first(options))
+    encoding = encodes(method, parameters)
 
-        def choose(vectors: Encoding) -> Callable[[Task], Run]:
-            return bind_method(default.method, parameters, vectors)
-
-    else:
-        chosen = find_method(method)
-        name, meaning = method, printable(method)
-        if options.first is not None or chosen.rank is None:
-            settled = replace(options, rerank_depth=options.rerank_depth or chosen.rerank_depth)
-            rank = _choose_reranking(method, parameters, settled, out, progress)
-            encoding = encodes_first(options)
-            return Ranker(
-                name=name, meaning=meaning, rank=rank, reranking=settled, encodes=encoding
-            )
-        encoding = encodes(method, parameters)
-
-        def choose(vectors: Encoding) -> Callable[[Task], Run]:
-            return choose_method(method, parameters, vectors)
+    def choose(vectors: Encoding) -> Callable[[Task], Run]:
+        return choose_method(method, parameters, vectors)
 
     rank = (
         encode_resumably(choose, out, fresh=not options.resume, progress=progress)
         if encoding
         else choose(Encoding())
     )
-    return Ranker(name=name, meaning=meaning, rank=rank, reranking=None, encodes=encoding)
+    return Ranker(name=method, rank=rank, reranking=None, encodes=encoding)
 
 
 def remove_unfinished(ranker: Ranker, out: Path) -> None:

@@ -493,7 +493,7 @@ def _count_documents(place: str) -> CollectionFacts:
     from heldout.board.scores.describe import describe_collection
     from heldout.collections.source import read_whole
 
-    found, _ = read_whole(place, labelled=False, progress=TERMINAL)
+    found = read_whole(place, progress=TERMINAL)
     if not found.documents:
         problem = Problem(
             code="empty-file", path=place, found="no document", expected="at least one"

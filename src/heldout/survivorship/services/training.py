@@ -6,7 +6,6 @@ can share a folder: each takes a cell that nobody else is at. What trainings beg
 its files.
 
     FOLDER/experiment.json            what was asked last
-    FOLDER/learning-curve.json        the first curve, where one was asked for
     FOLDER/first/TEST.run.gz          the run that is re-ranked
     FOLDER/cells/CELL/state.pt        a training that is not over
     FOLDER/cells/CELL/cell.json       what became of it, and of which runs
@@ -39,7 +38,6 @@ from heldout.rankers.neural.cross_encoder import (
     load_cross_encoder,
 )
 from heldout.rankers.neural.training import TextTriple, TrainingSettings, train
-from heldout.rankers.playbook.fine_tuning import CURVE_FILE, LearningCurve
 from heldout.rankers.reranking import rerank, score_best_passage
 from heldout.rankers.run import PairScorer, Run, Task, write_run
 from heldout.scoring.cache import digest_file
@@ -64,7 +62,7 @@ from heldout.survivorship.training.experiment import (
     check_shares,
     plan_cells,
 )
-from heldout.survivorship.training.learning_curve import answer_curves, draw_curve, stored_curve
+from heldout.survivorship.training.learning_curve import answer_curves, draw_curve
 from heldout.survivorship.training.options import (
     ConditionOptions,
     LearnerOptions,
@@ -263,10 +261,6 @@ class TrainingFolder:
     def describe(self, study: Mapping[str, Any]) -> None:
         """Write down what was asked."""
         _write_json(Folder(self.root).file("experiment.json"), study)
-
-    def store_curve(self, curve: LearningCurve) -> None:
-        """Store a learning curve where `heldout rank` reads it."""
-        _write_json(Folder(self.root).file(CURVE_FILE), curve)
 
 
 def _write_json(file: File, content: object) -> None:
@@ -624,7 +618,6 @@ def _answer(
     level = study.test.level
     if study.choice.learning_curve is not None:
         curves = [draw_curve(one, records, level=level) for one in scored]
-        root.store_curve(stored_curve(curves[0]))
         return answer_curves(curves)
     return answer_training(
         TrainingResult(

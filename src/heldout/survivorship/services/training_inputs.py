@@ -112,7 +112,7 @@ def _split_place(place: str) -> tuple[str, QuerySubset]:
 
 def _read_whole(place: str, *, progress: Progress) -> Collection:
     if place == EMBEDDED or place.startswith(PREFIX) or Path(place).is_dir():
-        return read_whole(place, progress=progress)[0]
+        return read_whole(place, progress=progress)
     raise InputError.of(
         "collection-place",
         quote(place),

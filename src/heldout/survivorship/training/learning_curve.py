@@ -18,7 +18,6 @@ from heldout.charts.axes import log_axis, score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import RECORD
 from heldout.errors import plural
-from heldout.rankers.playbook.fine_tuning import CurveBaseline, CurvePoint, LearningCurve
 from heldout.stats.tests import run_test
 from heldout.survivorship.training.experiment import CellRecord
 from heldout.survivorship.training.results import Floats, Scored
@@ -147,17 +146,6 @@ def _headline(curve: Curve) -> str:
     if len(curve.points) > 1:
         said += f", against {least.mean:.4f} with {round(least.labels):,}"
     return f"{said}; {name_one(curve.first_name)}, which is re-ranked, has {curve.first_stage:.4f}."
-
-
-def stored_curve(curve: Curve) -> LearningCurve:
-    """A curve as it is stored in a file, for `heldout rank` to read."""
-    return LearningCurve(
-        measure=f"{curve.measure} on {curve.test}",
-        baseline=CurveBaseline(name=curve.first_name, mean=curve.first_stage),
-        points=tuple(
-            CurvePoint(pairs=point.labels, trials=point.by_trial) for point in curve.points
-        ),
-    )
 
 
 def _draw(curve: Curve) -> Plot:

@@ -1,1 +1,0 @@
-"""How to rank a collection without labels, and how well it works."""

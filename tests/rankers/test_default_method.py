@@ -1,0 +1,99 @@
+"""`heldout rank` without a method: which default it takes, and what that ranks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numpy.typing import NDArray
+from small_task import ASKED, TEXTS
+
+from heldout.cli.program import main
+from heldout.ids import Digest, DocId, QueryId
+from heldout.rankers import methods
+from heldout.rankers.methods import choose_default, choose_method, rank_hybrid
+from heldout.rankers.run import Task
+
+WORDS = ["open", "close", "read", "write", "walk", "yield", "buffer", "path", "file", "tree"]
+
+
+@pytest.mark.parametrize(
+    ("installed", "given", "chosen"),
+    [
+        (True, {"batch": "2"}, ("hybrid", {"batch": "2"})),
+        (False, {}, ("rm3", {"stopwords": "true"})),
+        (False, {"stopwords": "false"}, ("rm3", {"stopwords": "false"})),
+    ],
+)
+def test_the_default_depends_on_what_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    installed: bool,
+    given: dict[str, str],
+    chosen: tuple[str, dict[str, str]],
+) -> None:
+    monkeypatch.setattr(methods, "has_encoder", lambda: installed)
+    assert choose_default(given) == chosen
+
+
+def test_without_a_method_the_default_ranks_and_may_re_rank(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(methods, "has_encoder", lambda: False)
+    for name, texts in (("documents", TEXTS), ("queries", ASKED)):
+        rows = "".join(f"{key}\t{text}\n" for key, text in texts.items() if text)
+        (tmp_path / f"{name}.tsv").write_text(rows)
+    runs = []
+    for called in ((), ("--method", "rm3", "--param", "stopwords=true")):
+        out = tmp_path / "run.txt"
+        arguments = ["rank", "--collection", str(tmp_path), "--out", str(out), *called]
+        result = CliRunner().invoke(main, arguments)
+        assert (result.exit_code, result.stdout) == (0, "")
+        runs.append(out.read_text())
+    assert runs[0] == runs[1]
+    refused = CliRunner().invoke(main, ["rank", "--first", "bm25", "--out", str(tmp_path / "x")])
+    assert refused.exit_code == 2
+    assert "rank-method" in refused.stderr
+
+
+class CountingEncoder:
+    """Vectors of word counts: no weights, and texts of the same words are alike."""
+
+    digest = Digest("0" * 64)
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encode_documents(texts)
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = [[text.lower().split().count(word) for word in WORDS] for text in texts]
+        vectors = np.array(rows, dtype=np.float32) + 1e-3
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / lengths, dtype=np.float32)
+
+
+def test_a_shallow_hybrid_run_is_the_top_of_a_deep_one() -> None:
+    documents = {DocId(key): text for key, text in TEXTS.items()}
+    queries = {QueryId("q"): "open and read the file"}
+    deep, shallow = (
+        rank_hybrid(Task(documents=documents, queries=queries, depth=depth), CountingEncoder())
+        for depth in (7, 2)
+    )
+    assert [hit.document for hit in shallow[QueryId("q")]] == [
+        hit.document for hit in deep[QueryId("q")][:2]
+    ]
+
+
+@pytest.mark.usefixtures("neural")
+def test_the_default_with_an_encoder_finds_what_shares_no_word() -> None:
+    import torch  # noqa: PLC0415 - the extra `neural` may be missing
+
+    torch.set_num_threads(1)
+    documents = {
+        DocId("d1"): "The physician examined the sick child.",
+        DocId("d2"): "A recipe for lemon cake with butter and sugar.",
+        DocId("d3"): "The committee adjourned without a vote.",
+    }
+    task = Task(documents=documents, queries={QueryId("q"): "doctor treats patient"}, depth=3)
+    run = choose_method("hybrid", {})(task)
+    assert run[QueryId("q")][0].document == "d1"
