@@ -66,6 +66,7 @@ def _build_cross_encoder(folder: Path, shape: dict[str, int]) -> None:
 def _build_colbert(folder: Path) -> None:
     torch, library = import_module("torch"), import_module("transformers")
     config = _bert(folder, _BASE)
+    config.architectures = ["HF_ColBERT"]
     config.save_pretrained(folder)
     weights = library.BertModel(config).state_dict()
     named = {f"bert.{name}": value for name, value in weights.items()}
@@ -122,7 +123,7 @@ class Ranker:
         shown: documents of a query that are scored again.
         questions: what so many documents of a query are to the model.
         sample: how many documents to time it on, where not all that are there.
-        passages: words of a passage and from one to the next; documents are then 1,000 words long.
+        passage: words of a passage; documents are then 1,000 words long.
     """
 
     build: Callable[[Path], None]
@@ -130,7 +131,7 @@ class Ranker:
     shown: int = 100
     questions: Callable[[int], int] = int
     sample: int | None = None
-    passages: tuple[int, int] | None = None
+    passage: int | None = None
 
 
 _RANKERS: dict[str, Ranker] = {
@@ -145,7 +146,7 @@ _RANKERS: dict[str, Ranker] = {
         build=lambda folder: _build_cross_encoder(folder, _MINILM),
         load=_load_cross_encoder,
         sample=5,
-        passages=(150, 75),
+        passage=150,
     ),
     "monoT5, T5-base": Ranker(build=_build_monot5, load=_load_cross_encoder),
     "duoT5, T5-base": Ranker(
@@ -191,11 +192,10 @@ def measure(name: str, folder: Path, precision: str, *, pairs: int, repeats: int
     kind = _RANKERS[name]
     ranker: Any = kind.load(folder, precision)
     score = ranker.score
-    if kind.passages is not None:
-        size, stride = kind.passages
+    if kind.passage is not None:
         words = " ".join(texts * 50).split()
         texts = [" ".join(words[start : start + 1000]) for start in range(0, 10_000, 1000)]
-        score = score_best_passage(score, size=size, stride=stride)
+        score = score_best_passage(score, size=kind.passage)
     texts = texts[: kind.sample]
     asked = [TextPair("return the names of the files in a directory", text) for text in texts]
     score(asked[:2])

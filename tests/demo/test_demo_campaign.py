@@ -65,9 +65,6 @@ def test_labels_follow_the_judges(played: tuple[CampaignStory, list[str]]) -> No
     story, _ = played
     assert set(story.labels.tournaments) == set(story.labels.labels)
     assert 0 < story.changed < QUERIES
-    assert story.contests.runs == ("perfect", "b", "c")
-    perfect = [one for one in story.contests.contests if one.a == "perfect"]
-    assert all(one.a_preferred > one.b_preferred for one in perfect)
 
 
 def test_a_page_is_read_as_it_stands() -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # other people's, while torch
 LOADERS: dict[str, Callable[[str], object]] = {
     "cross-encoder": lambda model: load_cross_encoder(CrossEncoderSettings(model=model)),
     "colbert": lambda model: load_colbert(ColbertSettings(model=model)),
-    "dense": lambda model: load_encoder(DenseSettings(model=model)),
+    "dense": lambda model: load_encoder(DenseSettings(model=model, like="contriever")),
 }
 
 

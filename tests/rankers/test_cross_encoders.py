@@ -200,35 +200,6 @@ def test_a_classifier_of_three_labels_is_refused(tiny: TinyModels, tmp_path: Pat
         load(folder)
 
 
-def test_the_path_of_a_folder_does_not_change_its_answers(tiny: TinyModels, tmp_path: Path) -> None:
-    folder = tmp_path / "mt5-runs" / "ptt5"
-    shutil.copytree(tiny.t5, folder)
-    plain, moved = load(tiny.t5), load(str(folder))
-    assert plain.answers is not None
-    assert plain.answers.name == "true"
-    assert moved.answers == plain.answers
-
-
-def test_answers_that_were_asked_for_are_read_and_saved_with_the_model(
-    tiny: TinyModels, tmp_path: Path
-) -> None:
-    from tokenizers import AddedToken  # noqa: PLC0415 - of the extra `neural`
-
-    encoder = load(tiny.t5)
-    encoder.tokenizer.add_tokens([AddedToken("▁não"), AddedToken("▁sim")])
-    encoder.model.resize_token_embeddings(len(encoder.tokenizer))
-    encoder.model.config.relevance_answers = None
-    encoder.save(tmp_path / "both")
-    english, asked = (load(str(tmp_path / "both"), answers=name) for name in ("auto", "sim"))
-    assert english.answers != asked.answers
-    assert english.digest != asked.digest
-    assert (english.score(PAIRS) != asked.score(PAIRS)).all()
-    asked.save(tmp_path / "portuguese")
-    again = load(str(tmp_path / "portuguese"))
-    assert again.answers == asked.answers
-    assert again.score(PAIRS) == pytest.approx(asked.score(PAIRS), rel=1e-5, abs=1e-5)
-
-
 def test_a_classifier_has_no_answers(tiny: TinyModels) -> None:
     assert load(tiny.bert).answers is None
     with pytest.raises(InputError, match=r"model-checkpoint .*a classifier; expected a T5"):

@@ -153,7 +153,10 @@ def test_prefixes_and_similarity_are_those_of_the_table_or_as_asked(
 @pytest.mark.usefixtures("neural")
 @pytest.mark.filterwarnings("ignore")
 def test_a_copy_in_a_folder_says_what_it_is_a_copy_of(tmp_path: Path) -> None:
-    folder = str(save_encoder(tmp_path / "copy"))
+    from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - of `neural`
+
+    folder = str(tmp_path / "copy")
+    SentenceTransformer(str(save_encoder(tmp_path / "bare"))).save_pretrained(folder)
     plain = DenseSettings(model=folder, device="cpu", precision="float32")
     likened_settings = replace(plain, like="e5-small")
     silent, likened, told = (

@@ -43,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def invoke(folder: Path, *arguments: object) -> tuple[int, str]:
-    words = ["--collection", folder, "--no-compare", *arguments]
+    words = ["--collection", folder, *arguments]
     result = CliRunner().invoke(main, ["rank", *map(str, words)])
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.stderr
@@ -109,9 +109,9 @@ def test_fresh_begins_anew_and_other_settings_take_nothing_over(
     tiny: TinyModels, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, kill = folder.parent / "run", Kill(monkeypatch, DenseEncoder)
-    model = f"model={tiny.headless}"
+    model = f"model={tiny.dense}"
     words = ("--method", "dense", "--param", model, "--param", "batch=2", "--out", out)
-    for more in (("--fresh",), ("--param", "precision=float32"), ("--param", "query_prefix=q")):
+    for more in (("--fresh",), ("--param", "similarity=dot"), ("--param", "query_prefix=q")):
         kill.at, kill.calls = 3, 0
         assert invoke(folder, *words)[0] == 1
         kill.at, kill.calls = None, 0
@@ -152,7 +152,7 @@ def test_vectors_stay_where_a_folder_was_named(
     assert len(list(kept.glob("*/*.npz"))) == 1
 
 
-@pytest.mark.parametrize("wrong", ["batch=0", "model=x", "precision=float8"])
+@pytest.mark.parametrize("wrong", ["batch=0", "colour=x", "precision=float8"])
 def test_wrong_parameters_of_the_default_are_refused_before_anything_is_read(
     tiny: TinyModels, folder: Path, wrong: str
 ) -> None:

@@ -1,5 +1,6 @@
 """ColBERT against plain calls and a loop over tokens."""
 
+import json
 import string
 from pathlib import Path
 
@@ -42,12 +43,16 @@ def test_max_similarity_is_a_loop_over_tokens(counts: list[int], asked: int, see
         assert score == pytest.approx(wanted, abs=1e-4)
 
 
+def load(folder: Path | str) -> Colbert:
+    return load_colbert(
+        ColbertSettings(model=str(folder), precision="float32", device="cpu", batch=3)
+    )
+
+
 @pytest.fixture(scope="module")
 def colbert(tiny: TinyModels) -> Colbert:
-    settings = ColbertSettings(
-        model=tiny.colbert, precision="float32", device="cpu", batch=3, query_length=12, length=40
-    )
-    return load_colbert(settings)
+    (Path(tiny.colbert) / "artifact.metadata").write_text('{"doc_maxlen": 40, "query_maxlen": 12}')
+    return load(tiny.colbert)
 
 
 def plain_vectors(folder: str, ids: list[int], attended: list[int]) -> NDArray[np.float32]:
@@ -70,7 +75,7 @@ def plain_vectors(folder: str, ids: list[int], attended: list[int]) -> NDArray[n
 
 def test_a_query_is_marked_and_filled_up_with_masks(tiny: TinyModels, colbert: Colbert) -> None:
     tokens = ["[CLS]", "[unused0]", "open", "a", "file", "?", "[SEP]", *["[MASK]"] * 5]
-    ids = colbert.tokenizer.convert_tokens_to_ids(tokens)
+    ids = colbert.model.tokenizer.convert_tokens_to_ids(tokens)
     wanted = plain_vectors(tiny.colbert, ids, [1] * 7 + [0] * 5)
     found = colbert.encode_queries(["sum", "Open a file?", ""])
     assert [len(rows) for rows in found] == [12, 12, 12]
@@ -81,7 +86,7 @@ def test_punctuation_of_a_document_is_read_but_has_no_vector(
     tiny: TinyModels, colbert: Colbert
 ) -> None:
     tokens = ["[CLS]", "[unused1]", "read", ",", "sum", "!", "[SEP]"]
-    ids = colbert.tokenizer.convert_tokens_to_ids(tokens)
+    ids = colbert.model.tokenizer.convert_tokens_to_ids(tokens)
     wanted = plain_vectors(tiny.colbert, ids, [1] * 7)[[0, 1, 2, 4, 6]]
     found = colbert.encode_documents(["read, sum!", "list " * 99, string.punctuation])
     assert found[0] == pytest.approx(wanted, abs=1e-5)
@@ -104,12 +109,6 @@ def test_ranking_a_collection_scores_as_pairs_do(
     assert colbert.score([]).shape == (0,)
 
 
-def test_a_length_beyond_the_places_of_the_model_is_cut(tiny: TinyModels) -> None:
-    long = load_colbert(ColbertSettings(model=tiny.colbert, precision="float32", device="cpu"))
-    assert (long.layout.length, long.layout.query_length) == (64, 32)
-    assert long.encode_documents(["list " * 99])[0].shape == (64, 8)
-
-
 def test_pickled_weights_load_too_and_digests_tell_settings_apart(
     tiny: TinyModels, colbert: Colbert, tmp_path: Path
 ) -> None:
@@ -121,28 +120,62 @@ def test_pickled_weights_load_too_and_digests_tell_settings_apart(
             (tmp_path / path.name).write_bytes(path.read_bytes())
     weights = load_file(Path(tiny.colbert) / "model.safetensors")
     torch.save(weights, tmp_path / "pytorch_model.bin")
-    given = {"precision": "float32", "device": "cpu", "batch": 3, "query_length": 12}
-    same, other = (
-        load_colbert(ColbertSettings(model=str(tmp_path), length=length, **given))  # type: ignore[arg-type]  # of mixed types
-        for length in (40, 39)
-    )
-    assert same.digest == colbert.digest != other.digest
+    same = load(tmp_path)
+    (tmp_path / "artifact.metadata").write_text('{"doc_maxlen": 39, "query_maxlen": 12}')
+    assert same.digest == colbert.digest != load(tmp_path).digest
     pair = [TextPair("open", "read the list")]
     assert same.score(pair) == colbert.score(pair)
 
 
-def test_a_checkpoint_without_the_linear_layer_is_refused(tiny: TinyModels) -> None:
-    with pytest.raises(InputError, match=r"model-checkpoint .*no linear.weight"):
-        load_colbert(ColbertSettings(model=tiny.bert))
+def test_what_is_no_colbert_is_refused_and_no_layer_is_drawn(tiny: TinyModels) -> None:
+    for folder in (tiny.bert, tiny.headless):
+        with pytest.raises(InputError, match=r"model-checkpoint .*no settings of a ColBERT"):
+            load(folder)
 
 
-def test_a_colbert_with_weights_missing_is_refused(tiny: TinyModels, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file  # noqa: PLC0415 - of the extra `neural`
+def test_the_layout_of_pylate_has_its_markers_lengths_and_layer(
+    tiny: TinyModels, tmp_path: Path
+) -> None:
+    import torch  # noqa: PLC0415 - of the extra `neural`
+    from safetensors.torch import save_file  # noqa: PLC0415 - same
+    from transformers import AutoModel, AutoTokenizer  # noqa: PLC0415 - same
 
-    for path in Path(tiny.colbert).iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    weights = load_file(tmp_path / "model.safetensors")
-    kept = {name: value for name, value in weights.items() if "layer.1" not in name}
-    save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match=r"model-checkpoint .*weights missing"):
-        load_colbert(ColbertSettings(model=str(tmp_path)))
+    tokenizer = AutoTokenizer.from_pretrained(tiny.headless)
+    model = AutoModel.from_pretrained(tiny.headless).eval()
+    tokenizer.add_tokens(["[Q] ", "[D] "])
+    model.resize_token_embeddings(len(tokenizer))
+    tokenizer.save_pretrained(tmp_path)
+    model.save_pretrained(tmp_path)
+    linear = torch.randn(8, 32)
+    (tmp_path / "1_Dense").mkdir()
+    save_file({"linear.weight": linear}, tmp_path / "1_Dense" / "model.safetensors")
+    identity = "torch.nn.modules.linear.Identity"
+    layer = {"in_features": 32, "out_features": 8, "bias": False, "activation_function": identity}
+    kinds = ("sentence_transformers.models.Transformer", "pylate.models.Dense.Dense")
+    modules = [
+        {"idx": row, "name": str(row), "path": ("", "1_Dense")[row], "type": kind}
+        for row, kind in enumerate(kinds)
+    ]
+    settings = {
+        "model_type": "ColBERT",
+        "query_prefix": "[Q] ",
+        "document_prefix": "[D] ",
+        "query_length": 14,
+        "document_length": 21,
+        "skiplist_words": [","],
+    }
+    for name, content in (
+        ("1_Dense/config.json", layer),
+        ("modules.json", modules),
+        ("config_sentence_transformers.json", settings),
+        ("sentence_bert_config.json", {"max_seq_length": 63}),
+    ):
+        (tmp_path / name).write_text(json.dumps(content))
+    found = load(tmp_path)
+    ids = tokenizer.convert_tokens_to_ids(["[CLS]", "[D] ", "read", ",", "sum", "[SEP]"])
+    with torch.no_grad():
+        hidden = model(input_ids=torch.tensor([ids])).last_hidden_state[0][[0, 1, 2, 4, 5]]
+    wanted = torch.nn.functional.normalize(hidden @ linear.T, dim=-1).numpy()
+    assert found.encode_documents(["read, sum"])[0] == pytest.approx(wanted, abs=1e-5)
+    assert len(found.encode_documents(["list " * 50])[0]) == 21
+    assert len(found.encode_queries(["sum"])[0]) == 14

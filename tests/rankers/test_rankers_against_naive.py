@@ -50,7 +50,7 @@ def test_tfidf(task: Task) -> None:
 @given(tasks(), st.integers(1, 6))
 def test_character_ngrams(task: Task, length: int) -> None:
     task = whole(task)
-    settings = NgramSettings(shortest=length, longest=length)
+    settings = NgramSettings(length=length)
     agree(rank_char_ngrams(task, settings), naive.tfidf_cosine(task, naive.grams(length)))
 
 
@@ -82,18 +82,15 @@ def test_rm3(task: Task, documents: int, original: float) -> None:
     agree(rank_rm3(task, settings), expected)
 
 
-@pytest.mark.parametrize("variant", ["lucene", "robertson", "atire", "bm25l", "bm25+"])
-def test_bm25_gives_what_bm25s_gives(variant: str) -> None:
+def test_bm25_gives_what_bm25s_gives() -> None:
     task = whole(small_task())
-    settings = Bm25Settings(k1=1.2, b=0.75, variant=variant, stem=False)  # type: ignore[arg-type] # parametrised
+    settings = Bm25Settings(k1=1.2, b=0.75, stem=False)
     tokenise = make_tokeniser(settings)
-    peer = bm25s.BM25(k1=1.2, b=0.75, method=variant, dtype="float64")
+    peer = bm25s.BM25(k1=1.2, b=0.75, method="lucene", dtype="float64")
     peer.index([tokenise(text) for text in task.documents.values()], show_progress=False)
     run = rank_bm25(task, settings)
     for query in list(task.queries)[:2]:
         scores = np.asarray(peer.get_scores(tokenise(task.queries[query])))
-        # What bm25l and bm25+ give to every document alike is left out by us.
-        scores -= scores[list(task.documents).index("d5")]  # type: ignore[arg-type] # a DocId is a str
         ours = {hit.document: hit.score for hit in run[query]}
         assert ours == pytest.approx(
             dict(zip(task.documents, scores.tolist(), strict=True)), rel=1e-5

@@ -9,24 +9,12 @@ from hypothesis import strategies as st
 from heldout.errors import SetupError
 from heldout.rankers.terms import TextSettings, character_ngrams, make_tokeniser, split_identifier
 
-BOTH = (
-    "readinto_buffer read into buffer calls httpserver http server serve_forever serve forever "
-    "see init and utf8"
-)
 TEXT = "readInto_buffer calls HTTPServer.serve_forever(), see __init__ and utf8"
 
 
-@pytest.mark.parametrize(
-    ("identifiers", "terms"),
-    [
-        ("whole", "readinto_buffer calls httpserver serve_forever see init and utf8"),
-        ("parts", "read into buffer calls http server serve forever see init and utf8"),
-        ("both", BOTH),
-    ],
-)
-def test_identifiers(identifiers: str, terms: str) -> None:
-    settings = TextSettings(identifiers=identifiers)  # type: ignore[arg-type] # parametrised
-    assert make_tokeniser(settings)(TEXT) == terms.split()
+def test_identifiers_are_divided() -> None:
+    terms = "read into buffer calls http server serve forever see init and utf8"
+    assert make_tokeniser(TextSettings())(TEXT) == terms.split()
 
 
 def test_function_words_can_be_left_out() -> None:
@@ -65,20 +53,16 @@ def test_terms_are_clean_and_repeatable(text: str) -> None:
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_terms_of_two_texts_follow_each_other(one: str, two: str) -> None:
-    tokenise = make_tokeniser(TextSettings(identifiers="both"))
+    tokenise = make_tokeniser(TextSettings())
     assert tokenise(f"{one} {two}") == tokenise(one) + tokenise(two)
 
 
 def test_character_ngrams_know_where_words_end() -> None:
-    assert character_ngrams("To be", shortest=3, longest=4) == [
-        *(" to", "to ", " to "),
-        *(" be", "be ", " be "),
-    ]
+    assert character_ngrams("To be", 3) == [" to", "to ", " be", "be "]
 
 
-@given(st.from_regex(r"[a-z]{1,12}", fullmatch=True), st.integers(1, 5), st.integers(0, 3))
-def test_character_ngrams_are_counted(word: str, shortest: int, more: int) -> None:
-    lengths = range(shortest, shortest + more + 1)
-    found = character_ngrams(word, shortest=shortest, longest=shortest + more)
-    assert len(found) == sum(max(0, len(word) + 3 - length) for length in lengths)
-    assert {len(gram) for gram in found} <= set(lengths)
+@given(st.from_regex(r"[a-z]{1,12}", fullmatch=True), st.integers(1, 8))
+def test_character_ngrams_are_counted(word: str, length: int) -> None:
+    found = character_ngrams(word, length)
+    assert len(found) == max(0, len(word) + 3 - length)
+    assert {len(gram) for gram in found} <= {length}

@@ -56,7 +56,7 @@ def rankings(path: Path) -> dict[str, list[str]]:
         ("monot5", "t5"),
         ("duot5", "t5"),
         ("colbert", "colbert"),
-        ("dense", "headless"),
+        ("dense", "dense"),
     ],
 )
 def test_each_method_reorders_the_head_of_a_run_and_keeps_its_tail(
@@ -92,7 +92,7 @@ def test_without_a_first_stage_bm25_is_it_and_dense_and_colbert_rank_alone(
         return rankings(out)
 
     assert run("cross-encoder", tiny.bert) == run("cross-encoder", tiny.bert, "--first", "bm25")
-    for method, model in (("dense", tiny.headless), ("colbert", tiny.colbert)):
+    for method, model in (("dense", tiny.dense), ("colbert", tiny.colbert)):
         alone = run(method, model)
         (folder / "run").rename(folder / "alone.run")
         again = run(method, model, "--first", str(folder / "alone.run"), "--rerank-depth", "3")
@@ -132,8 +132,6 @@ def test_passages_change_scores_of_long_documents_only(tiny: TinyModels, folder:
 
     assert run("--passage", 500) == run()
     assert run("--passage", 4) != run()
-    assert run("--passage", 4, "--stride", 2) == run("--passage", 4)
-    assert run("--passage", 4, "--stride", 4) != run("--passage", 4)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +141,6 @@ def test_passages_change_scores_of_long_documents_only(tiny: TinyModels, folder:
         (("--method", "monot6"), "rank-method"),
         (("--method", "monot5", "--first", "nowhere.run"), "rank-first"),
         (("--method", "monot5", "--first", "duot5"), "rank-method"),
-        (("--method", "monot5", "--stride", "5"), "rank-passage"),
-        (("--method", "monot5", "--stride", "5", "--passage", "4"), "rank-passage"),
         (("--method", "monot5", "--param", "batch=0"), "rank-parameter"),
         (("--method", "cross-encoder", "--param", "kind=t5"), "rank-parameter"),
     ],
@@ -157,28 +153,6 @@ def test_wrong_usage_is_said_before_anything_is_read(
     assert (status, stdout) == (2, "")
     assert code in stderr
     assert sorted(path.name for path in folder.iterdir()) == ["documents.tsv", "queries.tsv"]
-
-
-def test_a_folder_of_a_sentence_encoder_is_told_what_it_may_lack(
-    tiny: TinyModels, folder: Path
-) -> None:
-    def said(*parameters: str, method: str = "dense") -> str:
-        words = [word for parameter in parameters for word in ("--param", parameter)]
-        status, _, stderr = invoke(folder, "--method", method, *words, "--out", folder / "run")
-        assert status == 0, stderr
-        return stderr
-
-    from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - of `neural`
-
-    model = f"model={tiny.headless}"
-    assert "has no modules.json" in said(model)
-    SentenceTransformer(tiny.headless).save_pretrained(str(folder / "whole"))
-    whole = f"model={folder / 'whole'}"
-    assert "--param like=NAME" in said(whole)
-    for known in ("like=e5-small", "similarity=dot", "query_prefix=q: "):
-        assert "note:" not in said(model, known)
-        assert "note:" not in said(whole, known)
-    assert "note:" not in said(f"model={tiny.colbert}", method="colbert")
 
 
 def test_a_model_that_gave_no_score_does_not_block_the_next(tiny: TinyModels, folder: Path) -> None:

@@ -167,7 +167,7 @@ def test_a_cut_state_is_refused(tiny: TinyModels, tmp_path: Path) -> None:
 
 def test_a_training_that_diverges_is_an_error_with_its_step(tiny: TinyModels) -> None:
     with pytest.raises(InputError, match="training-diverged") as caught:
-        train(load_tiny(tiny.bert), TRIPLES, settings(learning_rate=1e30, warmup=0.0, clip=1e30))
+        train(load_tiny(tiny.bert), TRIPLES, settings(learning_rate=1e30))
     assert "step" in caught.value.problems[0].found
 
 
@@ -183,15 +183,12 @@ def test_no_triple_is_a_bug_of_the_caller(tiny: TinyModels) -> None:
         train(load_tiny(tiny.bert), [], settings())
 
 
-@pytest.mark.parametrize("schedule", ["linear", "constant"])
-def test_the_rate_rises_to_its_highest_and_never_to_zero(schedule: str) -> None:
-    chosen = settings(steps=50, warmup=0.2, schedule=schedule)
-    rates = [rate_at(step, chosen) for step in range(50)]
+def test_the_rate_rises_to_its_highest_and_never_to_zero() -> None:
+    rates = [rate_at(step, 100) for step in range(100)]
     assert rates[:10] == pytest.approx([(step + 1) / 10 for step in range(10)])
     assert max(rates) == 1.0
     assert min(rates) > 0
     assert rates[10:] == sorted(rates[10:], reverse=True)
-    assert (rates[-1] == 1.0) == (schedule == "constant")
 
 
 @pytest.mark.parametrize(
@@ -201,9 +198,6 @@ def test_the_rate_rises_to_its_highest_and_never_to_zero(schedule: str) -> None:
         {"batch": 0},
         {"learning_rate": 0.0},
         {"learning_rate": float("nan")},
-        {"warmup": 1.5},
-        {"clip": 0.0},
-        {"weight_decay": -1.0},
         {"seed": -1},
     ],
 )

@@ -23,6 +23,7 @@ class TinyModels:
     t5: str
     colbert: str
     headless: str
+    dense: str
 
 
 def save_models(root: Path) -> TinyModels:
@@ -32,6 +33,7 @@ def save_models(root: Path) -> TinyModels:
         t5=str(save_t5(root / "t5")),
         colbert=str(save_colbert(root / "colbert")),
         headless=str(save_encoder(root / "headless")),
+        dense=str(save_dense(root / "dense")),
     )
 
 
@@ -89,6 +91,15 @@ def save_encoder(folder: Path) -> Path:
 
     size = len(save_wordpiece(folder))
     BertModel(_bert_config(size, 1)).save_pretrained(folder)
+    return folder
+
+
+def save_dense(folder: Path) -> Path:
+    """A sentence encoder as sentence-transformers saves it."""
+    from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - of `neural`
+
+    bare = save_encoder(folder.with_name("bare"))
+    SentenceTransformer(str(bare)).save_pretrained(str(folder))
     return folder
 
 

@@ -8,19 +8,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from click.testing import CliRunner, Result
 from qna_files import as_columns, pack, query
 
 from heldout.cli.program import main
+from heldout.files.durable import Folder
 from heldout.rankers.neural.checkpoints import import_neural
-from heldout.survivorship.services.training import TrainingFolder
 from heldout.survivorship.services.training_inputs import name_of
 
 pytestmark = pytest.mark.usefixtures("neural")
@@ -242,25 +239,13 @@ def test_a_run_that_was_changed_afterwards_is_refused(
     assert "not as it was written" in found.stderr
 
 
-def test_a_cell_at_which_another_process_works_is_waited_for(
+def test_a_folder_in_which_another_call_is_at_work_is_refused(
     call: Callable[..., Result], tmp_path: Path
 ) -> None:
-    with ExitStack() as other:
-        other.enter_context(TrainingFolder(tmp_path / "study").cell("all-seed0").taken())
-        describe = tmp_path / "study" / "cells" / "all-like-r1-seed0" / "cell.json"
-        Thread(target=_end_when_there, args=(describe, other), daemon=True).start()
+    with Folder(tmp_path / "study").lock(".lock"):
         found = call("-r", "1", "--seeds", "1")
-    assert found.exit_code == 0, found.stderr
-    assert "all, seed 0: elsewhere" in found.stderr
-    assert "1 training is computed by another call" in found.stderr
-    assert "all, seed 0: done\n" in found.stderr
-
-
-def _end_when_there(path: Path, other: ExitStack) -> None:
-    """End the other process's work once the last of our own cells is done."""
-    while not path.exists():
-        time.sleep(0.1)
-    other.close()
+    assert found.exit_code != 0
+    assert "another heldout is at work here" in " ".join(found.stderr.split())
 
 
 def test_the_settings_of_trainings_are_told_where_they_were_done_before(

@@ -41,8 +41,8 @@ def test_what_is_written_is_read_again(rows: list[tuple[str, str, str]]) -> None
         assert parse(packed) == [PlacedTriple(n, one) for n, one in enumerate(triples, 1)]
 
 
-@pytest.mark.parametrize("name", ["t.tsv", "t.tsv.gz", "t.tsv.bz2"])
-def test_equal_triples_give_equal_files(tmp_path: Path, name: str) -> None:
+def test_equal_triples_give_equal_files(tmp_path: Path) -> None:
+    name = "t.tsv.gz"
     found = []
     for folder in (tmp_path / "a", tmp_path / "b"):
         with write_triples(folder / name) as write:

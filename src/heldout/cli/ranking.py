@@ -72,25 +72,23 @@ def rank(
 
     \b
     METHOD and its parameters:
-      bm25              k1=0.9 b=0.4 delta=0.5 stem=true
-                        variant=lucene|robertson|atire|bm25l|bm25+
+      bm25              k1=0.9 b=0.4 stem=true
       tfidf
       query-likelihood  smoothing=dirichlet|jelinek-mercer mu=200 lam=0.5
       rm3               k1=0.9 b=0.4 documents=5 terms=20 original=0.7 stem=true
-      char-ngrams       shortest=4 longest=4
+      char-ngrams       length=4
       fusion            of=bm25,char-ngrams,query-likelihood rule=rrf|combsum k=60
-    The first four also take identifiers=whole|parts|both stem=true|false
-    stopwords=true|false, where true leaves English function words out.
+    The first four also take stem=true|false and stopwords=true|false, where true leaves
+    English function words out.
 
     \b
     These need pip install 'heldout[neural]':
-      hybrid            BM25 and sentence vectors, scores added: batch=64 vectors=DIR
+      hybrid            BM25 and sentence vectors, scores added; parameters as dense
       dense             model=minilm batch=64 like=NAME similarity=auto|cosine|dot
                         query_prefix= document_prefix= vectors=DIR
-      colbert           model=colbertv2 batch=32 length=0 query_length=0 vectors=DIR
-                        (0: what the checkpoint says, else 220 and 32)
+      colbert           model=colbertv2 batch=32 vectors=DIR
       cross-encoder     model=minilm-l6 kind=auto batch=32 length=512 seed=0
-      monot5            model=monot5 kind=monot5 answers=auto|true|yes|sim, else
+      monot5            model=monot5 kind=monot5 answers=auto|true|yes, else
                         as cross-encoder
       duot5             model=duot5, else as monot5
     All take device=auto|cpu|cuda|mps precision=auto|float32|bfloat16|float16; model is a
@@ -103,16 +101,14 @@ def rank(
       heldout rank --method bm25 --param k1=0.9 --queries dev --out bm25.dev.run.gz
       heldout rank --method monot5 --first bm25.dev.run.gz --rerank-depth 100 --out t5.run.gz
     """
-    from heldout.collections.source import read_source
+    from heldout.collections.source import read_whole, take_subset
     from heldout.rankers.reranking import choose_ranker, remove_unfinished
     from heldout.rankers.run import Task
 
     settings = _parameters(parameters)
     chosen = choose_ranker(method, settings, reranking, out, progress=TERMINAL)
-    if method == "dense":
-        _say_assumed(settings)
     name = _tag(tag or chosen.name)
-    texts = read_source(place, subset, seed, progress=TERMINAL)
+    texts = take_subset(read_whole(place, progress=TERMINAL), subset, seed)
     task = Task(documents=texts.documents, queries=texts.queries, depth=depth)
     work = f"{plural(len(task.queries), 'query', 'queries')} over "
     work += plural(len(task.documents), "document")
@@ -132,29 +128,6 @@ def rank(
     messages().print(f"wrote {printable(str(out))}")
     if as_json:
         print_json(what | {"queries": len(run), "form": form, "tag": name, "path": str(out)})
-
-
-def _say_assumed(settings: dict[str, str]) -> None:
-    """Say what is taken for granted of a sentence encoder that does not say it itself."""
-    from heldout.rankers.neural.checkpoints import MINILM, find_checkpoint, load_checkpoint
-    from heldout.rankers.neural.dense import is_averaged
-
-    model = settings.get("model", MINILM)
-    given = settings.keys() & {"like", "similarity", "query_prefix", "document_prefix"}
-    named = find_checkpoint(model) is not None
-    if given or named:
-        return
-    name = printable(model)
-    if load_checkpoint(model, is_averaged):
-        messages().print(
-            f"note: {name} has no modules.json: a text's vector is the average of its tokens', "
-            "compared by cosine; --param similarity=dot if it was trained so"
-        )
-    elif Path(model).is_dir():
-        messages().print(
-            f"note: {name} is a folder: prefixes and similarity are those that it holds; "
-            "a copy of a model of docs/reference/rankers.md may need --param like=NAME"
-        )
 
 
 def _parameters(options: tuple[str, ...]) -> dict[str, str]:

@@ -28,33 +28,16 @@ QuerySubset = Literal["dev", "eval", "all"]
 _DEV_SHARE = 0.5
 
 
-def read_source(
-    named: str, subset: QuerySubset, seed: int, *, progress: Progress = SILENT
-) -> Collection:
-    """Read a collection or a half of its queries.
+def read_whole(named: str, *, progress: Progress = SILENT) -> Collection:
+    """Read a collection with all its queries and, where it has any, its labels.
 
     Args:
         named: `stdlib-docs`, `irds:` and a name of ir_datasets, or a folder.
-        subset: of the queries.
-        seed: divides them, as in `take_subset`.
         progress: gets what is left out, and that files may be fetched.
 
     Raises:
         InputError: code `collection-name`, those of `collections.tables`.
         SetupError: ir_datasets is missing or could not fetch its files.
-    """
-    return take_subset(read_whole(named, progress=progress), subset, seed)
-
-
-def read_whole(named: str, *, progress: Progress = SILENT) -> Collection:
-    """Read a collection with all its queries and, where it has any, its labels.
-
-    Args:
-        named: as for `read_source`.
-        progress: as for `read_source`.
-
-    Raises:
-        InputError, SetupError: as `read_source`.
     """
     if named == EMBEDDED:
         source = read_docstrings()

@@ -33,8 +33,6 @@ from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import count_votes, counted
 from heldout.judging.campaign.pools import Pool, PoolSizes, sizes, stand_for
 from heldout.judging.campaign.rows import Task
-from heldout.judging.campaign.settings import Price, price
-from heldout.judging.labels.contests import Contests, first_documents, hold_contests
 from heldout.judging.labels.labels import PreferenceLabels, make_labels
 from heldout.judging.labels.maintenance import LeadRule
 from heldout.judging.platforms.links import personal_link
@@ -70,22 +68,18 @@ class CampaignStory:
     Attributes:
         folder: the campaign's directory.
         sizes: of the pools that were sampled.
-        price: of their pairs.
         endings: of all visits to the pages.
         judgments: answers recorded, and `counted` of them.
         counted: answers that count.
-        contests: between the runs and the labels.
         labels: what the judgments make the labels.
         changed: queries whose label is another passage than the known answer.
     """
 
     folder: Path
     sizes: PoolSizes
-    price: Price
     endings: tuple[Ending, ...]
     judgments: int
     counted: int
-    contests: Contests
     labels: PreferenceLabels
     changed: int
 
@@ -123,24 +117,19 @@ def play_campaign(
         tests=_TESTS,
     ).pools
     drawn = draw_next(folder_of, method=None, seed=seed)
-    found, cost = sizes(chosen), price(sizes(chosen).pairs, folder_of.settings())
+    found = sizes(chosen)
     say("pools", f"{found.pairs:,} pairs of passages for {found.queries} of the dev queries")
     good = _make_minds(chosen, drawn.tasks, np.random.Generator(np.random.PCG64([seed, 1])))
     endings = _judge(folder_of, good, seed, now - timedelta(hours=1), say)
     judged = folder_of.judgments()
     votes = counted(judged)
-    same = stand_for(chosen)
-    labels = make_labels(chosen, count_votes(votes, same=same))
+    labels = make_labels(chosen, count_votes(votes, same=stand_for(chosen)))
     return CampaignStory(
         folder=folder_of.path,
         sizes=found,
-        price=cost,
         endings=endings,
         judgments=len(judged),
         counted=len(votes),
-        contests=hold_contests(
-            first_documents(tops, known, same=same), count_votes(votes, same=same)
-        ),
         labels=labels,
         changed=sum(
             not set(best) & set(known[query])

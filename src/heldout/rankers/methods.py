@@ -13,7 +13,6 @@ from typing import Any, Literal
 import msgspec
 
 from heldout.errors import InputError, printable
-from heldout.rankers.neural.checkpoints import DeviceChoice, PrecisionChoice
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
     CrossEncoderSettings,
@@ -174,9 +173,7 @@ def _rank_colbert(task: Task, settings: ColbertSettings, encoding: Encoding) -> 
     return rank_colbert(task, load_colbert(settings), _encoding(settings, encoding))
 
 
-def _encoding(
-    settings: "DenseSettings | ColbertSettings | HybridSettings", encoding: Encoding
-) -> Encoding:
+def _encoding(settings: DenseSettings | ColbertSettings, encoding: Encoding) -> Encoding:
     """The folder that was asked for goes before that of the run."""
     folder = Path(settings.vectors) if settings.vectors else encoding.folder
     return replace(encoding, folder=folder, batch=settings.batch)
@@ -266,28 +263,6 @@ def has_encoder() -> bool:
     return all(find_spec(name) is not None for name in _NEEDED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HybridSettings:
-    """How the hybrid is run; what it is stays fixed.
-
-    Attributes:
-        batch: texts encoded at once, >= 1.
-        vectors: folder that keeps the documents' vectors for the next call; empty keeps none.
-        device: where it runs; `auto` prefers cuda, then mps.
-        precision: of matrix products; `auto` takes the fastest that the device has.
-    """
-
-    batch: int = 64
-    vectors: str = ""
-    device: DeviceChoice = "auto"
-    precision: PrecisionChoice = "auto"
-
-    def __post_init__(self) -> None:
-        """Refuse an empty batch."""
-        if self.batch < 1:
-            raise ValueError("wanted: batch >= 1")
-
-
 def rank_hybrid(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) -> Run:
     """BM25 without English function words, and vectors of texts; scores stretched and added.
 
@@ -307,11 +282,8 @@ def rank_hybrid(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) ->
     return fuse_scores([words, rank_dense(deep, encoder, encoding)], depth=task.depth)
 
 
-def _rank_hybrid(task: Task, settings: HybridSettings, encoding: Encoding) -> Run:
-    encoder = load_encoder(
-        DenseSettings(batch=settings.batch, device=settings.device, precision=settings.precision)
-    )
-    return rank_hybrid(task, encoder, _encoding(settings, encoding))
+def _rank_hybrid(task: Task, settings: DenseSettings, encoding: Encoding) -> Run:
+    return rank_hybrid(task, load_encoder(settings), _encoding(settings, encoding))
 
 
 METHODS: dict[str, Method] = {
@@ -341,7 +313,7 @@ METHODS: dict[str, Method] = {
     ),
     "hybrid": Method(
         summary="BM25 and vectors of all-MiniLM-L6-v2, scores added (extra `neural`)",
-        settings=HybridSettings,
+        settings=DenseSettings,
         rank=_rank_hybrid,
         encodes=True,
     ),

@@ -32,14 +32,10 @@ class Reranking:
     passage: Annotated[
         int | None,
         Opt(
-            "Words of a passage; documents are re-ranked by their best one [whole documents].",
+            "Words of a passage; a document counts by its best one [whole documents].",
             least=1,
             metavar="WORDS",
         ),
-    ] = None
-    stride: Annotated[
-        int | None,
-        Opt("Words from one passage to the next [half a passage].", least=1, metavar="WORDS"),
     ] = None
     resume: Annotated[
         bool,

@@ -172,23 +172,22 @@ def _append(path: Path, line: bytes) -> None:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def split_passages(text: str, *, size: int, stride: int) -> list[str]:
-    """Passages of a text: windows of words that together cover it.
+def split_passages(text: str, *, size: int) -> list[str]:
+    """Split a text into windows of words that together cover it, each half over the one before.
 
     Args:
         text: any text; words are what stands between white space.
         size: words of a passage, >= 1.
-        stride: words from the start of one to that of the next, 1 to `size`.
 
     Returns:
         At least one; a text of no more words than a passage is left as it is.
 
     Raises:
-        ValueError: a size or stride that would leave words out.
+        ValueError: a size below 1.
     """
-    if not 1 <= stride <= size:
-        raise ValueError("wanted: 1 <= stride <= size")
-    words = text.split()
+    if size < 1:
+        raise ValueError("wanted: size >= 1")
+    words, stride = text.split(), max(1, size // 2)
     if len(words) <= size:
         return [text]
     # The last passage is the first that reaches the end.
@@ -196,13 +195,12 @@ def split_passages(text: str, *, size: int, stride: int) -> list[str]:
     return [" ".join(words[start : start + size]) for start in starts]
 
 
-def score_best_passage(score: PairScorer, *, size: int, stride: int) -> PairScorer:
-    """A scorer of long documents from a scorer of short ones.
+def score_best_passage(score: PairScorer, *, size: int) -> PairScorer:
+    """Make a scorer of long documents from a scorer of short ones.
 
     Args:
         score: gives each passage a score.
         size: words of a passage, >= 1.
-        stride: words from one to the next, 1 to `size`.
 
     Returns:
         Scores each pair by the highest score of a passage of its document.
@@ -213,7 +211,7 @@ def score_best_passage(score: PairScorer, *, size: int, stride: int) -> PairScor
     def score_documents(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
         if not pairs:
             return np.zeros(0)
-        passages = [split_passages(pair.document, size=size, stride=stride) for pair in pairs]
+        passages = [split_passages(pair.document, size=size) for pair in pairs]
         starts = np.cumsum([0, *map(len, passages[:-1])])
         texts = [
             TextPair(pair.query, passage)
@@ -404,7 +402,6 @@ def _choose_reranking(
 ) -> Callable[[Task], Run]:
     """What makes the first stage and re-ranks it; what is done stands in OUT.partial."""
     load = choose_reranker(method, parameters)
-    _check_passages(options)
     find_first = _choose_first(options, out, progress)
 
     def make(task: Task) -> Run:
@@ -412,18 +409,6 @@ def _choose_reranking(
         return _rerank(task, find_first(task), model, options, out=out, progress=progress)
 
     return make
-
-
-def _check_passages(options: Reranking) -> None:
-    """Refuse passages that would leave words out."""
-    if options.stride is None or (options.passage or 0) >= options.stride:
-        return
-    raise InputError.of(
-        "rank-passage",
-        "--stride",
-        f"{options.stride}, with --passage {options.passage or 'not given'}",
-        "a stride of at most --passage, so that no word is left out",
-    )
 
 
 def _rerank(
@@ -435,7 +420,7 @@ def _rerank(
     out: Path,
     progress: Progress,
 ) -> Run:
-    scorer = f"{model.digest} {options.passage} {options.stride}"
+    scorer = f"{model.digest} {options.passage}"
     depth = _depth(options)
     digest = digest_reranking(task, first, depth=depth, scorer=scorer)
     partial = open_partial(partial_path(out), digest, fresh=not options.resume)
@@ -466,8 +451,7 @@ def partial_path(out: Path) -> Path:
 def _scorer(score: PairScorer, options: Reranking) -> PairScorer:
     if options.passage is None:
         return score
-    stride = options.stride or max(1, options.passage // 2)
-    return score_best_passage(score, size=options.passage, stride=stride)
+    return score_best_passage(score, size=options.passage)
 
 
 def _choose_first(options: Reranking, out: Path, progress: Progress) -> Callable[[Task], Run]:

@@ -7,7 +7,7 @@ first stage for a re-ranker to go on with. Several runs of the same queries can 
 import bz2
 import gzip
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -20,9 +20,9 @@ from heldout.errors import InputError
 from heldout.files.durable import write_whole
 from heldout.ids import Digest, DocId, QueryId
 from heldout.trec.ranking import order_by_rank, order_by_score, sort_keys
-from heldout.trec.reading.streams import OWN_FILES, TextReader
+from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.runs import scan_run
-from heldout.trec.text import check_line
+from heldout.trec.tops import read_rows
 
 
 class TextPair(NamedTuple):
@@ -144,33 +144,18 @@ def read_run(source: BinaryIO, *, path: str) -> Run:
     if not scan.ok:
         raise InputError(scan.problems, counts=scan.counts)
     content.seek(0)
-    queries: dict[QueryId, list[list[bytes]]] = {}
-    for tokens in _rows(content, path):
-        queries.setdefault(QueryId(tokens[0].decode()), []).append(tokens)
-    order = _order_scores if scan.form == "trec" else _order_ranks
-    return {query: order(rows) for query, rows in queries.items()}
-
-
-def _rows(source: BinaryIO, path: str) -> Iterator[list[bytes]]:
-    """The tokens of each row; blank lines and comments are left out."""
-    with TextReader(source, path=path, limits=OWN_FILES) as reader:
-        for block in reader.blocks():
-            for number, line in enumerate(block.text[:-1].split(b"\n"), start=block.line):
-                if check_line(line, path=path, number=number) is None:
-                    yield line.split()
-
-
-def _order_scores(rows: list[list[bytes]]) -> list[Hit]:
-    keys = np.array([float(tokens[4]) for tokens in rows])
-    documents = [tokens[2] for tokens in rows]
-    order = order_by_score(keys, documents).tolist()
-    return [Hit(DocId(documents[row].decode()), float(keys[row])) for row in order]
-
-
-def _order_ranks(rows: list[list[bytes]]) -> list[Hit]:
-    ranks = np.array([int(tokens[2]) for tokens in rows], dtype=np.int64)
-    order = order_by_rank(ranks).tolist()
-    return [Hit(DocId(rows[row][1].decode()), -float(ranks[row])) for row in order]
+    rows = read_rows(content, path=path, limits=OWN_FILES)
+    documents = rows["docno"]
+    if scan.form == "trec":
+        scores = rows["score"]
+        order = order_by_score(np.array(scores), [one.encode() for one in documents])
+    else:
+        scores = [-float(rank) for rank in rows["rank"]]
+        order = order_by_rank(np.array(rows["rank"], dtype=np.int64))
+    run: dict[QueryId, list[Hit]] = {QueryId(query): [] for query in rows["qid"]}
+    for row in order.tolist():
+        run[QueryId(rows["qid"][row])].append(Hit(DocId(documents[row]), scores[row]))
+    return run
 
 
 def fuse_reciprocal(runs: Sequence[Run], *, depth: int, k: float) -> Run:

@@ -38,15 +38,14 @@ _STOPWORDS = frozenset(_GRAMMAR_WORDS.split())
 class TextSettings:
     """How text becomes terms; every ranker on words takes these.
 
+    Identifiers are divided: `readInto_buffer` is `read`, `into` and `buffer`.
+
     Attributes:
-        identifiers: `whole` keeps `readInto_buffer` one term, `parts` makes it `read`,
-            `into`, `buffer`, and `both` gives all four.
         stem: reduce words to their stems with the Snowball stemmer for English; needs the
             extra `rankers`.
         stopwords: leave out English function words.
     """
 
-    identifiers: Literal["whole", "parts", "both"] = "parts"
     stem: bool = False
     stopwords: bool = False
 
@@ -61,7 +60,7 @@ def make_tokeniser(settings: TextSettings) -> Tokeniser:
     known: dict[str, list[str]] = {}
 
     def terms_of(word: str) -> list[str]:
-        terms = [term for term in _forms(word, settings.identifiers) if term]
+        terms = [part.lower() for part in split_identifier(word)]
         if settings.stopwords:
             terms = [term for term in terms if term not in _STOPWORDS]
         return [stem(term) for term in terms] if stem else terms
@@ -89,35 +88,22 @@ def split_identifier(word: str) -> list[str]:
     return [part for piece in word.split("_") if piece for part in _HUMP.split(piece)]
 
 
-def character_ngrams(text: str, *, shortest: int, longest: int) -> list[str]:
+def character_ngrams(text: str, length: int) -> list[str]:
     """Character n-grams of each word, the word framed by blanks, in lower case.
 
     Args:
         text: any text.
-        shortest: smallest n, >= 1.
-        longest: largest n, >= `shortest`.
+        length: n, >= 1.
 
     Returns:
-        The n-grams of all lengths, repeats kept; a framed word shorter than n gives none
-        of that length.
+        The n-grams, repeats kept; a framed word shorter than n gives none.
 
     Source: McNamee and Mayfield, Information Retrieval 7, 2004 (n-grams for retrieval).
     """
     framed = [f" {word} " for word in _WORD.findall(text.lower())]
     return [
-        word[start : start + length]
-        for word in framed
-        for length in range(shortest, longest + 1)
-        for start in range(len(word) - length + 1)
+        word[start : start + length] for word in framed for start in range(len(word) - length + 1)
     ]
-
-
-def _forms(word: str, identifiers: str) -> list[str]:
-    whole = word.strip("_").lower()
-    if identifiers == "whole":
-        return [whole]
-    parts = [part.lower() for part in split_identifier(word)]
-    return [whole, *parts] if identifiers == "both" and len(parts) > 1 else parts
 
 
 def _stemmer() -> Callable[[str], str]:
@@ -314,20 +300,18 @@ class TfidfSettings(TextSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NgramSettings:
-    """Which character n-grams are terms.
+    """The length of character n-grams.
 
     Attributes:
-        shortest: smallest n, >= 1.
-        longest: largest n, >= `shortest`.
+        length: n, >= 1.
     """
 
-    shortest: int = 4
-    longest: int = 4
+    length: int = 4
 
     def __post_init__(self) -> None:
-        """Refuse lengths that make no n-gram."""
-        if not 1 <= self.shortest <= self.longest:
-            raise ValueError("wanted: 1 <= shortest <= longest")
+        """Refuse a length that makes no n-gram."""
+        if self.length < 1:
+            raise ValueError("wanted: length >= 1")
 
 
 def rank_tfidf(task: Task, settings: TfidfSettings) -> Run:
@@ -350,7 +334,7 @@ def rank_char_ngrams(task: Task, settings: NgramSettings) -> Run:
     """
 
     def ngrams(text: str) -> list[str]:
-        return character_ngrams(text, shortest=settings.shortest, longest=settings.longest)
+        return character_ngrams(text, settings.length)
 
     return _rank_cosine(task, index_terms(task, ngrams))
 
@@ -387,26 +371,22 @@ class Bm25Settings(TextSettings):
     Attributes:
         k1: how much repetition of a term counts, 0 to 1,000.
         b: how much the length of a document is held against it, in [0, 1].
-        delta: lower bound of `bm25l` and `bm25+`, 0 to 1,000; the others ignore it.
-        variant: the formula, as bm25s names them.
         stem: as in `TextSettings`, but on.
     """
 
     k1: float = 0.9
     b: float = 0.4
-    delta: float = 0.5
-    variant: Literal["lucene", "robertson", "atire", "bm25l", "bm25+"] = "lucene"
     stem: bool = True
 
     def __post_init__(self) -> None:
         """Refuse parameters outside their ranges."""
-        if not (0 <= self.k1 <= _MOST_K1 and 0 <= self.b <= 1 and 0 <= self.delta <= _MOST_K1):
-            raise ValueError("wanted: k1 and delta in 0..1000, b in 0..1")
+        if not (0 <= self.k1 <= _MOST_K1 and 0 <= self.b <= 1):
+            raise ValueError("wanted: k1 in 0..1000, b in 0..1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rm3Settings(TextSettings):
-    """BM25 (variant `lucene`) twice: as asked, then with the words of the best documents.
+    """BM25 twice: as asked, then with the words of the best documents.
 
     Attributes:
         k1: how much repetition of a term counts, 0 to 1,000.
@@ -435,15 +415,13 @@ class Rm3Settings(TextSettings):
 def rank_bm25(task: Task, settings: Bm25Settings) -> Run:
     """Rank by BM25.
 
-    A query's score is the sum of its terms' weights, each as often as it is asked. `bm25l`
-    and `bm25+` also give terms that a document lacks a weight; it is the same for all
-    documents of a query and left out.
+    A query's score is the sum of its terms' weights, each as often as it is asked.
 
     Raises:
         SetupError: bm25s (or, with `stem`, PyStemmer) is not installed.
 
-    Source: Robertson and Zaragoza, FnTIR 3(4), 2009; variants: Kamphuis et al., ECIR 2020,
-    as implemented in Lu, arXiv:2407.03618, 2024.
+    Source: Robertson and Zaragoza, FnTIR 3(4), 2009; the variant of Lucene: Kamphuis et al., ECIR
+    2020, as implemented in Lu, arXiv:2407.03618, 2024.
     """
     index = index_terms(task, make_tokeniser(settings))
     weights = _weights(index.document_counts, settings)
@@ -483,9 +461,7 @@ def _weights(counts: csr_array, settings: Bm25Settings) -> csr_array:
         raise SetupError("BM25 needs bm25s: pip install 'heldout[rankers]'") from error
     if counts.nnz == 0:
         return counts
-    model = bm25s.BM25(
-        k1=settings.k1, b=settings.b, delta=settings.delta, method=settings.variant, dtype="float64"
-    )
+    model = bm25s.BM25(k1=settings.k1, b=settings.b, method="lucene", dtype="float64")
     # Our own numbering of terms: that of bm25s goes through a set, so by hash seed.
     columns = {column: column for column in range(counts.shape[1])}
     model.index((_token_lists(counts), columns), create_empty_token=False, show_progress=False)

@@ -86,8 +86,8 @@ def train(
 ) -> None:
     """Train re-rankers on labels of shallower annotation, and compare what they do.
 
-    FOLDER holds everything: the same call goes on after a kill, several calls at once share the
-    work, and more seeds, conditions or test sets only add to it. Without annotations, annotators
+    FOLDER holds everything: the same call goes on after a kill, and more seeds, conditions or test
+    sets only add to it. Without annotations, annotators
     are simulated: they see BM25's first documents and select what the collection's labels name,
     unless --all-labels takes every one.
 

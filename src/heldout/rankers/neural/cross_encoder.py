@@ -25,42 +25,25 @@ from heldout.rankers.neural.checkpoints import (
     check_scores,
     choose_device,
     choose_precision,
-    count_labels,
     digest_tokenizer,
     digest_weights,
-    find_checkpoint,
     import_neural,
     limit_length,
     load_checkpoint,
-    load_config,
     map_batches,
 )
 from heldout.rankers.run import TextPair
 
-AnswerName = Literal["true", "yes", "sim"]
+AnswerName = Literal["true", "yes"]
 """What a T5 says of a relevant document."""
 
 _TOKENS: dict[AnswerName, tuple[str, str]] = {
     "true": ("▁false", "▁true"),
     "yes": ("▁no", "▁yes"),
-    "sim": ("▁não", "▁sim"),
 }
-"""Tokens of not relevant and relevant: of English, multilingual, and Portuguese models."""
-
-_SPLIT_FALSE = ("▁", "▁true")
-"""Where a vocabulary has no token for false, the first token of the word is the blank before it."""
-
-_PUBLISHED: tuple[tuple[str, AnswerName], ...] = (
-    ("unicamp-dl/mt5-3b-mmarco-en-pt", "true"),
-    ("unicamp-dl/mt5-13b-mmarco-100k", "true"),
-    ("unicamp-dl/mt5-", "yes"),
-    ("unicamp-dl/ptt5-", "sim"),
-)
-"""Beginnings of published names, in small letters; the first that fits counts."""
+"""Tokens of not relevant and relevant: of English and of multilingual models."""
 
 _MULTILINGUAL = frozenset({"mt5", "umt5"})
-_SAVED = "relevance_answers"
-"""Where a configuration keeps the answer, so that a folder does not need the published name."""
 
 _QUESTION = "Relevant:"
 
@@ -79,37 +62,33 @@ class AnswerTokens:
     wrong: int
     right: int
 
-    def keep_in(self, config: Any) -> None:
-        """Note the answer in a configuration, for whoever loads the folder it is saved in."""
-        setattr(config, _SAVED, self.name)
-
 
 def find_answers(
     tokenizer: Any, config: Any, model: str, *, asked: Literal["auto"] | AnswerName = "auto"
 ) -> AnswerTokens:
-    """The tokens that mean not relevant and relevant.
-
-    Without a word of the caller: what the configuration notes, else the published name, else the
-    type of the model (yes for mT5, true for T5). The path of a folder says nothing.
+    """Find the tokens that mean not relevant and relevant.
 
     Args:
         tokenizer: that of the model.
         config: of the model.
-        model: its published name, or a folder.
-        asked: which answer means relevant; `auto` finds out.
+        model: its name, for messages.
+        asked: which answer means relevant; `auto` is yes for an mT5 and true for a T5, or the
+            other one where the vocabulary lacks it.
 
     Raises:
         InputError: code `model-checkpoint`: its vocabulary has no such answers.
 
     Source: Nogueira et al., Findings of EMNLP 2020, section 3; yes and no: Bonifacio et al.,
-    arXiv:2108.13897, 2021; the others: the table of published models in pygaggle.
+    arXiv:2108.13897, 2021.
     """
     known = tokenizer.get_vocab()
-    names = (asked,) if asked != "auto" else _names(config, model)
-    pairs = [(name, _TOKENS[name]) for name in names]
-    if "true" in names:
-        pairs.append(("true", _SPLIT_FALSE))
-    for name, (wrong, right) in pairs:
+    names: tuple[AnswerName, ...] = ("true", "yes")
+    if asked != "auto":
+        names = (asked,)
+    elif config.model_type in _MULTILINGUAL:
+        names = ("yes", "true")
+    for name in names:
+        wrong, right = _TOKENS[name]
         if wrong in known and right in known:
             return AnswerTokens(name=name, wrong=known[wrong], right=known[right])
     raise InputError.of(
@@ -117,19 +96,8 @@ def find_answers(
         printable(model),
         "a vocabulary without the tokens of an answer",
         f"one token for each of {' or '.join(map(_words, names))}",
-        "is this a monoT5 or duoT5? answers=true, yes or sim says what it answers",
+        "is this a monoT5 or duoT5? answers=true or answers=yes says what it answers",
     )
-
-
-def _names(config: Any, model: str) -> tuple[AnswerName, ...]:
-    """Answers to look for, by preference."""
-    saved = getattr(config, _SAVED, None)
-    if saved in _TOKENS:
-        return (saved,)
-    for start, name in _PUBLISHED:
-        if model.lower().startswith(start):
-            return (name,)
-    return ("yes", "true") if config.model_type in _MULTILINGUAL else ("true", "yes")
 
 
 def _words(name: AnswerName) -> str:
@@ -196,7 +164,7 @@ class CrossEncoderSettings:
         device: where it runs; `auto` prefers cuda, then mps.
         precision: of matrix products; `auto` takes the fastest that the device has.
         seed: draws the weights that the checkpoint does not have, >= 0.
-        answers: what a T5 says of a relevant document (see `t5_prompts`); `auto` finds out.
+        answers: what a T5 says of a relevant document; `auto` goes by its type.
     """
 
     model: str = "minilm-l6"
@@ -206,7 +174,7 @@ class CrossEncoderSettings:
     device: DeviceChoice = "auto"
     precision: PrecisionChoice = "auto"
     seed: int = 0
-    answers: Literal["auto", "true", "yes", "sim"] = "auto"
+    answers: Literal["auto", "true", "yes"] = "auto"
 
     def __post_init__(self) -> None:
         """Refuse an empty batch, pairs without room, and a negative seed."""
@@ -373,15 +341,13 @@ def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:
 
 def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> CrossEncoder:
     transformers = import_neural("transformers")
-    config = load_config(place)
+    config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
     kind = _kind(config, settings)
     tokenizer = transformers.AutoTokenizer.from_pretrained(
         place, config=config, trust_remote_code=False
     )
     answers = _answers(tokenizer, config, kind, settings)
     model, missing = _load_model(place, config, kind, settings)
-    if answers is not None:
-        answers.keep_in(model.config)
     return CrossEncoder(
         model=model.to(device).eval(),
         tokenizer=tokenizer,
@@ -411,16 +377,10 @@ def _answers(
 ) -> AnswerTokens | None:
     """What a T5 answers with; a classifier answers nothing."""
     if kind == "monot5":
-        return find_answers(tokenizer, config, _name(settings.model), asked=settings.answers)
+        return find_answers(tokenizer, config, settings.model, asked=settings.answers)
     if settings.answers == "auto":
         return None
     raise _no_words(settings.model)
-
-
-def _name(model: str) -> str:
-    """The published name of a short one; a folder and any other name as they are."""
-    known = find_checkpoint(model)
-    return known.name if known else model
 
 
 def _check_labels(config: Any, model: str) -> None:
@@ -450,7 +410,9 @@ def _load_model(
         loader = transformers.AutoModelForSeq2SeqLM
     else:
         loader = transformers.AutoModelForSequenceClassification
-        config.num_labels = count_labels(place, config)
+        names = config.architectures or ()
+        if not any("SequenceClassification" in name for name in names):
+            config.num_labels = 1
         _check_labels(config, settings.model)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)

@@ -17,19 +17,25 @@ Sources: Nogueira and Cho 2019 (pointwise loss on BERT); Nogueira et al., EMNLP 
 
 import io
 import math
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from heldout.errors import InputError, StoreError
+from heldout.files.durable import write_whole
 from heldout.ids import Digest
 from heldout.rankers.neural.checkpoints import import_neural
 from heldout.rankers.neural.cross_encoder import CrossEncoder
 from heldout.rankers.run import TextPair
+
+_WARMUP = 0.1
+"""Share of the steps in which the learning rate rises."""
+_CLIP = 1.0
+"""Longest gradient."""
+_WEIGHT_DECAY = 0.01
+"""Of AdamW."""
 
 
 def write_state(path: Path, state: Mapping[str, Any]) -> None:
@@ -42,33 +48,12 @@ def write_state(path: Path, state: Mapping[str, Any]) -> None:
     Raises:
         StoreError: it cannot be written; the state before is kept.
     """
-    torch = import_neural("torch")
+    content = io.BytesIO()
+    import_neural("torch").save(dict(state), content)
     try:
-        _write(path, lambda file: torch.save(dict(state), file))
-    # What torch raises where a disk is full is a RuntimeError.
-    except (OSError, RuntimeError) as error:
-        raise StoreError(f"{path} cannot be written: {_reason(error)}") from error
-
-
-def _write(path: Path, save: Callable[[BinaryIO], None]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            save(file)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-    for left in path.parent.glob(f".{path.name}.*"):
-        left.unlink(missing_ok=True)
+        write_whole(path, content.getvalue())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def read_state(path: Path, digest: Digest) -> dict[str, Any] | None:
@@ -102,12 +87,6 @@ def read_state(path: Path, digest: Digest) -> dict[str, Any] | None:
     return dict(found)
 
 
-def _reason(error: OSError | RuntimeError) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return next(iter(str(error).splitlines()), type(error).__name__)
-
-
 DEFAULT_RATES = {"bert": 2e-5, "monot5": 5e-5}
 """Learning rate by the kind of a cross-encoder, where none is set."""
 
@@ -134,10 +113,6 @@ class TrainingSettings:
             (cross entropy of which of the two is the positive).
         learning_rate: the highest, above 0; `None` for that of the model's kind,
             `DEFAULT_RATES`.
-        warmup: share of the steps in which the rate rises from 0, in [0, 1].
-        schedule: what the rate does then: fall to 0 in a straight line, or stay.
-        clip: longest gradient, above 0.
-        weight_decay: of AdamW, from 0; norms and biases have none.
         seed: of dropout, from 0.
     """
 
@@ -145,19 +120,13 @@ class TrainingSettings:
     batch: int = 8
     loss: Literal["pointwise", "pairwise"] = "pointwise"
     learning_rate: float | None = None
-    warmup: float = 0.1
-    schedule: Literal["linear", "constant"] = "linear"
-    clip: float = 1.0
-    weight_decay: float = 0.01
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained with."""
         rate = 1.0 if self.learning_rate is None else self.learning_rate
-        finite = all(map(math.isfinite, (rate, self.clip, self.weight_decay)))
         sizes = self.steps >= 1 and self.batch >= 1 and self.seed >= 0
-        shares = rate > 0 and 0 <= self.warmup <= 1 and self.clip > 0 and self.weight_decay >= 0
-        if not (finite and sizes and shares):
+        if not (sizes and 0 < rate < math.inf):
             raise ValueError(self)
 
 
@@ -245,19 +214,17 @@ def training_digest(
     return Digest(found.hexdigest())
 
 
-def rate_at(step: int, settings: TrainingSettings) -> float:
-    """The share of the highest learning rate that a step has, in (0, 1].
+def rate_at(step: int, steps: int) -> float:
+    """Return the share of the highest learning rate that a step has, in (0, 1].
+
+    It rises from 0 in the first tenth of the steps, then falls to 0 in a straight line.
 
     Args:
-        step: from 0, below `settings.steps`.
-        settings: of the training.
+        step: from 0, below `steps`.
+        steps: of the training.
     """
-    rising = math.ceil(settings.warmup * settings.steps)
-    if step < rising:
-        return (step + 1) / rising
-    if settings.schedule == "constant":
-        return 1.0
-    return (settings.steps - step) / (settings.steps - rising)
+    rising = math.ceil(_WARMUP * steps)
+    return (step + 1) / rising if step < rising else (steps - step) / (steps - rising)
 
 
 class _Loop:
@@ -269,9 +236,7 @@ class _Loop:
         self.encoder = encoder
         self.settings = settings
         self.rate = settings.learning_rate or DEFAULT_RATES[encoder.kind]
-        self.optimizer = torch.optim.AdamW(
-            _parameter_groups(encoder.model, settings.weight_decay), lr=self.rate
-        )
+        self.optimizer = torch.optim.AdamW(_parameter_groups(encoder.model), lr=self.rate)
         # Half precision alone has gradients that vanish; elsewhere the scaler does nothing.
         half = encoder.precision == "float16"
         self.scaler = torch.amp.GradScaler(encoder.device, enabled=half)
@@ -283,7 +248,7 @@ class _Loop:
             The loss before the change.
         """
         for group in self.optimizer.param_groups:
-            group["lr"] = self.rate * rate_at(number, self.settings)
+            group["lr"] = self.rate * rate_at(number, self.settings.steps)
         loss = self._loss(batch)
         value = float(loss.detach())
         if not math.isfinite(value):
@@ -291,7 +256,7 @@ class _Loop:
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(loss).backward()
         self.scaler.unscale_(self.optimizer)
-        self.torch.nn.utils.clip_grad_norm_(self.encoder.model.parameters(), self.settings.clip)
+        self.torch.nn.utils.clip_grad_norm_(self.encoder.model.parameters(), _CLIP)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         return value
@@ -337,11 +302,11 @@ class _Loop:
         return list(found["losses"])
 
 
-def _parameter_groups(model: Any, weight_decay: float) -> list[dict[str, Any]]:
+def _parameter_groups(model: Any) -> list[dict[str, Any]]:
     """Matrices are decayed; norms and biases, which have one dimension, are not."""
     parameters = [one for one in model.parameters() if one.requires_grad]
     return [
-        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": weight_decay},
+        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": _WEIGHT_DECAY},
         {"params": [one for one in parameters if one.ndim <= 1], "weight_decay": 0.0},
     ]
 

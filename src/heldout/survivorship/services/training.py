@@ -1,9 +1,8 @@
 """A training study: what is trained on, every cell, and what came of them.
 
 Cell by cell it trains, re-ranks every test set, and writes down what came of it. Whatever is done
-already is left alone, so a call after a kill goes on where the last one was, and several processes
-can share a folder: each takes a cell that nobody else is at. What trainings begin from is known by
-its files.
+already is left alone, so a call after a kill goes on where the last one was. What trainings begin
+from is known by its files.
 
     FOLDER/experiment.json            what was asked last
     FOLDER/first/TEST.run.gz          the run that is re-ranked
@@ -16,12 +15,10 @@ its files.
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -56,7 +53,6 @@ from heldout.survivorship.training.experiment import (
     Cell,
     CellRecord,
     RunRecord,
-    Start,
     TestSet,
     Training,
     check_shares,
@@ -76,8 +72,8 @@ from heldout.trec.reading.sources import open_input
 from heldout.trec.runs import scan_run
 
 
-def find_start(model: CrossEncoderSettings) -> Start:
-    """A model with the digest of its files, where somebody could replace them.
+def digest_model(model: str) -> Digest | None:
+    """Return the SHA-256 of a model's files, where somebody could replace them.
 
     Args:
         model: a published name is known by its name; of a folder all files but notes (`.md`)
@@ -86,9 +82,9 @@ def find_start(model: CrossEncoderSettings) -> Start:
     Raises:
         StoreError: a file of the folder cannot be read.
     """
-    folder = Path(model.model)
-    if find_checkpoint(model.model) or not folder.is_dir():
-        return Start(model=model)
+    folder = Path(model)
+    if find_checkpoint(model) or not folder.is_dir():
+        return None
     digest = sha256()
     for path in sorted(folder.iterdir()):
         if path.is_file() and path.suffix != ".md" and not path.name.startswith("."):
@@ -96,7 +92,7 @@ def find_start(model: CrossEncoderSettings) -> Start:
                 digest.update(f"{path.name} {digest_file(path)}\n".encode())
             except OSError as error:
                 raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
-    return Start(model=model, files=Digest(digest.hexdigest()))
+    return Digest(digest.hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,84 +115,56 @@ class CellFolder:
         """Where the trained model is stored, if it is."""
         return self.path / "model"
 
-    def run(self, test: str) -> Path:
-        """The run file of a test set."""
-        return self.path / f"{test}.run.gz"
+    def read_record(self, digest: Digest | None = None) -> CellRecord | None:
+        """Read what became of it; `None` where it is not trained.
 
-    def record(self) -> CellRecord | None:
-        """What became of it; `None` where it is not trained.
+        Args:
+            digest: of the training that is wanted, `Training.digest`; `None` for any.
 
         Raises:
-            StoreError: the record cannot be read.
+            StoreError: the record cannot be read, or is of another training.
         """
         file = Folder(self.path).file("cell.json")
         try:
             data = file.find()
-            return None if data is None else msgspec.json.decode(data, type=CellRecord)
+            found = None if data is None else msgspec.json.decode(data, type=CellRecord)
         except (msgspec.DecodeError, OSError) as error:
             raise StoreError(f"{file} cannot be read: {error}; remove its folder") from error
+        if found is not None and digest is not None and found.digest != digest:
+            raise StoreError(
+                f"{self.path} was trained on other triples, with other settings or from other "
+                "weights; take another folder, or remove it"
+            )
+        return found
 
-    def write_record(self, record: CellRecord) -> None:
-        """Store what became of it.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
-        _write_json(Folder(self.path).file("cell.json"), record)
-
-    def write_run(self, test: str, run: Run, record: CellRecord, *, inputs: Digest) -> CellRecord:
+    def write_run(self, test: TestSet, run: Run, record: CellRecord) -> CellRecord:
         """Write the run of a test set, then say so in the record.
-
-        Args:
-            test: name of the test set.
-            run: to write.
-            record: of the cell.
-            inputs: what the run was made of, `TestSet.inputs`.
 
         Returns:
             The record with it.
         """
-        path = self.run(test)
+        path = self.path / f"{test.name}.run.gz"
         _write_run(run, path, tag=self.path.name)
-        written = RunRecord(file=digest_bytes(path.read_bytes()), inputs=inputs)
-        changed = msgspec.structs.replace(record, runs=record.runs | {test: written})
-        self.write_record(changed)
+        written = RunRecord(file=digest_bytes(path.read_bytes()), inputs=test.inputs)
+        changed = msgspec.structs.replace(record, runs=record.runs | {test.name: written})
+        _write_json(Folder(self.path).file("cell.json"), changed)
         return changed
 
-    def has_run(self, test: str, record: CellRecord, *, inputs: Digest) -> bool:
-        """Whether the run of a test set is done.
-
-        Args:
-            test: name of the test set.
-            record: of the cell.
-            inputs: what the run is to be made of, `TestSet.inputs`.
-
-        Raises:
-            StoreError: it was made of something else.
-        """
-        found = record.runs.get(test)
-        if found is not None and found.inputs != inputs:
-            raise StoreError(
-                f"{self.run(test)} was computed with another first run, depth or passage, or other "
-                f"texts; take another folder, or remove {self.path}"
-            )
-        return found is not None
-
-    def check_run(self, test: str, record: CellRecord, *, inputs: Digest) -> Path:
-        """The run file of a test set, as it was written.
-
-        Args:
-            test: name of the test set.
-            record: of the cell.
-            inputs: what the run is to be made of, `TestSet.inputs`.
+    def find_run(self, test: TestSet, record: CellRecord) -> Path | None:
+        """Find the run file of a test set, as it was written; `None` where it is not done.
 
         Raises:
             StoreError: it is missing or changed, or was made of something else.
         """
-        known = self.has_run(test, record, inputs=inputs)
-        path = self.run(test)
-        there = known and path.is_file()
-        if not there or digest_bytes(path.read_bytes()) != record.runs[test].file:
+        known, path = record.runs.get(test.name), self.path / f"{test.name}.run.gz"
+        if known is None:
+            return None
+        if known.inputs != test.inputs:
+            raise StoreError(
+                f"{path} was computed with another first run, depth or passage, or other "
+                f"texts; take another folder, or remove {self.path}"
+            )
+        if not path.is_file() or digest_bytes(path.read_bytes()) != known.file:
             raise StoreError(f"{path} is not as it was written; remove {self.path}, and call again")
         return path
 
@@ -220,47 +188,13 @@ class CellFolder:
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
-    @contextmanager
-    def taken(self) -> Iterator[bool]:
-        """Work on the cell, where nobody else does.
 
-        Yields:
-            Whether it is ours; if not, another process is at it.
-        """
-        with ExitStack() as held:
-            try:
-                held.enter_context(Folder(self.path).lock(".lock"))
-            except StoreError:
-                yield False
-            else:
-                yield True
+def _cell_folder(root: Path, cell: Cell) -> CellFolder:
+    return CellFolder(root / "cells" / cell.name)
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingFolder:
-    """The folder of an experiment.
-
-    Attributes:
-        root: where it is.
-    """
-
-    root: Path
-
-    def cell(self, name: str) -> CellFolder:
-        """The folder of a cell, which may not be there yet."""
-        return CellFolder(self.root / "cells" / name)
-
-    def first(self, test: str) -> Path:
-        """The run of a test set before re-ranking."""
-        return self.root / "first" / f"{test}.run.gz"
-
-    def write_first(self, test: str, run: Run) -> None:
-        """Store the run that is re-ranked, for whoever looks later."""
-        _write_run(run, self.first(test), tag="first")
-
-    def describe(self, study: Mapping[str, Any]) -> None:
-        """Write down what was asked."""
-        _write_json(Folder(self.root).file("experiment.json"), study)
+def _first_path(root: Path, test: TestSet) -> Path:
+    return root / "first" / f"{test.name}.run.gz"
 
 
 def _write_json(file: File, content: object) -> None:
@@ -278,80 +212,55 @@ def _write_run(run: Run, path: Path, *, tag: str) -> None:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-Fate = Literal["done", "done before", "elsewhere"]
-"""Of a cell: computed now, computed earlier, or being computed by another process."""
-
 _TENTH = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
-    """How the work is watched; none of it changes what comes out.
-
-    Attributes:
-        clock: seconds from any beginning.
-        peak_mib: most memory that this process has had, in MiB.
-        done: called after each step of a training, and after each query that was re-ranked.
-        store_models: whether trained models stay.
-    """
-
-    clock: Callable[[], float]
-    peak_mib: Callable[[], float]
-    done: Callable[[], None]
-    store_models: bool = False
-
-
 def compute_cell(
-    folder: TrainingFolder, training: Training, tests: Sequence[TestSet], watch: Watch
-) -> Fate:
+    files: CellFolder,
+    training: Training,
+    tests: Sequence[TestSet],
+    *,
+    peak_mib: Callable[[], float],
+    done: Callable[[], None],
+    store_model: bool = False,
+) -> bool:
     """Train a cell's model and re-rank the test sets with it, as far as that is not done.
 
     Args:
-        folder: of the experiment.
+        files: of the cell.
         training: what to train, and how.
         tests: what to re-rank.
-        watch: how it is watched.
+        peak_mib: most memory that this process has had, in MiB.
+        done: called after each step of a training, and after each query that was re-ranked.
+        store_model: whether the trained model stays.
+
+    Returns:
+        Whether there was anything to do.
 
     Raises:
         InputError: as `train` and `rerank`.
         StoreError: the cell was computed with other triples, settings or weights, a run of
             something else than this test set, or its files are damaged.
     """
-    files = folder.cell(training.cell.name)
-    with files.taken() as ours:
-        if not ours:
-            return "elsewhere"
-        record = files.record()
-        if record is not None and record.digest != training.digest:
-            raise StoreError(
-                f"{files.path} was trained on other triples, with other settings or from other "
-                "weights; take another folder, or remove it"
-            )
-        made_of = {one.name: one.inputs for one in tests}
-        missing = [
-            one
-            for one in tests
-            if record is None or not files.has_run(one.name, record, inputs=made_of[one.name])
-        ]
-        has_model = files.model.is_dir()
-        if record is not None and not missing and (has_model or not watch.store_models):
-            files.state.unlink(missing_ok=True)
-            return "done before"
-        encoder, record = _train(training, files, record, watch)
+    record = files.read_record(training.digest)
+    missing = [one for one in tests if record is None or files.find_run(one, record) is None]
+    has_model = files.model.is_dir()
+    busy = record is None or bool(missing) or (store_model and not has_model)
+    if busy:
+        encoder, record = _train(training, files, record, peak_mib, done)
         for test in missing:
-            run = _rerank(encoder, test, watch)
-            record = files.write_run(test.name, run, record, inputs=made_of[test.name])
-        if watch.store_models and not has_model:
+            record = files.write_run(test, _rerank(encoder, test, done), record)
+        if store_model and not has_model:
             files.store_model(encoder.save)
-        files.state.unlink(missing_ok=True)
-    return "done"
+    files.state.unlink(missing_ok=True)
+    return busy
 
 
-def score_cells(folder: TrainingFolder, cells: Sequence[Cell], test: TestSet) -> list[Scored]:
+def score_cells(root: Path, cells: Sequence[Cell], test: TestSet) -> list[Scored]:
     """Measure the run files of cells that are done, by each measure of the test set.
 
     Args:
-        folder: of the experiment.
+        root: folder of the study.
         cells: for each condition the same seeds, in the same order.
         test: what they re-ranked.
 
@@ -359,18 +268,17 @@ def score_cells(folder: TrainingFolder, cells: Sequence[Cell], test: TestSet) ->
         InputError: code `undefined-score`: a measure is not defined on each query.
         StoreError: a run file is not as it was written, or was made of something else.
     """
-    inputs = test.inputs
     judged = prepare(test.qrels, test.measures)
     rows: dict[Measure, dict[Condition, list[Floats]]] = {measure: {} for measure in test.measures}
     for cell in cells:
-        files = folder.cell(cell.name)
-        record = files.record()
-        if record is None:
+        files = _cell_folder(root, cell)
+        record = files.read_record()
+        path = None if record is None else files.find_run(test, record)
+        if path is None:
             raise StoreError(f"{files.path} has no result; call again")
-        path = files.check_run(test.name, record, inputs=inputs)
         for measure, values in _measure(str(path), test, judged).items():
             rows[measure].setdefault(cell.condition, []).append(values)
-    first = _measure(str(folder.first(test.name)), test, judged)
+    first = _measure(str(_first_path(root, test)), test, judged)
     return [
         Scored(
             test=test.name,
@@ -384,20 +292,24 @@ def score_cells(folder: TrainingFolder, cells: Sequence[Cell], test: TestSet) ->
 
 
 def _train(
-    training: Training, files: CellFolder, record: CellRecord | None, watch: Watch
+    training: Training,
+    files: CellFolder,
+    record: CellRecord | None,
+    peak_mib: Callable[[], float],
+    done: Callable[[], None],
 ) -> tuple[CrossEncoder, CellRecord]:
     """The cell's model: stored, gone on with, or trained from the beginning."""
-    model = training.start.model
+    model = training.model
     if record is not None and files.model.is_dir():
         return load_cross_encoder(replace(model, model=str(files.model))), record
     encoder = load_cross_encoder(model)
-    begun = watch.clock()
+    begun = time.monotonic()
     trained = train(
         encoder,
         training.triples,
         training.settings,
         state=files.state,
-        progress=lambda *_: watch.done(),
+        progress=lambda *_: done(),
     )
     if record is None:
         cell, settings = training.cell, training.settings
@@ -414,23 +326,22 @@ def _train(
             passes=settings.steps * settings.batch / len(training.triples),
             first_loss=float(np.mean(trained.losses[:tenth])),
             last_loss=float(np.mean(trained.losses[-tenth:])),
-            seconds=watch.clock() - begun,
-            peak_mib=watch.peak_mib(),
+            seconds=time.monotonic() - begun,
+            peak_mib=peak_mib(),
             device=encoder.device,
             precision=encoder.precision,
         )
-        files.write_record(record)
+        _write_json(Folder(files.path).file("cell.json"), record)
     return encoder, record
 
 
-def _rerank(encoder: CrossEncoder, test: TestSet, watch: Watch) -> Run:
+def _rerank(encoder: CrossEncoder, test: TestSet, done: Callable[[], None]) -> Run:
     scorer: PairScorer = encoder.score
     if test.passage is not None:
-        size, stride = test.passage
-        scorer = score_best_passage(encoder.score, size=size, stride=stride)
+        scorer = score_best_passage(encoder.score, size=test.passage)
     longest = max(map(len, test.first.values()), default=1)
     task = Task(documents=test.documents, queries=test.queries, depth=max(longest, 1))
-    return rerank(task, test.first, scorer, depth=test.depth, progress=lambda *_: watch.done())
+    return rerank(task, test.first, scorer, depth=test.depth, progress=lambda *_: done())
 
 
 def _measure(path: str, test: TestSet, judged: Judged) -> dict[Measure, Floats]:
@@ -446,10 +357,6 @@ def _measure(path: str, test: TestSet, judged: Judged) -> dict[Measure, Floats]:
                 expected="a measure that has a value on each query",
             )
     return {measure: values.values for measure, values in evaluation.scores.items()}
-
-
-_WAIT = 2.0
-"""Seconds between two looks at what another call is at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -469,64 +376,80 @@ def run_study(
     *,
     peak_mib: Callable[[], float],
     progress: Progress = SILENT,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> Answer:
-    """Train and re-rank whatever is not done yet; what came of all of it.
+    """Train and re-rank whatever is not done yet, and compare all of it.
 
-    The folder holds everything: the same call goes on after a kill, and several calls at once share
-    the work.
+    The folder holds everything: the same call goes on after a kill.
 
     Args:
         folder: of the study.
         study: what is compared.
         peak_mib: most memory that this process has had, in MiB.
         progress: gets each cell.
-        clock: seconds from any beginning.
-        sleep: waits for other calls.
 
     Raises:
         OptionError: options that contradict each other.
         InputError: a file has errors.
-        StoreError: the folder holds another study.
+        StoreError: the folder holds another study, or another call is at work in it.
         SetupError: the extra `neural` is missing.
     """
-    root, learner = TrainingFolder(folder), study.learner
     reader = CollectionReader(progress)
     material = read_material(study.source, study.material, reader, progress)
     tests = read_tests(study.test, reader, progress)
     cells = _plan(material, study)
     note_unknown(material, progress)
     seen = note_trained_on(material, cells, tests, progress)
-    root.describe(
-        {
-            "schema": 1,
-            "annotations": material.source,
-            "digest_of_triples": material.digest,
-            "conditions": [condition.name for condition in study.choice.conditions],
-            "seeds": study.choice.repetitions,
-            "material": asdict(study.material),
-            "learner": asdict(learner),
-            "test": asdict(study.test),
-            "seen": {name: asdict(one) for name, one in seen.items()},
-        }
-    )
-    for one in tests:
-        root.write_first(one.name, one.first)
-    files = find_start(_model(learner, seed=0)).files
+    described = {
+        "schema": 1,
+        "annotations": material.source,
+        "digest_of_triples": material.digest,
+        "conditions": [condition.name for condition in study.choice.conditions],
+        "seeds": study.choice.repetitions,
+        "material": asdict(study.material),
+        "learner": asdict(study.learner),
+        "test": asdict(study.test),
+        "seen": {name: asdict(one) for name, one in seen.items()},
+    }
+    with Folder(folder).lock(".lock"):
+        _write_json(Folder(folder).file("experiment.json"), described)
+        for test in tests:
+            _write_run(test.first, _first_path(folder, test), tag="first")
+        _compute(
+            folder,
+            cells,
+            tests,
+            material,
+            learner=study.learner,
+            peak_mib=peak_mib,
+            progress=progress,
+        )
+        return _answer(folder, cells, tests, study)
+
+
+def _compute(
+    root: Path,
+    cells: Sequence[Cell],
+    tests: Sequence[TestSet],
+    material: Material,
+    *,
+    learner: LearnerOptions,
+    peak_mib: Callable[[], float],
+    progress: Progress,
+) -> None:
+    """Compute all cells, as far as they are not done."""
+    files = digest_model(learner.model)
     progress.note("training", _settings(learner, len(cells)))
     total = learner.steps + sum(len(test.queries) for test in tests)
-
     queries, documents = material.queries, material.documents
-
-    def compute(cell: Cell) -> Fate:
+    for number, cell in enumerate(cells, 1):
         training = Training(
             cell=cell,
             triples=[
                 TextTriple(queries[one.query], documents[one.positive], documents[one.negative])
                 for one in cell.selection.triples
             ],
-            start=Start(model=_model(learner, seed=cell.seed), files=files),
+            model=_model(learner, seed=cell.seed),
+            files=files,
             settings=TrainingSettings(
                 steps=learner.steps,
                 batch=learner.batch,
@@ -535,14 +458,18 @@ def run_study(
                 seed=cell.seed,
             ),
         )
-        with progress.steps(f"{cell.condition.name}, seed {cell.seed}", total) as done:
-            watch = Watch(
-                clock=clock, peak_mib=peak_mib, done=done, store_models=learner.keep_models
+        name = f"{cell.condition.name}, seed {cell.seed}"
+        with progress.steps(name, total) as done:
+            busy = compute_cell(
+                _cell_folder(root, cell),
+                training,
+                tests,
+                peak_mib=peak_mib,
+                done=done,
+                store_model=learner.keep_models,
             )
-            return compute_cell(root, training, tests, watch)
-
-    _compute(cells, compute, progress, sleep)
-    return _answer(root, cells, tests, study)
+        fate = "done" if busy else "done before"
+        progress.note(f"{number}/{len(cells)}", f"{name}: {fate}")
 
 
 def _plan(material: Material, study: TrainingStudy) -> tuple[Cell, ...]:
@@ -559,32 +486,6 @@ def _plan(material: Material, study: TrainingStudy) -> tuple[Cell, ...]:
     if study.choice.learning_curve is not None:
         check_shares(plan, material.read, seed=seed, batch=learner.batch)
     return plan.cells
-
-
-def _compute(
-    cells: Sequence[Cell],
-    compute: Callable[[Cell], Fate],
-    progress: Progress,
-    sleep: Callable[[float], None],
-) -> None:
-    """All cells; what another call is at is waited for, and taken up should that call end."""
-
-    def note(number: int, cell: Cell, fate: Fate) -> None:
-        progress.note(f"{number}/{len(cells)}", f"{cell.condition.name}, seed {cell.seed}: {fate}")
-
-    elsewhere = []
-    for number, cell in enumerate(cells, 1):
-        fate = compute(cell)
-        note(number, cell, fate)
-        if fate == "elsewhere":
-            elsewhere.append((number, cell))
-    if elsewhere:
-        at_work = plural(len(elsewhere), "training is", "trainings are")
-        progress.note("waiting", f"{at_work} computed by another call")
-    for number, cell in elsewhere:
-        while (fate := compute(cell)) == "elsewhere":
-            sleep(_WAIT)
-        note(number, cell, fate)
 
 
 def _model(learner: LearnerOptions, *, seed: int) -> CrossEncoderSettings:
@@ -607,11 +508,11 @@ def _settings(learner: LearnerOptions, cells: int) -> str:
 
 
 def _answer(
-    root: TrainingFolder, cells: Sequence[Cell], tests: Sequence[TestSet], study: TrainingStudy
+    root: Path, cells: Sequence[Cell], tests: Sequence[TestSet], study: TrainingStudy
 ) -> Answer:
     records: dict[Condition, list[CellRecord]] = {}
     for cell in cells:
-        record = root.cell(cell.name).record()
+        record = _cell_folder(root, cell).read_record()
         if record is not None:
             records.setdefault(cell.condition, []).append(record)
     scored = [one for test in tests for one in score_cells(root, cells, test)]

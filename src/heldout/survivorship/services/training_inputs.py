@@ -400,7 +400,7 @@ def _read_test(
         qrels=labels,
         measures=tuple(read_own_measure(measure, path="--measure") for measure in asked),
         depth=choice.rerank,
-        passage=choice.passages,
+        passage=choice.passage,
     )
 
 

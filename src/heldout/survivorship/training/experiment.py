@@ -1,7 +1,7 @@
 """What a training experiment is made of: conditions, seeds, and test sets to re-rank.
 
 Each pair of a condition and a seed is a cell. Cells have nothing to do with each other, so they
-can be computed in any order, by any number of processes, and more of them can be added later.
+can be computed in any order, and more of them can be added later.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,8 +44,8 @@ class TestSet:
         qrels: grade by query and document.
         measures: what is measured.
         depth: how many documents of each query are scored again, from 1.
-        passage: words of a passage, and words from one to the next, where a document is as good
-            as its best passage (MaxP); `None` where its beginning is scored.
+        passage: words of a passage, where a document is as good as its best passage (MaxP);
+            `None` where its beginning is scored.
     """
 
     __test__ = False  # pytest looks for classes of this name
@@ -58,7 +58,7 @@ class TestSet:
     qrels: Mapping[str, Mapping[str, int]]
     measures: tuple[Measure, ...]
     depth: int
-    passage: tuple[int, int] | None = None
+    passage: int | None = None
 
     @property
     def inputs(self) -> Digest:
@@ -73,20 +73,6 @@ class TestSet:
             texts = [self.documents[document] for document in documents[: self.depth]]
             digest.update(repr((query, text, documents, texts)).encode())
         return Digest(digest.hexdigest())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """What every training begins from.
-
-    Attributes:
-        model: the cross-encoder before training.
-        files: SHA-256 of its files where it lies in a folder, whose files can be replaced;
-            `None` of a published name.
-    """
-
-    model: CrossEncoderSettings
-    files: Digest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +102,15 @@ class Training:
     Attributes:
         cell: the cell.
         triples: its texts.
-        start: what it begins from, with the cell's seed.
+        model: the cross-encoder before training, with the cell's seed.
+        files: SHA-256 of its files where it lies in a folder; `None` of a published name.
         settings: how, with the cell's seed.
     """
 
     cell: Cell
     triples: Sequence[TextTriple]
-    start: Start
+    model: CrossEncoderSettings
+    files: Digest | None
     settings: TrainingSettings
 
     @property
@@ -131,11 +119,11 @@ class Training:
 
         The device plays no part, and stands beside the result.
         """
-        model = asdict(self.start.model)
+        model = asdict(self.model)
         del model["device"]
         made_of = (self.cell.condition, self.cell.seed, model, asdict(self.settings))
         digest = sha256(repr(made_of).encode())
-        digest.update((self.start.files or "").encode())
+        digest.update((self.files or "").encode())
         for triple in self.triples:
             digest.update(repr(tuple(triple)).encode())
         return Digest(digest.hexdigest())

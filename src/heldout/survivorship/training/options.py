@@ -143,11 +143,6 @@ class TestOptions:
     ] = None
     level: Level = 0.95
 
-    @property
-    def passages(self) -> tuple[int, int] | None:
-        """Words of a passage, and from one to the next: half a passage."""
-        return None if self.passage is None else (self.passage, max(1, self.passage // 2))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerOptions:

@@ -1,14 +1,13 @@
 """Files of training triples: query id, positive id, negative id, divided by tabs.
 
 So are the official sequences of MS MARCO (`qidpidtriples.train`), of which the largest have
-hundreds of millions of lines. They are read and written as they pass by, plain, gzip or bzip2; what
-is read may be zstd too. Each condition takes its triples while the sequence passes by, into memory
+hundreds of millions of lines. They are read and written as they pass by: read plain, gzip, bzip2 or
+zstd, written as gzip. Each condition takes its triples while the sequence passes by, into memory
 as many as its training sees, or into a file. Depths need one pass; random samples and shares need a
 second, since what they draw from is known only at the end of the first. Labels that nobody knows
 and ids without a text are errors.
 """
 
-import bz2
 import gzip
 import io
 import os
@@ -21,7 +20,7 @@ from functools import partial
 from itertools import islice
 from math import ceil
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -212,12 +211,6 @@ _COLUMNS = 3
 _BUFFER = 1 << 16
 """Bytes given to a compressor at once: a line at a time takes twice as long."""
 
-_PACKERS: dict[str, Callable[[Any], IO[bytes]]] = {
-    # No time of day and no name in the archive: equal triples give equal bytes.
-    ".gz": lambda file: io.BufferedWriter(gzip.GzipFile("", "wb", 6, file, mtime=0), _BUFFER),
-    ".bz2": lambda file: io.BufferedWriter(bz2.BZ2File(file, "wb"), _BUFFER),
-}
-
 
 class PlacedTriple(NamedTuple):
     """A triple and the line on which it stands, from 1."""
@@ -255,8 +248,8 @@ def write_triples(path: Path) -> Iterator[Callable[[Triple], None]]:
     """Write a file of triples as they come; it has its name only when it is whole.
 
     Args:
-        path: replaced where it exists; a name in `.gz` or `.bz2` compresses it. Its folder is
-            made where it is missing.
+        path: replaced where it exists, compressed by gzip. Its folder is made where it is
+            missing.
 
     Yields:
         To be called with each triple.
@@ -266,13 +259,12 @@ def write_triples(path: Path) -> Iterator[Callable[[Triple], None]]:
     """
     folder, aside = Folder(path.parent), f"{ASIDE}{secrets.token_hex(8)}"
     folder.make_folder()
-    pack = _PACKERS.get(path.suffix)
     try:
         with folder.create(aside) as file:
-            packed = pack(file) if pack else file
+            # No time of day and no name in the archive: equal triples give equal bytes.
+            packed = io.BufferedWriter(gzip.GzipFile("", "wb", 6, file, mtime=0), _BUFFER)
             yield lambda triple: _write(packed, triple)
-            if packed is not file:
-                packed.close()
+            packed.close()
             file.flush()
             os.fsync(file.fileno())
         folder.rename(aside, path.name)
@@ -485,7 +477,7 @@ def filter_triples(
         read: gives the same sequence at each call; the annotations know each positive.
         places: where selected documents were shown.
         conditions: depths, all, or samples as small as a depth; without shares.
-        name_of: the file of each; a name in `.gz` or `.bz2` compresses it.
+        name_of: the file of each, compressed by gzip.
         seed: of the samples.
 
     Returns:
