@@ -36,7 +36,7 @@ from containers_here import (  # noqa: E402 - found by the line above
 from test_code_submissions import DAY, LATER, RULES, run, send  # noqa: E402 - the same
 from town import Town, found_town  # noqa: E402 - the same
 
-from heldout.board.log.program import Program  # noqa: E402 - the same
+from heldout.board.log.manifest import Program  # noqa: E402 - the same
 from heldout.board.organiser.containers import find_engine  # noqa: E402 - the same
 from heldout.board.organiser.running import Plan, Ran, run_plan  # noqa: E402 - the same
 from heldout.board.rules.spec import Programs  # noqa: E402 - the same
@@ -159,27 +159,22 @@ def count_used(town: Town, name: str) -> int:
 
 
 def print_costs(name: str, here: Here, folder: Path, queries: Mapping[str, str]) -> None:
-    """What reading files and answering HTTP cost for real queries, ten documents each."""
+    """What reading files costs for real queries, ten documents each."""
     print(
         f"| {name} | queries | seconds | ms per query | heldout's processor time, s | run, bytes |"
     )
     print("| --- | --- | --- | --- | --- | --- |")
-    hits = ", ".join(f'{{"id": "d{n}", "score": {10 - n}}}' for n in range(10))
     lines = "; ".join(f"echo $q Q0 d{n} {n + 1} {10 - n} x" for n in range(10))
-    serve = f"mkdir -p /tmp/w/search; echo '[{hits}]' > /tmp/w/search/index.html"
-    for form, script, port in (
-        ("files", f"while read q t; do {lines}; done < /queries/dev.tsv > /output/dev.run", None),
-        ("HTTP", f"{serve}; exec httpd -f -p 8080 -h /tmp/w", 8080),
-    ):
-        before = resource.getrusage(resource.RUSAGE_SELF)
-        ran = play(here, folder, script, queries, port=port)
-        after = resource.getrusage(resource.RUSAGE_SELF)
-        own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        costs = ran.costs
-        print(
-            f"| {form} | {len(queries):,} | {costs.seconds:.1f} | {costs.query_latency_ms:.2f} | "
-            f"{own:.1f} | {len(ran.runs['dev']):,} |"
-        )
+    script = f"while read q t; do {lines}; done < /queries/dev.tsv > /output/dev.run"
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    ran = play(here, folder, script, queries)
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    costs = ran.costs
+    print(
+        f"| files | {len(queries):,} | {costs.seconds:.1f} | {costs.query_latency_ms:.2f} | "
+        f"{own:.1f} | {len(ran.runs['dev']):,} |"
+    )
 
 
 def play(
@@ -187,13 +182,11 @@ def play(
     folder: Path,
     script: str,
     queries: Mapping[str, str],
-    *,
-    port: int | None,
 ) -> Ran:
     """Run the words of a shell as a program within 48 MiB, one processor and 24 processes."""
     plan = Plan(
         id="20261102-one",
-        program=Program(image=here.image, command=("/bin/sh", "-c", script), port=port),
+        program=Program(image=here.image, command=("/bin/sh", "-c", script)),
         files={},
         programs=Programs(memory=48, disk=4, processors=1, processes=24, minutes=30),
         queries={"dev": queries},

@@ -13,7 +13,7 @@ from heldout.board.log.history import History, read_history
 from heldout.board.log.manifest import Manifest, identity_fields, team_key
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.envelope.keys import public_key, sign
+from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.ids import Digest
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -87,14 +87,17 @@ def make_manifest(team: str = "Lighthouse", **changes: Any) -> Manifest:
     return msgspec.structs.replace(manifest, **changes)
 
 
+PRIVATE = new_signing_key("ORGANISER")
+
+
 @dataclass(slots=True)
 class BoardLog:
     """A vault's log that grows; the clock stands still unless told."""
 
     now: datetime = START
     entries: list[Entry] = field(default_factory=list)
-    private: bytes = b""
-    """The organiser's signing key, where events are signed."""
+    private: bytes = PRIVATE
+    """The organiser's signing key; none for a chain that nobody folds."""
     salts: Iterator[str] = field(default_factory=lambda: map(_salt, iter(range(10**9))))
 
     @property

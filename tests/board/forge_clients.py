@@ -12,9 +12,8 @@ import pytest
 from forge_server import KINDS, PROJECTS, TOKEN, Forge, Kind, serve
 
 from heldout.board.rules.spec import ForgeSpec
-from heldout.board.store.forges.hosted import HostedForge
+from heldout.board.store.forges.hosted import Handle, HostedForge
 from heldout.board.store.forges.local import Surroundings, open_forge
-from heldout.board.store.forges.protocol import Handle
 from heldout.board.store.git import Git
 from heldout.ids import digest_bytes
 

@@ -11,8 +11,7 @@ import pytest
 from confusable_homoglyphs import categories
 from confusable_homoglyphs import confusables as older
 
-from heldout.board.policy.characters import prototypes, script
-from heldout.board.policy.names import skeleton
+from heldout.board.policy.names import prototypes, script, skeleton
 
 ROOT = Path(__file__).parents[2]
 tool = SimpleNamespace(**runpy.run_path(str(ROOT / "tools" / "confusables.py")))

@@ -4,8 +4,7 @@ import json
 import os
 import signal
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,8 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from heldout.board.log.program import Program, check_program
-from heldout.board.organiser import program_servers
+from heldout.board.log.manifest import Program, check_program
 from heldout.board.organiser.containers import (
     Engine,
     Image,
@@ -32,7 +30,6 @@ from heldout.board.organiser.containers import (
     started,
     write_filter,
 )
-from heldout.board.organiser.program_servers import ask_all, connecting, wait_for
 from heldout.board.organiser.running import find_meter, read_energy, round_cost
 from heldout.cli.context import ended_in_order
 from heldout.errors import InputError
@@ -346,94 +343,6 @@ def test_a_tracker_of_energy_is_asked_at_the_end(monkeypatch: pytest.MonkeyPatch
     assert spent() == 1.0
 
 
-# What a server answers: a socket stands for its network.
-
-
-class Server:
-    """A thread that answers each connection with the same bytes."""
-
-    def __init__(self, answer: bytes) -> None:
-        self.answer = answer
-        self.asked: list[bytes] = []
-        self.threads: list[threading.Thread] = []
-
-    def connect(self) -> socket.socket:
-        ours, theirs = socket.socketpair()
-        self.threads.append(threading.Thread(target=self._serve, args=(theirs,)))
-        self.threads[-1].start()
-        return ours
-
-    def _serve(self, theirs: socket.socket) -> None:
-        with theirs:
-            self.asked.append(theirs.recv(1 << 16))
-            try:
-                theirs.sendall(self.answer)
-                if self.answer.endswith(b"..."):
-                    theirs.recv(1)  # until the other side is tired of waiting
-            except OSError:
-                pass
-
-
-@pytest.fixture
-def ask() -> Iterator[Callable[[bytes], bytes]]:
-    servers = []
-
-    def asked(answer: bytes) -> bytes:
-        server = Server(answer)
-        servers.append(server)
-        alive = SimpleNamespace(ended=False, clock=lambda: 0.0, look=lambda: None, left=99.0)
-        queries = {"q1": "a b&c"}
-        answers = ask_all(alive, server.connect, queries, k=2, tag="t")  # type: ignore[arg-type]  # what it uses of a container
-        return b"".join(lines for lines, _ in answers)
-
-    yield asked
-    for server in servers:
-        for thread in server.threads:
-            thread.join()
-        assert all(line.startswith(b"GET /search/?q=a+b%26c&k=2 ") for line in server.asked)
-
-
-def ok(body: str) -> bytes:
-    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
-    return (head + body).encode()
-
-
-def test_an_answer_becomes_lines_of_a_run(ask: Callable[[bytes], bytes]) -> None:
-    body = '[{"id": "d2", "score": 3, "text": "more"}, {"id": "d1", "score": -0.5}]'
-    assert ask(ok(body)) == b"q1 Q0 d2 1 3.0 t\nq1 Q0 d1 2 -0.5 t\n"
-    assert ask(ok("[]")) == b""
-
-
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        (b"", "no answer (RemoteDisconnected)"),
-        (b"nonsense\r\n\r\n", "no answer (BadStatusLine)"),
-        (b"HTTP/1.1 302 Found\r\nLocation: http://example.org/\r\n\r\n", "status 302"),
-        (b"HTTP/1.1 500 Oops\r\n\r\n", "status 500"),
-        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 200, "no answer (HTTPException)"),
-        (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 4000, "an answer of more than 3,000 bytes"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[]", "half an answer"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[]...", "no answer within 0.3 s"),
-        (ok("{}"), "`{}`"),
-        (ok("[" * 2000), "[[["),
-        (ok('[{"id": "d1", "score": "2"}]'), "Expected `float`"),
-        (ok('[{"id": "d1", "score": 1e999}]'), "out of range"),
-        (ok('[{"id": "d 1", "score": 2}]'), '"d 1" as the id of a document'),
-        (ok('[{"id": "d\\n1", "score": 2}]'), "as the id of a document"),
-        (ok('[{"id": "", "score": 2}]'), '"" as the id of a document'),
-        (ok("[" + ", ".join(['{"id": "d", "score": 1}'] * 3) + "]"), "3 documents, where 2 were"),
-    ],
-)
-def test_an_answer_that_is_none(
-    ask: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch, answer: bytes, found: str
-) -> None:
-    monkeypatch.setattr(program_servers, "MOST_SECONDS", 0.3)
-    code, words = code_of(lambda: ask(answer))
-    assert code == "program-answer"
-    assert found.replace("`{}`", "{}") in words
-
-
 # What stands in the metadata.
 
 
@@ -442,8 +351,8 @@ def test_an_answer_that_is_none(
     [
         None,
         {"image": IMAGE},
-        {"image": IMAGE, "command": ["rank", "--fast"], "port": 8080},
-        {"image": f"localhost:5000/a-b/c.d:v1@{IMAGE.partition('@')[2]}", "port": None},
+        {"image": IMAGE, "command": ["rank", "--fast"]},
+        {"image": f"localhost:5000/a-b/c.d:v1@{IMAGE.partition('@')[2]}"},
     ],
 )
 def test_a_program_in_the_metadata(program: object) -> None:
@@ -464,77 +373,11 @@ def test_a_program_in_the_metadata(program: object) -> None:
         ({"image": IMAGE, "command": [""]}, "p.command"),
         ({"image": IMAGE, "command": ["a\nb"]}, "p.command"),
         ({"image": IMAGE, "command": ["a"] * 65}, "p.command"),
-        ({"image": IMAGE, "port": 80}, "p.port"),
-        ({"image": IMAGE, "port": True}, "p.port"),
-        ({"image": IMAGE, "ports": [1]}, "p"),
+        ({"image": IMAGE, "port": 8080}, "p"),
     ],
 )
 def test_what_is_no_program(program: object, place: str) -> None:
     assert {problem.path for problem in check_program(program, path="p")} == {place}
-
-
-@pytest.mark.parametrize("first", [ok("[]"), b"HTTP/1.1 404 No\r\n\r\n", b"no HTTP\r\n" * 9])
-def test_a_server_that_loads_is_waited_for(monkeypatch: pytest.MonkeyPatch, first: bytes) -> None:
-    monkeypatch.setattr(program_servers, "_PAUSE", 0.0)
-    loads, closes = Server(b"HTTP/1.1 503 Later\r\n\r\n"), Server(b"")
-    ready = Server(first)
-    turns: Iterator[Callable[[], socket.socket | None]]
-    turns = iter([lambda: None, loads.connect, closes.connect, ready.connect])
-    looked: list[str] = []
-    alive = SimpleNamespace(ended=False, look=looked.append, left=99.0)
-
-    def connect() -> socket.socket | None:
-        return next(turns)()
-
-    wait_for(alive, connect)  # type: ignore[arg-type]  # what it uses of a container
-    assert looked == ["a server without a first answer"] * 4
-    for server in (loads, closes, ready):
-        for thread in server.threads:
-            thread.join()
-
-
-def test_an_answer_waits_no_longer_than_the_program_may_run() -> None:
-    server, gone = Server(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[]..."), []
-    alive = SimpleNamespace(ended=False, clock=lambda: 0.0, look=lambda: gone.append(1), left=0.1)
-    asked = ask_all(alive, server.connect, {"q": "a"}, k=1, tag="t")  # type: ignore[arg-type]  # what it uses of a container
-    assert code_of(lambda: [*asked])[1] == "no answer within 0.1 s"
-    assert gone  # which says that the time is over, where it is
-    server.threads[0].join()
-
-
-@pytest.mark.skipif(not Path("/proc/self/ns/net").exists(), reason="sees networks on Linux only")
-def test_no_service_of_this_machine_is_asked() -> None:
-    """The engine may run on another machine, where its process numbers mean others than here."""
-    elsewhere: Any = SimpleNamespace(pid=os.getpid())
-
-    def enter() -> None:
-        with connecting(elsewhere, 8080):
-            pytest.fail("it was entered")
-
-    assert code_of(enter) == ("container-engine", "a container in the network of this machine")
-
-
-@pytest.mark.parametrize(("ends", "code"), [(True, "program-failed"), (False, "container-engine")])
-def test_a_network_that_cannot_be_entered(
-    monkeypatch: pytest.MonkeyPatch, *, ends: bool, code: str
-) -> None:
-    """The program ended, which its engine says a moment later, or the right is missing."""
-    monkeypatch.setattr(program_servers, "_PAUSE", 0.0)
-    moments = iter([False, False, ends])
-
-    class Gone:
-        pid = 0
-
-        @property
-        def ended(self) -> bool:
-            return next(moments, False)
-
-        def check_end(self) -> None:
-            raise InputError.of("program-failed", "program", "exit code 7", "0")
-
-    gone: Any = Gone()
-    with connecting(gone, 8080, nsenter="false") as connect:
-        assert code_of(connect)[0] == code
 
 
 def running_for(seconds: float, usage: Usage) -> Running:

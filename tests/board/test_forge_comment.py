@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from heldout.board.organiser.answer import Comment, ScoreLine, format_comment
 from heldout.board.policy.checks import Finding
 from heldout.board.rules.release import NOT_CLEAR
-from heldout.board.store.forges.comments import Comment, ScoreLine, format_comment
 from heldout.ids import SubmissionId
 
 ID = SubmissionId("20261120-lighthouse-monot5")

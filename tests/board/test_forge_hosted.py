@@ -11,7 +11,7 @@ from forge_server import (
     Forge,
 )
 
-from heldout.board.store.forges.protocol import ForgeError, Handle
+from heldout.board.store.forges.hosted import ForgeError, Handle
 from heldout.errors import SetupError
 from heldout.ids import Digest, SubmissionId
 

@@ -18,7 +18,7 @@ from forge_server import (
     serve,
 )
 
-from heldout.board.store.forges.protocol import ForgeError
+from heldout.board.store.forges.hosted import ForgeError
 
 server = forge_clients.server
 clients = forge_clients.clients

@@ -11,7 +11,7 @@ from forge_server import (
     serve,
 )
 
-from heldout.board.store.forges.protocol import ForgeError, Handle, LostAnswerError
+from heldout.board.store.forges.hosted import ForgeError, Handle, LostAnswerError
 
 server = forge_clients.server
 clients = forge_clients.clients

@@ -189,7 +189,7 @@ def test_only_rekeyed_changes_the_recipients() -> None:
 def test_the_digests_of_public_files_are_those_of_the_last_event_that_has_them() -> None:
     log = BoardLog()
     log.open()
-    assert log.history.files is None  # a log of before they were logged
+    assert log.history.files == {}
     first, second = ({"queries/eval.tsv": digit * 64} for digit in "ab")
     log.add("changed-rules", None, {"board.toml": RULES, "files": first})
     log.mend_labels()

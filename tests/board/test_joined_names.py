@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from heldout.board.log.history import list_renamed, names_of
 from heldout.board.log.manifest import Manifest, team_key
 from heldout.board.log.submission import Submission
-from heldout.board.policy.case import Case
-from heldout.board.policy.checks import Finding, judge, quota_state
-from heldout.board.rules.policy_rules import NAME_RULES
+from heldout.board.policy.checks import Case, Finding, judge, quota_state
+from heldout.board.rules.policy_rules import RULES
 from heldout.ids import SubmissionId
 
 NAMES = st.sampled_from(["Alpha", "ALPHA ", "Beta", "Gamma", "Delta", "Epsilon"])
@@ -101,7 +100,7 @@ def test_to_join_two_names_needs_a_reason() -> None:
         '"Zeta House" and "Harbour" are one team from then on, with one quota; '
         "others of theirs: 20261101-one, 20261102-two"
     )
-    assert "renamed-entry" in NAME_RULES
+    assert RULES["renamed-entry"].again == "renamed"
 
 
 def test_a_rename_that_joins_nothing_new_needs_none() -> None:

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 from scored_board import QUERIES, ScoredBoard, make_board
 
+from heldout.board.organiser import rebuild as rebuilding
 from heldout.board.organiser import receive
 from heldout.board.organiser.answer import ForgeAccess
+from heldout.board.organiser.inbox import take_in
 from heldout.board.organiser.rebuild import catch_up, rebuild
-from heldout.board.organiser.steps import take_in
 from heldout.board.scores import public_log
 from heldout.board.scores.session import Session, check_clock
 from heldout.board.site import table
-from heldout.board.store import known_files, vault
+from heldout.board.store import vault
 
 _SYSTEMS = 8
 
@@ -24,7 +25,7 @@ _SYSTEMS = 8
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScoredBoard:
     """A board whose table goes on over several pages, all of it remembered."""
-    monkeypatch.setattr(known_files, "_MANY", 1)
+    monkeypatch.setattr(rebuilding, "_MANY", 1)
     monkeypatch.setattr(table, "_ONE_PAGE", 4)
     monkeypatch.setattr(table, "_ROWS", 4)
     board = make_board(tmp_path)
@@ -54,14 +55,14 @@ def test_a_publication_writes_the_pages_of_the_entry_and_its_neighbours(
     board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, rendered = _stamps(board), []
-    render = known_files.KnownFiles.is_same
+    render = rebuilding.KnownFiles.is_same
 
-    def spy(known: known_files.KnownFiles, path: str, made_of: bytes) -> bool:
+    def spy(known: rebuilding.KnownFiles, path: str, made_of: bytes) -> bool:
         same = render(known, path, made_of)
         rendered.extend([] if same else [path])
         return same
 
-    monkeypatch.setattr(known_files.KnownFiles, "is_same", spy)
+    monkeypatch.setattr(rebuilding.KnownFiles, "is_same", spy)
     board.enter("20261101-best", [0.9] * QUERIES, team="Best")
     rebuild(board.tick())
     after = _stamps(board)
@@ -130,7 +131,7 @@ def test_git_is_started_as_often_whatever_the_board_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As on a large board everything is remembered, and the table has several pages.
-    for module in (known_files, public_log, receive, vault):
+    for module in (rebuilding, public_log, receive, vault):
         monkeypatch.setattr(module, "_MANY", 2)
     monkeypatch.setattr(table, "_ONE_PAGE", 4)
     monkeypatch.setattr(table, "_ROWS", 4)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from boardlog import BoardLog, make_manifest, make_spec
 
-from heldout.board.policy.case import Case
-from heldout.board.policy.checks import judge
+from heldout.board.policy.checks import Case, judge
 from heldout.board.policy.ensembles import find_likeness
 from heldout.board.policy.sketches import sketch_all
 from heldout.board.rules.spec import Season

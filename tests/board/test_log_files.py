@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from scored_board import QUERIES, ScoredBoard, make_board
 
 from heldout.board.log import reading
+from heldout.board.log import reading as logs
 from heldout.board.log.events import Entry, format_entry
 from heldout.board.log.measured import Figures, Measured
-from heldout.board.organiser.rebuild import Rebuilt, rebuild
-from heldout.board.scores import public_log
-from heldout.board.scores.public_log import find_public_log
-from heldout.board.scores.session import is_behind
-from heldout.board.standings.standings import project
-from heldout.board.store import logs
-from heldout.board.store import repository as repository_of_boards
-from heldout.board.store.logs import (
+from heldout.board.log.reading import (
     list_log_files,
     open_log,
     plan_log_files,
     read_public_log,
 )
+from heldout.board.organiser.rebuild import Rebuilt, rebuild
+from heldout.board.scores import public_log
+from heldout.board.scores.public_log import find_public_log
+from heldout.board.scores.session import is_behind
+from heldout.board.standings.standings import project
+from heldout.board.store import repository as repository_of_boards
 from heldout.board.store.repository import Repository
 from heldout.errors import StoreError
 from heldout.intake.board import PublicBoard

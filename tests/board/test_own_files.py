@@ -1,4 +1,4 @@
-"""What is a clone's own: where it lies, what is moved there once, which trees are refused."""
+"""What is a clone's own: where it lies, and which trees are refused."""
 
 import subprocess
 import zipfile
@@ -105,64 +105,6 @@ def test_without_a_folder_for_it_nothing_is_stored(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="clone the board"):
         _ = Repository(tmp_path).state
     assert Repository(tmp_path).own_ids() == ()
-
-
-def lay(root: Path) -> dict[str, bytes]:
-    files = {
-        ".heldout/keys/one": b"k",
-        ".heldout/team/key": b"t",
-        ".heldout/pinned.json": b"p",
-        "drafts/one/metadata.json": b"m",
-        "drafts/one/dev.run.gz": b"r",
-    }
-    for name, data in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(data)
-    (root / ".heldout/keys/one").chmod(0o600)
-    return {name.removeprefix(".heldout/"): data for name, data in files.items()}
-
-
-def test_what_lay_in_the_tree_is_moved_once(tmp_path: Path) -> None:
-    root = clone(tmp_path / "clone")
-    before = lay(root)
-    repository = find_board(root)
-    assert repository.move_private() == len(before)
-    own = repository.state
-    assert {path: own.read(path) for path, _ in own.walk()} == before
-    assert own.path("keys/one").stat().st_mode & 0o777 == 0o600
-    assert not (root / ".heldout").exists()
-    assert not (root / "drafts").exists()
-    lay(root)  # what comes later could be anybody's
-    own.write_whole("keys/one", b"mine")
-    assert find_board(root).move_private() == 0
-    assert own.read("keys/one") == b"mine"
-    assert (root / ".heldout" / "keys" / "one").exists()
-
-
-def test_what_git_tracks_is_never_moved(tmp_path: Path) -> None:
-    root = clone(tmp_path / "clone")
-    lay(root)
-    git(root, "add", "-f", "drafts/one/metadata.json")
-    with pytest.raises(InputError, match="private-path"):
-        find_board(root)
-    git(root, "rm", "-q", "--cached", "drafts/one/metadata.json")
-    repository = find_board(root)
-    assert repository.move_private() == 0
-    assert [*repository.state.walk()] == []
-
-
-def test_nothing_is_moved_through_a_symlink(tmp_path: Path) -> None:
-    root, outside = clone(tmp_path / "clone"), tmp_path / "outside"
-    outside.mkdir()
-    (outside / "precious").write_bytes(b"precious")
-    (root / ".heldout").symlink_to(outside)
-    with pytest.raises(StoreError, match="is a symlink"):
-        find_board(root).move_private()
-    (root / ".heldout").unlink()
-    (root / "drafts").mkdir()
-    (root / "drafts" / "one").symlink_to(outside)
-    assert find_board(root).move_private() == 0
-    assert (outside / "precious").read_bytes() == b"precious"
 
 
 @pytest.mark.parametrize("name", [".heldout", "drafts", ".HELDOUT"])

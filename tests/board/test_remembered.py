@@ -9,6 +9,7 @@ import pytest
 from scored_board import QUERIES, ScoredBoard, make_board
 
 from heldout.board.audit.audit import _read_entries
+from heldout.board.log import reading as logs
 from heldout.board.log.events import format_entry, parse_log
 from heldout.board.log.history import read_history
 from heldout.board.log.reading import Log, Remembered, decode_memory, encode_memory
@@ -18,7 +19,6 @@ from heldout.board.organiser.receive import taken_in
 from heldout.board.scores import public_log
 from heldout.board.scores.public_log import find_public_log, plan_public_log
 from heldout.board.standings.standings import project
-from heldout.board.store import logs
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
 

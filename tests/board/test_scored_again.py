@@ -9,8 +9,7 @@ import pytest
 from scored_board import ScoredBoard, make_board, query_ids
 
 from heldout.board.log.manifest import Identity
-from heldout.board.organiser.decide import publish_baseline
-from heldout.board.organiser.steps import score_part
+from heldout.board.organiser.decide import publish_baseline, score_part
 from heldout.board.scores import precomputed, rescoring
 from heldout.board.scores.kept import ScoreFile, digest_scores
 from heldout.board.scores.precomputed import Precomputed, Taken

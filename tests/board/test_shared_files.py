@@ -36,7 +36,7 @@ def digest(data: bytes) -> str:
 OPENED: Told = (
     "opened-board",
     None,
-    {"board.toml": RULES},
+    {"board.toml": RULES, "signers": {"ann": "0" * 64}},
     {"labels": {"eval": digest(b"labels")}},
 )
 RECEIVED: Told = ("received", NAME, {"files": {}}, {})

@@ -197,23 +197,6 @@ def test_a_log_whose_beginning_has_other_signers_is_another_board() -> None:
     assert read_history(theirs.entries).board != read_history(ours.entries).board
 
 
-def test_a_board_without_signers_takes_no_signature_and_can_begin() -> None:
-    log = BoardLog().open("short = 1\n")
-    with pytest.raises(StoreError, match="the board names no signers"):
-        parse_log(appended(log, ANN), path="log")
-    change_signers(log, {"Ann": public_key(ANN)}, ANN)
-    assert parse_log(log.data, path="log") == tuple(log.entries)
-    with pytest.raises(StoreError, match="is not signed"):
-        parse_log(appended(log, None), path="log")
-
-
-def test_who_lets_strangers_begin_to_sign_has_to_be_one_of_them() -> None:
-    log = BoardLog().open("short = 1\n")
-    change_signers(log, NAMES, EVE)
-    with pytest.raises(StoreError, match="which is no signer's"):
-        parse_log(log.data, path="log")
-
-
 @pytest.mark.parametrize(
     "names",
     [

@@ -10,8 +10,7 @@ import pytest
 from page_documents import Document
 from sample_boards import BOARDS, RULES, facts, row, seasonal, spec, standings
 
-from heldout.board.log.manifest import Efficiency
-from heldout.board.log.program import Costs
+from heldout.board.log.manifest import Costs, Efficiency
 from heldout.board.site.columns import COLUMNS, STATED, Column, full_text
 from heldout.board.site.render import render_board
 from heldout.board.standings.standings import Row

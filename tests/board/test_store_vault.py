@@ -8,18 +8,22 @@ import pytest
 from heldout.board.log.events import Draft
 from heldout.board.store.git import Git
 from heldout.board.store.vault import Vault
+from heldout.envelope.keys import public_key
 from heldout.errors import StoreError
 
 NOW = datetime(2026, 11, 2, 10, tzinfo=UTC)
-OPENED = Draft(
-    kind="opened-board", by="me", public={"board.toml": "x"}, sealed={"labels": {"eval": "0" * 64}}
-)
+LABELS = {"labels": {"eval": "0" * 64}}
+
+
+def opened(vault: Vault) -> Draft:
+    public = {"board.toml": "x", "signers": {"me": public_key(vault.own_signing_key())}}
+    return Draft(kind="opened-board", by="me", public=public, sealed=LABELS)
 
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Vault:
     made = Vault.create(tmp_path / "vault", board=tmp_path / "board")
-    made.append(OPENED, now=NOW)
+    made.append(opened(made), now=NOW)
     made.finish()
     return made
 
@@ -41,7 +45,7 @@ def test_a_sealed_file_comes_back_or_is_damaged(vault: Vault) -> None:
 
 def test_events_are_never_dated_before_others(vault: Vault) -> None:
     with pytest.raises(StoreError, match="the clock says"):
-        vault.append(OPENED, now=NOW - timedelta(seconds=1))
+        vault.append(opened(vault), now=NOW - timedelta(seconds=1))
     assert len(vault.entries()) == 1
 
 

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from heldout.board.log.program import Program
+from heldout.board.log.manifest import Program
 from heldout.board.organiser.containers import find_engine
 from heldout.board.organiser.running import Plan, run_plan
 from heldout.board.rules.spec import Programs

@@ -82,7 +82,6 @@ def send(
     image: str,
     *,
     command: Sequence[str] = (),
-    port: int | None = None,
     name: str = "one",
     now: str = DAY,
     **fields: Any,
@@ -91,7 +90,7 @@ def send(
     answer = town.participant("draft", name, "--image", image, "--json", now=now)
     assert answer.code == 0, answer
     submission = str(answer.json["id"])
-    program = {"image": image, "command": list(command), "port": port}
+    program = {"image": image, "command": list(command)}
     town.fill(submission, **TEAM, program=program, **fields)
     answer = town.participant("submit", submission, now=now)
     assert answer.code == 0, answer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from town import Town, call, found_town, git
 
-from heldout.board.store.forges import rest
+from heldout.board.store.forges import hosted
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -179,7 +179,7 @@ def test_an_address_that_is_none_or_would_be_run_by_a_shell_is_refused(
 def test_a_forge_that_cannot_be_reached_is_no_empty_inbox(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest, "_TRIES", 1)  # the waits between tries have tests of their own
+    monkeypatch.setattr(hosted, "_TRIES", 1)  # the waits between tries have tests of their own
     rules = town.board / "board.toml"
     folder = f'kind = "folder"\nurl = "{town.root / "left"}"'
     gone = 'kind = "forgejo"\nurl = "http://127.0.0.1:9"\nproject = "ir/board"'

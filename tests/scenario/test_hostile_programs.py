@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from containers_here import Here, docker_here, podman_here, why_no_docker, why_no_podman
 
-from heldout.board.log.program import Program
+from heldout.board.log.manifest import Program
 from heldout.board.organiser import running
 from heldout.board.organiser.containers import (
     LABEL,
@@ -68,12 +68,12 @@ def play(here: Here, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Run the words of a shell as a program within small limits."""
     monkeypatch.setattr(running, "check_limits", lambda _: None)
 
-    def run(script: str, *, seconds: float = 20, port: int | None = None, image: str = "") -> Ran:
+    def run(script: str, *, seconds: float = 20, image: str = "") -> Ran:
         monkeypatch.setattr(running, "_MINUTE", seconds)
         monkeypatch.setattr(running, "RUN_LIMIT", 1 << 20)
         vault = Vault(tmp_path / "vault")
         command = ("/bin/sh", "-c", script) if script else ()
-        program = Program(image=image or here.image, command=command, port=port)
+        program = Program(image=image or here.image, command=command)
         plan = Plan(
             id="20261102-one",
             program=program,
@@ -234,43 +234,11 @@ def test_a_program_that_never_ends(play: Play, script: str) -> None:
 
 
 def test_a_program_that_fails_says_why_without_what_a_terminal_obeys(play: Play) -> None:
-    code, found = refused(play, "printf '\\033[2Jno model\\n' >&2; exit 7", port=8080)
+    code, found = refused(play, "printf '\\033[2Jno model\\n' >&2; exit 7")
     assert code == "program-failed"
     assert "exit code 7" in found
     assert "no model" in found
     assert "\x1b" not in found
-
-
-def test_a_server_answers_in_a_network_of_its_own(play: Play) -> None:
-    hits = '[{"id": "d1", "score": 1.5}, {"id": "d0", "score": 1}]'
-    serve = f"mkdir -p /tmp/w/search; echo '{hits}' > /tmp/w/search/index.html"
-    ran = play(f"{serve}; exec httpd -f -p 8080 -h /tmp/w", port=8080)
-    lines = ran.runs["dev"].decode().splitlines()
-    assert lines == [
-        f"{query} Q0 {hit} 20261102-one" for query in QUERIES for hit in ("d1 1 1.5", "d0 2 1.0")
-    ]
-    assert 0 < ran.costs.query_latency_ms < 1000 * ran.costs.seconds
-
-
-def answers(words: str) -> str:
-    """A server of busybox that answers each question with what these words of a shell print."""
-    reads = 'while read l; do case "$l" in ??*) ;; *) break ;; esac; done'
-    return f"echo '{reads}; {words}' > /tmp/s; exec nc -ll -p 8080 -e /bin/sh /tmp/s"
-
-
-@pytest.mark.parametrize(
-    ("script", "code"),
-    [
-        ("exec httpd -f -p 8080 -h /tmp", "program-answer"),
-        ("sleep 1000", "program-time"),
-        (answers('echo HTTP/1.1 200 OK; while :; do echo "a: b"; done'), "program-answer"),
-        (answers("while :; do echo HTTP/1.1 100 C; echo; done"), "program-time"),
-        (answers("echo HTTP/1.1 200 OK; echo; exec yes"), "program-answer"),
-    ],
-    ids=("another page", "no server", "endless headers", "endless promises", "an endless answer"),
-)
-def test_a_server_that_does_not_answer(play: Play, script: str, code: str) -> None:
-    assert refused(play, script, port=8080, seconds=2)[0] == code
 
 
 def test_what_a_killed_call_left_is_removed_by_the_next_one(here: Here, engine: Engine) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from test_older_board import unpack_old
 from town import Answer, Town, call, found_town, git, sign_event
 from trusting import DAY, LAST, ONE
 from two_organisers import LATER, Pair, copy_pair
@@ -307,55 +306,7 @@ def test_a_fresh_clone_of_a_log_that_is_another_s_from_the_start_cannot_know(tow
     assert town.participant("status", now=LAST, clone=fresh).code == 0
 
 
-# boards of before, and keys
-
-
-def test_a_board_of_0_1_0_begins_to_sign(tmp_path: Path) -> None:
-    town = unpack_old(tmp_path)
-    before = town.organiser("audit", "--json", now=LAST).json
-    assert before["signers"] == {}
-    assert any("they are not signed" in line for line in before["unchecked"])
-    wrong = town.organiser(
-        "board", "rekey", "--keep-key", "--drop-signer", "Bob", "--why", "x", "--yes", now=LAST
-    )
-    assert wrong.code == 2
-    assert "--sign" in wrong.err
-    told = ("board", "rekey", "--keep-key", "--sign", "--why", "events are signed", "--yes")
-    answer = town.organiser(*told, "--json", now=LAST)
-    assert answer.code == 0, answer
-    assert len(answer.json["signers"]) == 1
-    again = town.organiser(*told, "--json", now=LAST)
-    assert again.json["done_before"]
-    found = town.organiser("audit", "--json", now=LAST).json
-    assert (found["ok"], found["signers"]) == (True, answer.json["signers"])
-    first = town.events()[-1]["seq"]
-    assert f"signed from event {first} on; nobody vouches for those before it" in found["notes"]
-    log = (town.vault / "events.jsonl").read_bytes()
-    (town.vault / "events.jsonl").write_bytes(rejection(log, None).replace(b"one", b"one"))
-    refused = town.organiser("rebuild", now=LAST)
-    assert "the event is not signed" in refused.err
-
-
-def test_signatures_cannot_be_taken_from_a_board_that_began_later(tmp_path: Path) -> None:
-    """A clone that has seen them refuses the log without them."""
-    town = unpack_old(tmp_path)
-    told = ("board", "rekey", "--keep-key", "--sign", "--why", "events are signed", "--yes")
-    assert town.organiser(*told, now=LAST).code == 0
-    git(town.root, "clone", "-q", "--bare", "board", "forge")
-    git(town.board, "remote", "add", "origin", str(town.forge))
-    git(town.root, "clone", "-q", "forge", "clone")
-    town.draft("mine", now=LAST, seed=7)
-    first = town.events()[-1]["seq"]
-
-    def without(public: dict[str, Any]) -> None:
-        public.pop("signers", None)
-
-    log = (town.board / "log.jsonl").read_bytes()
-    write_on_main(town, chained_anew(log, without, None, since=first))
-    town.pull()
-    answer = town.participant("status", now=LAST)
-    assert answer.code == 2
-    assert "is of another board than this clone has worked with" in answer.err
+# keys
 
 
 def test_a_new_key_for_the_vault_is_a_new_signing_key_too(town: Town) -> None:
@@ -421,7 +372,6 @@ def test_a_spare_signer_lets_the_next_one_in(town: Town) -> None:
         (("--drop-signer", "nobody"), "no signer"),
         (("--add-signer", "Ada"), "NAME=KEY"),
         (("--add-signer", "Ada=xyz"), "NAME=KEY"),
-        (("--sign",), "a board whose events are not signed"),
     ],
 )
 def test_wrong_signers_change_nothing(town: Town, change: tuple[str, ...], told: str) -> None:

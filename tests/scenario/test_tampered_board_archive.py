@@ -78,8 +78,8 @@ def other_labels_claimed(files: Files) -> None:
     files[name] = json.dumps(scores).encode()
 
 
-def other_labels_claimed_as_before(files: Files) -> None:
-    """The same in the field that older archives have."""
+def other_labels_claimed_beside(files: Files) -> None:
+    """The same where the scores say by which labels they can be made again."""
     name = f"scores/{ONE}.json"
     scores = json.loads(files[name])
     scores["labels"]["eval"] = "0" * 64
@@ -154,7 +154,7 @@ TAMPERED: Mapping[str, tuple[Callable[[Files], object], str]] = {
         lambda files: files.update({f"labels/earlier/{'0' * 64}": b"eval1 0 x 1\n"}),
         "is nothing that the organisers committed to",
     ),
-    "labels claimed as older archives do": (other_labels_claimed_as_before, "nobody committed to"),
+    "other labels claimed beside the scores": (other_labels_claimed_beside, "nobody committed to"),
     "a query left out": (without_a_query, "not those of its queries: eval"),
     "labels claimed that nobody committed to": (
         other_labels_claimed,

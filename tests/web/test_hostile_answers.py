@@ -13,8 +13,8 @@ from openid_provider import CLIENT, SECRET
 
 from heldout.board.audit import timestamps
 from heldout.board.participant import server
-from heldout.board.store.forges import rest
-from heldout.board.store.forges.protocol import ForgeError
+from heldout.board.store.forges import hosted
+from heldout.board.store.forges.hosted import ForgeError
 from heldout.errors import PushError, StoreError
 from heldout.intake import sign_in
 from heldout.judging.models.client import ModelClient
@@ -37,7 +37,7 @@ def _ask_server(url: str) -> None:
 
 def _ask_forge(url: str) -> None:
     with httpx2.Client() as client:
-        here = rest.Rest(
+        here = hosted.Rest(
             client=client, root=url, headers={}, token="", clock=time.time, sleep=lambda _s: None
         )
         with pytest.raises(ForgeError, match="asked 4 times; the forge did not answer in time"):
@@ -111,7 +111,7 @@ def test_a_head_that_does_not_end_is_given_up(
 ) -> None:
     monkeypatch.setattr(timestamps, "_PATIENCE", _LONGEST)
     monkeypatch.setattr(server, "_MOST_SECONDS", _LONGEST)
-    monkeypatch.setattr(rest, "_SECONDS", _LONGEST)
+    monkeypatch.setattr(hosted, "_SECONDS", _LONGEST)
     monkeypatch.setattr(sign_in, "_SECONDS", _LONGEST)
     began = time.monotonic()
     with _serving(head) as url:

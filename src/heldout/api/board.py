@@ -40,14 +40,8 @@ Cell = str | float | bool | None
 """What a table has in a column: text, a number, a flag, or nothing."""
 
 
-_DETAILS = frozenset(
-    (
-        *("institution", "paper", "code", "trophy", "embargoed", "baseline", "seeds"),
-        *("parameters", "training_data", "training_pairs", "query_latency_ms", "energy_kwh"),
-        "hardware",
-    )
-)
-"""Columns of the standings that a notebook does not show; frames have them."""
+_DETAILS = ("institution", "paper", "code", "trophy", "embargoed", "baseline", "seeds")
+"""Columns that a notebook does not show, nor what an entry cost; frames have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +124,10 @@ class BoardStandings(BoardTable):
         return dict(self.document)
 
     def _shown(self) -> tuple[str, ...]:
-        return tuple(name for name in self.names if name not in _DETAILS)
+        from heldout.board.site.columns import COSTS  # noqa: PLC0415 - draws charts too
+
+        hidden = {*_DETAILS, *(column.key for column in COSTS)}
+        return tuple(name for name in self.names if name not in hidden)
 
     def _title(self) -> str:
         day = self.as_of.date().isoformat()

@@ -38,8 +38,8 @@ from heldout.backup.sealed import unpack
 from heldout.board.audit.audit import Audit, audit_board
 from heldout.board.log.events import Entry, format_entry, parse_log
 from heldout.board.log.history import History, read_history
+from heldout.board.log.reading import LOG
 from heldout.board.store.git import Git
-from heldout.board.store.logs import LOG
 from heldout.board.store.repository import Repository
 from heldout.board.store.sharing import EVENTS
 from heldout.errors import InputError, quote

@@ -69,8 +69,6 @@ def read_clock() -> datetime:
 def open_board(folder: Path | None) -> "Repository":
     """The board in a folder [the current one], or above it.
 
-    What an earlier heldout left in a clone's tree is moved to where it is safe, and this is said.
-
     Raises:
         StoreError: the folder lies in none.
         InputError: code `private-path`: somebody put a path there that is a clone's own.
@@ -81,11 +79,7 @@ def open_board(folder: Path | None) -> "Repository":
     if not state.startswith("/"):  # it has to be absolute, by its specification
         state = f"{home}/.local/state" if home else ""
     states = Path(state) / "heldout" if state else None
-    found = find_board(folder or Path(), states=states)
-    if moved := found.move_private():
-        text = f"{plural(moved, 'file')} of yours from .heldout and drafts to {found.state.path()}"
-        print_facts(messages(), [("moved", text)])
-    return found
+    return find_board(folder or Path(), states=states)
 
 
 def show_path(path: Path) -> str:
@@ -342,7 +336,7 @@ def require_yes(
 def reach_forge() -> "ForgeAccess":
     """How this machine reaches the board's forge: the token of the environment, and questions."""
     from heldout.board.organiser.answer import ForgeAccess
-    from heldout.board.store.forges.rest import TOKEN
+    from heldout.board.store.forges.hosted import TOKEN
 
     return ForgeAccess(
         environ=os.environ,

@@ -19,10 +19,10 @@ import msgspec
 
 from heldout.board.log.events import Entry, parse_log
 from heldout.board.log.history import History, read_history
+from heldout.board.log.reading import LOG, read_public_log
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.store.logs import LOG, read_public_log
 from heldout.board.store.repository import KEYS, LEADERBOARD, README, SPEC, Repository
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
@@ -150,7 +150,7 @@ class View:
 
     def _make_archive(self) -> bytes:
         agreement = self.spec.registration and self.spec.registration.agreement
-        named = [SPEC, README, LOG, KEYS, *(self.history.files or ()), *[agreement or LOG]]
+        named = [SPEC, README, LOG, KEYS, *self.history.files, *[agreement or LOG]]
         packed = BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in sorted(set(named)):

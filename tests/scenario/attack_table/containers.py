@@ -116,27 +116,6 @@ def _programs() -> Iterator[Attack]:
         ),
         (
             made,
-            "a server with endless headers, promises or answers",
-            "test_a_server_that_does_not_answer",
-            "exhaust memory or time",
-            answered,
-        ),
-        (
-            asked,
-            "an answer to a query that is none",
-            "test_an_answer_that_is_none",
-            "write lines of its own into the run",
-            "refused: `program-answer`",
-        ),
-        (
-            asked,
-            "a process number that is another's on this machine",
-            "test_no_service_of_this_machine_is_asked",
-            "send the queries to another service",
-            "refused: `container-engine`",
-        ),
-        (
-            made,
             "an image with volumes, another user and proxies",
             "test_an_image_whose_settings_would_take_protection_away",
             "write to the disk, or be root",

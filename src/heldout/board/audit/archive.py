@@ -33,6 +33,7 @@ import msgspec
 from heldout.board.audit.audit import audit_board
 from heldout.board.log.events import Entry, format_entry, parse_log, redact
 from heldout.board.log.history import History, read_history
+from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import (
     held_out_file,
@@ -53,7 +54,6 @@ from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.standings.season_ends import list_due_ends, say_season
 from heldout.board.standings.standings import project
-from heldout.board.store.logs import LOG
 from heldout.board.store.repository import Repository, refuse_private
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError, quote
@@ -256,8 +256,10 @@ def _list_public_files(session: Session, specs: Sequence[BoardSpec]) -> Iterator
 def _list_scores(session: Session, submission: Submission, spec: BoardSpec) -> Iterator[_File]:
     """The scores by query in the opened views; what the vault keeps besides is left out."""
     scores = read_scores(session.vault, submission.id)
-    if scores is None:  # a baseline of before runs were kept
-        return
+    if scores is None:
+        raise StoreError(
+            f"the vault has no scores of {submission.id}; restore them from the backup"
+        )
     names = names_of_board(spec)
     opened = ScoreFile(  # by name, so that what the vault may keep one day stays there
         files=scores.files,

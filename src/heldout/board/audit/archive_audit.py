@@ -141,30 +141,14 @@ def uses_labels_in_force(
         scores: as the archive has them.
     """
     force, ever = labels_in_force(unpacked, submission), _list_ever(unpacked)
-    wanted = {**_first_versions(unpacked), **force}
-    if any(wanted.get(n, d) != d for n, d in _labels_of_before(view, scores).items()):
+    name = view.labels or view.set
+    claimed = scores.labels.get(f"{view.set}/{view.labels}" if view.labels else view.set)
+    if claimed is not None and force.get(name, claimed) != claimed:
         return False
-    if not scores.held_out and view.name not in submission.evidence:
-        return True  # from before every file was noted
     names = names_of_view(view) & unpacked.labels
     given = make_evidence(submission.id, view, scores).labels
     needed = {name: digest for name, digest in force.items() if name in names}
     return needed == {name: digest for name, digest in given.items() if name in ever}
-
-
-def _first_versions(unpacked: Unpacked) -> dict[str, str]:
-    """What was committed to first, for older boards have told scores before they did."""
-    versions: dict[str, str] = {}
-    for commitment in unpacked.history.commitments:
-        for name, digest in (commitment.files or {}).items():
-            versions.setdefault(name, digest)
-    return versions
-
-
-def _labels_of_before(view: View, scores: ScoreFile) -> dict[str, str]:
-    """The labels of a view as they were noted before every file was."""
-    digest = scores.labels.get(f"{view.set}/{view.labels}" if view.labels else view.set)
-    return {} if digest is None else {view.labels or view.set: digest}
 
 
 def tell_labels(unpacked: Unpacked) -> Iterator[str]:
@@ -366,7 +350,7 @@ def _check(unpacked: Unpacked) -> Iterator[str]:
     yield from list_moved(unpacked.history)
     yield from list_early_finals(unpacked.history)
     yield from list_wrong_ends(unpacked.log, unpacked.history)
-    public = unpacked.history.files or {}
+    public = unpacked.history.files
     for name in sorted(public.keys() & unpacked.names):
         if unpacked.digest(name) != public[name]:
             yield f"{quote(name)} is not the file that the log has"
@@ -421,8 +405,7 @@ def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
     """What was released follows from the scores by query, and these are of the judged queries."""
     name = quote(submission.id)
     if not unpacked.has_scores(submission):
-        if not submission.baseline or submission.runs:
-            yield f"the scores by query of {name} are missing"
+        yield f"the scores by query of {name} are missing"
         return
     spec = unpacked.specs[submission.id]
     scores = unpacked.scores(submission)
@@ -563,7 +546,6 @@ def _tell(unpacked: Unpacked) -> Iterator[str]:
 def _tell_of(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
     name = quote(submission.id)
     if not unpacked.has_scores(submission):
-        yield f"{name} has no scores by query: an early version did not store its runs"
         return
     if submission.identity is None:
         yield f"{name} is under an embargo until {submission.embargo_until}"

@@ -26,7 +26,7 @@ from heldout.board.log.events import (
     signers_after,
 )
 from heldout.board.log.history import History, check_continues, read_history
-from heldout.board.log.program import read_program
+from heldout.board.log.manifest import read_program
 from heldout.board.log.submission import Submission
 from heldout.board.participant.checks import LogCopies, read_copies
 from heldout.board.participant.receipts import (
@@ -80,16 +80,6 @@ _PAGES = (
 )
 
 
-_UNSIGNED = (
-    "who logged the events: they are not signed (heldout board rekey --keep-key --sign begins it)"
-)
-
-_NO_DIGESTS = (
-    "the board's queries, public labels and candidates: the log is of before it had their digests "
-    "(the next accepted edit of board.toml, or heldout board rekey, brings them)"
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """What an audit found.
@@ -100,7 +90,7 @@ class Audit:
         faults: what does not hold.
         notes: what holds and is worth telling.
         unchecked: what it does not look at, in words.
-        signers: who may sign the next event, by the public log; empty where events are not signed.
+        signers: who may sign the next event, by the public log.
         stamps: time stamps of the log that hold, by event.
     """
 
@@ -175,8 +165,6 @@ def audit_board(
         signers=history.signers,
         stamps=stamped.stamps,
         unchecked=(
-            *([_NO_DIGESTS] if history.files is None else []),
-            *([] if history.signers else [_UNSIGNED]),
             *filter(None, [stamped.unchecked]),
             _PAGES,
         ),
@@ -184,15 +172,13 @@ def audit_board(
 
 
 def _tell_signers(public: Sequence[Entry]) -> Iterator[str]:
-    """Events that name another organiser than the signer, and since when events are signed."""
+    """List the events that name another organiser than their signer."""
     signers: Signers = {}
     for entry in public:
         before = signers
         signers = signers_after(before, entry.event.kind, entry.event.public)
         if entry.signature is None:
             continue
-        if entry.event.seq and not before:
-            yield f"signed from event {entry.event.seq} on; nobody vouches for those before it"
         name = name_of_key(entry.signature.key, before or signers)
         if name != entry.event.by:
             by = quote(entry.event.by)
@@ -444,7 +430,7 @@ def _check_signatures(history: History) -> Iterator[str]:
 def _check_scores(vault: Vault, history: History) -> Iterator[str]:
     """What was released is what the vault's true scores give by the rules of the day."""
     for submission in history.submissions.values():
-        if submission.status != "published" or (submission.baseline and not submission.runs):
+        if submission.status != "published":
             continue
         scores = read_scores(vault, submission.id)
         spec = rules_told_by(history, submission, submission.evidence)

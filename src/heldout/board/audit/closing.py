@@ -17,7 +17,6 @@ from heldout.board.audit.archive import (
 from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.log.events import Draft
 from heldout.board.log.history import History
-from heldout.board.organiser.decide import check_published
 from heldout.board.rules.days import may_open_runs, rule_for_runs
 from heldout.board.scores.session import Session
 from heldout.errors import InputError, StoreError
@@ -43,7 +42,7 @@ def close_board(session: Session, *, agreed: Sequence[str] = (), why: str = "") 
     """
     history = session.history()
     for name in agreed:
-        check_published(session, name)
+        session.find_published(name)
         _check_agreed(history, name)
     if history.closed is not None:
         before = list_open_runs(session.vault.entries())
@@ -57,8 +56,7 @@ def close_board(session: Session, *, agreed: Sequence[str] = (), why: str = "") 
     opened = [
         submission.id
         for submission in published(history)
-        if (submission.runs or not submission.baseline)  # a baseline of old has no runs here
-        and may_open_runs(history, submission, agreed=agreed)
+        if may_open_runs(history, submission, agreed=agreed)
     ]
     public: dict[str, object] = {OPEN_RUNS: sorted(opened)}
     if agreed:

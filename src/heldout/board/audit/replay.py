@@ -174,14 +174,10 @@ def replay_releases(
             continue
         name = quote(entry.event.submission)
         digests = entry.get("evidence")
-        known = before.submissions.get(str(entry.event.submission))
-        if "evidence" not in entry.event.sealed and known is not None and known.evidence:
+        if "evidence" not in entry.event.sealed:
             found.faults.append(
-                f"event {entry.event.seq}: {name}: does not name the evidence of its score, "
-                f"although an earlier event did"
+                f"event {entry.event.seq}: {name}: does not name the evidence of its score"
             )
-        elif "evidence" not in entry.event.sealed:
-            found.notes.append(f"{name}: an early version did not store the evidence of its scores")
         elif digests is None:
             found.notes.append(f"{name}: the evidence of its scores is not opened")
         else:

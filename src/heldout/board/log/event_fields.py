@@ -17,9 +17,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from heldout.board.log.events import AFTER_CLOSING, Entry
-from heldout.board.log.manifest import Identity
+from heldout.board.log.manifest import Costs, Identity, Program
 from heldout.board.log.measured import Figures, LeftOut
-from heldout.board.log.program import Costs, Program
 from heldout.board.log.registration import Registrant, SubmissionSignature
 from heldout.errors import StoreError, quote
 
@@ -92,7 +91,7 @@ class _Rules(BoardFields, frozen=True, kw_only=True):
 
 
 class _Opened(_Rules, frozen=True, kw_only=True):
-    signers: _Open[dict[str, _Digest]] = msgspec.field(default_factory=dict)
+    signers: Annotated[dict[str, _Digest], msgspec.Meta(min_length=1, extra={"place": "open"})]
 
 
 class _Received(_Fields, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from secrets import token_hex
 from typing import Annotated, Any
 
 import msgspec
@@ -27,7 +28,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from heldout.errors import StoreError, quote
-from heldout.ids import SALT, Digest, commitment, seal_digest
+from heldout.ids import SALT, Digest, seal_digest
 
 Hex64 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
@@ -276,12 +277,17 @@ def parse_time(text: str) -> datetime:
     return moment
 
 
+def new_salt() -> str:
+    """Draw a salt: 16 random bytes as hexadecimal."""
+    return token_hex(16)
+
+
 def link(
     draft: Draft,
     last: Entry | None,
     *,
     at: datetime,
-    new_salt: Callable[[], str],
+    new_salt: Callable[[], str] = new_salt,
     sign: Callable[[Digest], Signature] | None = None,
 ) -> Entry:
     """Put a draft behind the last event of a chain.
@@ -307,7 +313,7 @@ def link(
         by=draft.by,
         submission=draft.submission,
         public=dict(draft.public),
-        sealed={name: _seal(opening, SCHEMA) for name, opening in opened.items()},
+        sealed={name: _seal(opening) for name, opening in opened.items()},
         prev=GENESIS if last is None else last.hash,
     )
     raw = msgspec.json.encode(event)
@@ -383,14 +389,12 @@ class Chain:
         count: events so far.
         hash: of the last one, `GENESIS` before the first.
         at: its time; "" before the first.
-        schema: its version of the format.
         signers: who may sign the next one; empty where events are not signed.
     """
 
     count: int = 0
     hash: Digest = GENESIS
     at: str = ""
-    schema: int = 0
     signers: dict[str, str] = field(default_factory=dict)
 
     def take(self, line: bytes, *, place: str) -> Entry:
@@ -403,7 +407,7 @@ class Chain:
         _check_link(entry, self, place=place)
         self.signers = dict(_check_signed(entry, self.signers, place=place))
         self.count += 1
-        self.hash, self.at, self.schema = entry.hash, entry.event.at, entry.event.schema
+        self.hash, self.at = entry.hash, entry.event.at
         return entry
 
 
@@ -440,7 +444,7 @@ def _parse_line(line: bytes, *, place: str) -> Entry:
         parse_time(event.at)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise StoreError(f"{place}: not an event ({error})") from None
-    if event.schema not in _SEALS or event.kind not in KINDS:
+    if event.schema != SCHEMA or event.kind not in KINDS:
         raise StoreError(f"{place}: event '{event.kind}' of schema {event.schema} is unknown here")
     signature = None if isinstance(parsed.signature, msgspec.UnsetType) else parsed.signature
     entry = Entry(
@@ -469,10 +473,8 @@ def _check_link(entry: Entry, before: Chain, *, place: str) -> None:
         raise StoreError(f"{place}: event number {entry.event.seq}, expected {before.count}")
     if entry.event.at < before.at:
         raise StoreError(f"{place}: dated before the event above it")
-    if entry.event.schema < before.schema:
-        raise StoreError(f"{place}: schema {entry.event.schema}, less than above")
     for name, opening in entry.opened.items():
-        right = SALT.fullmatch(opening.salt) and _seal(opening, entry.event.schema)
+        right = SALT.fullmatch(opening.salt) and _seal(opening)
         if not right or entry.event.sealed.get(name) != right:
             raise StoreError(f"{place}: field '{name}' does not match its sealed digest")
 
@@ -492,13 +494,8 @@ def _check_signed(entry: Entry, before: Signers, *, place: str) -> Signers:
     return after
 
 
-_SEALS: Mapping[int, Callable[[str, bytes], Digest]] = {1: commitment, 2: seal_digest}
-"""Version of the format -> how the digest of a sealed field is made; one stays for each version."""
-
-
-def _seal(opening: Opening, schema: int) -> str:
-    value = msgspec.json.encode(opening.value, order="deterministic")
-    return _SEALS[schema](opening.salt, value)
+def _seal(opening: Opening) -> str:
+    return seal_digest(opening.salt, msgspec.json.encode(opening.value, order="deterministic"))
 
 
 def _hash(raw: bytes) -> Digest:

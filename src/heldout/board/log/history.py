@@ -29,7 +29,12 @@ from heldout.board.log.final import (
 )
 from heldout.board.log.manifest import team_key
 from heldout.board.log.measured import Measured, read_measured
-from heldout.board.log.registration import Agreement, Team, fold_team, read_agreement
+from heldout.board.log.registration import (
+    Agreement,
+    Team,
+    fold_team,
+    read_agreement,
+)
 from heldout.board.log.submission import Submission, apply_event
 from heldout.errors import StoreError
 
@@ -72,13 +77,13 @@ class History:
         labels: file that is held out, as `board.held_out` names it -> SHA-256; empty where sealed.
         commitments: to such files, in order; the last one holds.
         files: path of every public file that decides scores -> SHA-256, by the last event that has
-            them; `None` in a log of before they were logged.
+            them.
         closed: when the board was closed for good, `None` before.
         board: hash of the first event, by which signatures name this board.
         teams: handle -> registered team, in the order of registration.
         agreements: the texts that teams agree to, in order; the last one holds.
         measured: what was told of the ranking beside the scores, in order.
-        signers: who may sign the next event; empty where events are not signed.
+        signers: who may sign the next event.
         final: its finalists and what their scores said; `None` before finalists were named.
         season_ends: season, or "" on a board without seasons -> what its exact scores said.
     """
@@ -87,7 +92,7 @@ class History:
     rules: tuple[tuple[datetime, str], ...]
     labels: Mapping[str, str]
     commitments: tuple[Commitment, ...] = ()
-    files: Mapping[str, str] | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
     closed: datetime | None = None
     board: str = ""
     teams: Mapping[str, Team] = field(default_factory=dict)
@@ -156,7 +161,7 @@ class Fold:
     submissions: dict[str, Submission] = field(default_factory=dict)
     rules: list[tuple[datetime, str]] = field(default_factory=list)
     commitments: list[Commitment] = field(default_factory=list)
-    files: Mapping[str, str] | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
     closed: datetime | None = None
     board: str = ""
     teams: Mapping[str, Team] = field(default_factory=dict)

@@ -1,7 +1,9 @@
 """The metadata file of a submission: what a team says of its run.
 
 The fields of the MS MARCO boards (Lin et al. 2022, §§3.1 and 3.3), with the
-institution named by itself, the training data disclosed, and what binds the file to its runs.
+institution named by itself, the training data disclosed, and what binds the file to its runs. In
+place of run files a team may name a program: the image of a container, with its digest, so that the
+sealed metadata say which bytes run, and a command.
 """
 
 import re
@@ -9,13 +11,137 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from heldout.board.log.program import Program, check_program, read_program
 from heldout.errors import InputError, Problem, quote
+
+LONGEST_COMMAND = 64
+"""Most words of a command."""
+
+_LONGEST_WORD = 2000
+_IMAGE_NAME = r"[a-z0-9]+(?:[._/:-]+[A-Za-z0-9]+)*"
+_IMAGE = re.compile(rf"(?=.{{1,500}}@)({_IMAGE_NAME})@(sha256:[0-9a-f]{{64}})", re.ASCII)
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that makes the runs.
+
+    Attributes:
+        image: `NAME@sha256:DIGEST`.
+        command: its words; none for the image's own command.
+    """
+
+    image: str
+    command: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The image's name, without the digest."""
+        return self.image.partition("@")[0]
+
+    @property
+    def digest(self) -> str:
+        """The image's digest: of its manifest or of its configuration, `sha256:…`."""
+        return self.image.partition("@")[2]
+
+
+_Number = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Costs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What running a program cost, as an organiser measured it; `None` for what was not measured.
+
+    Two significant digits: they are published, and a program that wants to say a secret query to
+    its team could write it into further ones.
+
+    Attributes:
+        seconds: wall-clock time, from the start of the container to its end.
+        query_latency_ms: `seconds` by the number of queries of all sets.
+        processor_seconds: time that its processes used of all processors.
+        memory_mib: most memory that they used at once, files in memory included.
+        energy_kwh: energy that the whole machine used meanwhile.
+        machine: what it was measured on.
+    """
+
+    seconds: _Number
+    query_latency_ms: _Number
+    processor_seconds: _Number | None = None
+    memory_mib: _Number | None = None
+    energy_kwh: _Number | None = None
+    machine: str = ""
+
+
+def read_program(value: object) -> Program | None:
+    """A checked value as its struct; `None` for a submission of run files.
+
+    Raises:
+        msgspec.ValidationError: the value was not checked.
+    """
+    return msgspec.convert(value, Program | None)
+
+
+def parse_image(image: str) -> Program:
+    """A program that is an image and its own command.
+
+    Raises:
+        InputError: code `wrong-field`: the image is not named with its digest.
+    """
+    if not _IMAGE.fullmatch(image):
+        raise InputError(_wrong_image("--image", image))
+    return Program(image=image)
+
+
+def check_program(value: object, *, path: str) -> Iterator[Problem]:
+    """The problems of the metadata's field `program`.
+
+    Args:
+        value: what stands in the file, as JSON gives it.
+        path: where it stands, for errors.
+    """
+    if value is None:
+        return
+    if not isinstance(value, dict):
+        yield _wrong_program(path, value, "an object with image and command, or null")
+        return
+    known = Program.__struct_fields__
+    for name in (one for one in value if one not in known):
+        yield Problem(
+            code="unknown-field",
+            path=path,
+            found=quote(name),
+            expected="one of " + ", ".join(known),
+            hint="remove it, or correct its spelling",
+        )
+    yield from _check_values(value, path)
+
+
+def _check_values(value: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    image = value.get("image")
+    if not isinstance(image, str) or not _IMAGE.fullmatch(image):
+        yield _wrong_image(f"{path}.image", image)
+    command = value.get("command", [])
+    if (
+        not isinstance(command, list)
+        or len(command) > LONGEST_COMMAND
+        or not all(isinstance(word, str) and 0 < len(word) <= _LONGEST_WORD for word in command)
+        or not all(word.isprintable() for word in command)
+    ):
+        yield _wrong_program(
+            f"{path}.command", command, "a list of words, as a shell would split them"
+        )
+
+
+def _wrong_image(place: str, image: object) -> Problem:
+    hint = "podman image inspect NAME --format '{{.Digest}}' prints the digest"
+    return _wrong_program(place, image, "NAME@sha256: and 64 hexadecimal digits", hint)
+
+
+def _wrong_program(place: str, found: object, expected: str, hint: str = "") -> Problem:
+    return Problem(code="wrong-field", path=place, found=quote(found), expected=expected, hint=hint)
+
 
 _MOST_CHARACTERS = 2000
 _MOST_UNKNOWN = 10

@@ -2,16 +2,25 @@
 
 The comment has what the page and the public log have at this moment, and no more. It can be
 called again after a crash, or for a submission that was answered before: nothing is said twice.
+
+Everything that somebody else wrote stands in a code span, on a line that begins with our own
+words: forges make no mention, link, reference, HTML or command out of it. Scores come as the text
+that was released, and no other number but that in an id has more digits.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Literal
 
+from heldout.board.log.manifest import is_link
 from heldout.board.organiser.review import Review
 from heldout.board.policy.checks import Finding
 from heldout.board.rules.parts import say_part
+from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.public_log import plan_public_log
@@ -19,13 +28,173 @@ from heldout.board.scores.session import Session
 from heldout.board.standings.seasons import current_standings
 from heldout.board.standings.standings import Row
 from heldout.board.store.arrivals import Arrival
-from heldout.board.store.forges.comments import Comment, CommentKind, ScoreLine, format_comment
+from heldout.board.store.forges.hosted import Forge, Handle, Outcome, read_token
 from heldout.board.store.forges.local import Surroundings, new_client, open_forge
-from heldout.board.store.forges.protocol import Forge, Handle, Outcome
-from heldout.board.store.forges.rest import read_token
-from heldout.errors import HeldoutError
+from heldout.errors import HeldoutError, printable
 from heldout.ids import Digest
 from heldout.progress_bar import SILENT, Progress
+
+CommentKind = Literal[
+    "received",
+    "asked",
+    "rejected",
+    "published",
+    "corrected",
+    "amended",
+    "declined",
+    "registered",
+    "revoked-registration",
+]
+"""What happened: the kind of an event."""
+
+_HEADS: Mapping[CommentKind, str] = {
+    "received": "was received",
+    "asked": "waits for an answer",
+    "rejected": "was rejected",
+    "published": "is published",
+    "corrected": "was corrected",
+    "amended": "has the name that its team asked for",
+    "declined": "has its old name; the new one was refused",
+    "registered": "is registered",
+    "revoked-registration": "is registered no more",
+}
+_SAID: Mapping[CommentKind, str] = {
+    "asked": "The organisers ask",
+    "corrected": "What was wrong",
+}
+_RELEASED = re.compile(rf"-?\d+\.\d+|{NOT_CLEAR}", re.ASCII)
+_MOST_LINES = 20
+_LONGEST = 240
+_LONGEST_SAID = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreLine:
+    """One view's score.
+
+    Attributes:
+        view: name of the view.
+        measure: as board.toml names it.
+        released: the text that was released, `0.412`, or `NOT_CLEAR`.
+        queries: number that it is averaged over, `None` where that is not told.
+        seeds: how many runs that differ by seed it is a mean over.
+        spread: standard deviation over the seeds as released, "" where there is none.
+        part: what it is a score of, or with, in words; "" for a plain one.
+    """
+
+    view: str
+    measure: str
+    released: str
+    queries: int | None = None
+    seeds: int = 1
+    spread: str = ""
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """What is told of one event. The caller leaves out what an embargo or a deadline hides.
+
+    Attributes:
+        kind: what happened.
+        submission: the id; the team's handle, where it registered.
+        at: when, UTC.
+        decimals: digits after the point of every released score.
+        scores: in the order of the columns.
+        said: the organisers' reason or question.
+        findings: of the policy.
+        facts: query set -> what the scan counted in its run, in whole numbers.
+        steps: commands that help now.
+        page: address of the board's page; may be empty.
+    """
+
+    kind: CommentKind
+    submission: str
+    at: datetime
+    decimals: int
+    scores: Sequence[ScoreLine] = ()
+    said: str = ""
+    findings: Sequence[Finding] = ()
+    facts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    steps: Sequence[str] = ()
+    page: str = ""
+
+
+def format_comment(comment: Comment) -> str:
+    """The comment's Markdown, without the mark that `Forge.comment` adds.
+
+    Raises:
+        ValueError: a score is no released text, or has more digits than the board releases.
+    """
+    digits = comment.decimals
+    parts = [
+        _head(comment),
+        *_said(comment),
+        *_list("Scores", [_score(line, digits) for line in comment.scores]),
+        *_list(
+            "Findings",
+            [
+                f"- {one.severity}, {_code(one.rule, digits)}: {_code(one.evidence, digits)}"
+                for one in comment.findings
+            ],
+        ),
+        *_list("Runs", [_fact(name, counts) for name, counts in comment.facts.items()]),
+        *_steps(comment),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(comment: Comment) -> str:
+    moment = f"{comment.at.astimezone(UTC):%d %b %Y %H:%M:%S} UTC"
+    return f"{_code(comment.submission, 99)} {_HEADS[comment.kind]} ({moment})."
+
+
+def _said(comment: Comment) -> Iterator[str]:
+    if comment.said:
+        asked = _SAID.get(comment.kind, "The organisers' reason")
+        yield f"{asked}: {_code(comment.said, comment.decimals, limit=_LONGEST_SAID)}"
+
+
+def _score(line: ScoreLine, decimals: int) -> str:
+    for text in (line.released, *filter(None, [line.spread])):
+        if not _RELEASED.fullmatch(text) or len(text.partition(".")[2]) > decimals:
+            raise ValueError(f"{line.view}: not a released score of {decimals} decimals")
+    what = f"{_code(line.view, decimals)}, {_code(line.measure, decimals)}"
+    what += f", {line.part}" if line.part else ""
+    told = f"- {what}: **{line.released}**"
+    if line.spread:
+        told += f" ± {line.spread} over {line.seeds} seeds"
+    return told if line.queries is None else f"{told} (n = {line.queries:,})"
+
+
+def _fact(name: str, counts: Mapping[str, int]) -> str:
+    told = ", ".join(f"{_code(what, 0)} {int(count):,}" for what, count in counts.items())
+    return f"- {_code(name, 0)}: {told}"
+
+
+def _steps(comment: Comment) -> Iterator[str]:
+    if comment.steps:
+        steps = ", ".join(_code(step, comment.decimals) for step in comment.steps)
+        yield f"Next: {steps}"
+    if comment.page and is_link(comment.page):
+        yield f"Page: <{comment.page}>"
+
+
+def _list(title: str, lines: list[str]) -> Iterator[str]:
+    more = len(lines) - _MOST_LINES
+    if lines:
+        rest = [f"- and {more:,} more"] if more > 0 else []
+        yield "\n".join([f"{title}:\n", *lines[:_MOST_LINES], *rest])
+
+
+def _code(text: str, decimals: int, *, limit: int = _LONGEST) -> str:
+    """Text in a code span that it cannot end, on one line, its numbers cut to so many digits."""
+    plain = printable(text[: limit + 1])  # which makes it longer
+    plain = plain if len(plain) <= limit else plain[: limit - 1] + "…"
+    plain = plain.replace("`", "'").strip()
+    cut = re.sub(rf"(\d+\.\d{{{decimals}}})\d+", r"\1…", plain)
+    return f"`{cut}`" if plain else "(empty)"
+
 
 _ANSWERED: tuple[CommentKind, ...] = (
     *("received", "asked", "rejected", "published", "corrected", "amended", "declined"),
@@ -36,13 +205,6 @@ _ABOUT_A_NAME = ("amended", "declined")
 _DECIDED = ("rejected", "published", *_ABOUT_A_NAME)
 _REASONED = ("asked", "rejected", "corrected", "declined")
 """Events whose reason is public; those of a publication and of an approval are sealed."""
-_OF_ITS_OWN = frozenset(
-    (
-        *("board-open", "id-date", "description", "type-known", "training-data", "embargo"),
-        *("candidates", "runs", "copied-seeds", "unlike-seeds"),
-    )
-)
-"""Rules whose evidence is of the submission alone: that of others may name who is hidden."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,7 +482,8 @@ def _scores(spec: BoardSpec, row: Row) -> list[ScoreLine]:
 
 
 def _narrow(finding: Finding) -> Finding:
-    if finding.rule in _OF_ITS_OWN:
+    rule = RULES.get(finding.rule)
+    if rule is not None and rule.shown == "all":
         return finding
     return replace(
         finding, evidence="see docs/reference/policy.md; the organisers have the evidence"

@@ -36,7 +36,7 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.program import Program
+from heldout.board.log.manifest import Program
 from heldout.errors import InputError, Problem, quote
 
 ENGINES = ("podman", "docker")
@@ -498,11 +498,8 @@ class Running:
         """Whether it ended."""
         return self.process.poll() is not None
 
-    def look(self, what: str = "a program that still runs") -> None:
+    def look(self) -> None:
         """Measure what it uses, and hold it to its limits.
-
-        Args:
-            what: what it is when its time is over, for the message.
 
         Raises:
             InputError: code `container-limits`: the kernel does not limit it; `program-time`: it
@@ -517,7 +514,7 @@ class Running:
             raise InputError.of(
                 code="program-time",
                 path="program",
-                found=f"{what} after {self.seconds:,.0f} s",
+                found=f"a program that still runs after {self.seconds:,.0f} s",
                 expected=f"one that ends within {self.limits.seconds:,.0f} s",
                 hint="programs.minutes in board.toml",
             )
@@ -534,14 +531,6 @@ class Running:
             time.sleep(step)
             step = min(longest, step * 1.2)
         self.took = self.seconds
-        self.check_end()
-
-    def check_end(self) -> None:
-        """Refuse the work of a program that did not end well.
-
-        Raises:
-            InputError: code `program-memory` or `program-failed`.
-        """
         status = self.engine.ask(
             *("container", "inspect", "--format"),
             "{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}",

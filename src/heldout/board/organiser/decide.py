@@ -1,5 +1,8 @@
 """A person's decisions: publish, reject, ask, correct, extend. Each is one event.
 
+Each service decides, makes everything public again and answers on the forge; the session's lock is
+held. `score_part` alone decides nothing and needs no lock.
+
 `publish` and `reject` decide too on what the team of a published entry proposes.
 
 The event is the decision. What follows from it (files, page, commit) is made by `rebuild`, so a
@@ -11,19 +14,26 @@ What organisers write about a submission under embargo: it is public at once, th
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from heldout.board.log.manifest import Identity, identity_fields
 from heldout.board.log.submission import Proposal, Submission
-from heldout.board.organiser.review import Review
+from heldout.board.organiser.answer import (
+    ForgeAccess,
+    answer_all,
+)
+from heldout.board.organiser.finals import has_other_scores
+from heldout.board.organiser.rebuild import Rebuilt, catch_up
+from heldout.board.organiser.review import Review, review
 from heldout.board.policy.checks import add_months, counted
 from heldout.board.policy.identity import mentions
 from heldout.board.policy.registered import is_signed
+from heldout.board.scores.commitments import find_rule_change
 from heldout.board.scores.kept import (
     ScoreFile,
     follows_on,
@@ -32,7 +42,7 @@ from heldout.board.scores.kept import (
     store_scores,
     store_signatures,
 )
-from heldout.board.scores.precomputed import rules_of
+from heldout.board.scores.precomputed import Precomputed, Taken, rules_of
 from heldout.board.scores.releasing import (
     EntryRelease,
     noisy_scores,
@@ -40,12 +50,27 @@ from heldout.board.scores.releasing import (
     release_entry,
     released,
 )
-from heldout.board.scores.rescoring import ScoredBaseline, score_baseline
+from heldout.board.scores.rescoring import (
+    ScoredAhead,
+    ScoredBaseline,
+    list_earlier,
+    rescore_each,
+    score_ahead,
+    score_baseline,
+    size_of,
+)
 from heldout.board.scores.score import open_manifest, signature_field
-from heldout.board.scores.session import Session, commit_held_out, note_held_out
-from heldout.board.scores.sets import check_seeds, load_sets
+from heldout.board.scores.session import (
+    Session,
+    commit_held_out,
+    note_held_out,
+    refuse_rules,
+)
+from heldout.board.scores.sets import SetData, check_seeds, load_sets
 from heldout.errors import InputError, Problem, StoreError, TrustError, quote
 from heldout.ids import parse_submission_id
+from heldout.progress_bar import SILENT, Progress
+from heldout.scoring.shards import Shard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +174,7 @@ def publish_baseline(
     before = session.history().in_any_case(name)
     asked = (name, identity, True)
     same = before is not None and (before.id, before.identity, before.baseline) == asked
-    if before is not None and same and before.runs in ({}, scored.scores.files):
+    if before is not None and same and before.runs == scored.scores.files:
         return Decision(id=name, done=True, done_before=True)
     if before is not None:
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
@@ -223,7 +248,7 @@ def correct(
     Raises:
         InputError: the submission is not published, or its run has errors now.
     """
-    submission = check_published(session, submission_id)
+    submission = session.find_published(submission_id)
     check_scored(submission, scores)
     spec = rules_of(session, submission)
     told = release_again(session, spec, submission, scores.views)
@@ -282,22 +307,6 @@ def _is_as_before(submission: Submission, told: EntryRelease, scores: ScoreFile)
     final = told.public.get("final", {"scores": submission.final})["scores"]
     now = (told.scores, told.spreads, final)
     return now == (dict(submission.scores), known, dict(submission.final))
-
-
-def check_published(session: Session, submission_id: str) -> Submission:
-    """An entry whose score was released; a baseline too, if the vault has its runs.
-
-    Raises:
-        InputError: it is not published, or cannot be scored again.
-    """
-    found = session.history().submissions.get(submission_id)
-    submission = found if found is not None and found.baseline else session.find(submission_id)
-    if submission.status != "published":
-        raise InputError(_refusal("not-published", submission_id, submission, "a published entry"))
-    if submission.baseline and not submission.runs:
-        expected = "an entry whose runs the vault has; add this one under a new name"
-        raise InputError(_refusal("not-scored", submission_id, submission, expected))
-    return submission
 
 
 def check_scored(submission: Submission, scores: ScoreFile) -> None:
@@ -563,3 +572,221 @@ def _senders(session: Session, submission: Submission) -> Iterator[tuple[Identit
             spec = session.spec_at(submission.received)
             _, manifest = open_manifest(session.vault, spec, submission)
             yield manifest, manifest.embargo_until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of submissions.
+
+    Attributes:
+        decisions: one for each submission.
+        rebuilt: what was made public again.
+        earlier: entries that are still scored with earlier labels.
+        reopens_final: whether the final has to be opened again, since its scores changed.
+        ahead: what became of scores that parts of a correction had stored.
+    """
+
+    decisions: tuple[Decision, ...]
+    rebuilt: Rebuilt
+    earlier: tuple[str, ...] = ()
+    reopens_final: bool = False
+    ahead: Taken | None = None
+
+    @property
+    def done(self) -> tuple[str, ...]:
+        """The submissions that are as was asked for."""
+        return tuple(decision.id for decision in self.decisions if decision.done)
+
+
+def publish_all(
+    session: Session,
+    forge: ForgeAccess,
+    sets: Mapping[str, SetData],
+    reviews: Sequence[Review],
+    *,
+    why: str,
+) -> Outcome:
+    """Release the scores of reviewed submissions, or approve what is proposed for an entry.
+
+    Args:
+        session: of the organiser.
+        forge: answers the submissions.
+        sets: the board's query sets.
+        reviews: what was shown to whoever decides.
+        why: the reason, where a finding asks for one.
+    """
+    events, decisions = len(session.vault.log()), []
+    for one in reviews:
+        # What was shown still holds unless an event came since: of another of these, mostly.
+        same = len(session.vault.log()) == events
+        now = one if same else review(session, sets, one.submission.id)
+        decisions.append(publish(session, now, why=why))
+    return _conclude(session, forge, decisions, {one.submission.id: one for one in reviews})
+
+
+def reject_all(
+    session: Session, forge: ForgeAccess, ids: Sequence[str], *, why: str, anyway: bool = False
+) -> Outcome:
+    """Refuse submissions, or a change of name; nothing is refused where one of them cannot be.
+
+    Args:
+        session: of the organiser.
+        forge: answers the submissions.
+        ids: the submissions.
+        why: the reason, which is public.
+        anyway: a person says that the reason names no team under embargo.
+    """
+    for submission in ids:
+        check_rejectable(session, submission)
+    check_text(session, why, *ids, anyway=anyway)
+    return _conclude(session, forge, [reject(session, name, why=why) for name in ids])
+
+
+def ask_team(
+    session: Session, forge: ForgeAccess, submission: str, *, text: str, anyway: bool = False
+) -> Outcome:
+    """Put a public question to the team; arguments as in `reject_all`."""
+    check_text(session, text, submission, anyway=anyway)
+    return _conclude(session, forge, [ask(session, submission, text=text)])
+
+
+def extend_embargo(
+    session: Session,
+    forge: ForgeAccess,
+    submission: str,
+    *,
+    until: date,
+    why: str,
+    anyway: bool = False,
+) -> Outcome:
+    """Move the end of an embargo; arguments as in `reject_all`."""
+    check_text(session, why, submission, anyway=anyway)
+    return _conclude(session, forge, [extend(session, submission, until=until, why=why)])
+
+
+def correct_all(
+    session: Session,
+    forge: ForgeAccess,
+    ids: Sequence[str],
+    *,
+    why: str,
+    unchanged: bool = False,
+    anyway: bool = False,
+) -> Outcome:
+    """Score entries or baselines again with today's labels, and publish what changed.
+
+    Scores that `score_part` stored are taken where they hold today.
+
+    Args:
+        session: of the organiser.
+        forge: answers the entries.
+        ids: published entries, or baselines.
+        why: what was wrong; public.
+        unchanged: whether the reason is logged where no score changes, too.
+        anyway: as in `reject_all`.
+    """
+    entries = [session.find_published(name) for name in ids]
+    check_text(session, why, *ids, anyway=anyway)
+    sets = load_sets(session.repository, session.spec(), vault=session.vault)
+    ahead = Precomputed(session, sets)
+    scores = dict(rescore_each(session, sets, list(dict.fromkeys(ids)), ahead=ahead))
+    for entry in entries:
+        check_scored(entry, scores[entry.id])
+    # Only now is it sure that the labels can be read and give scores: an event is for good.
+    noted = commit_held_out(session, why=why)
+    decisions = [
+        correct(session, name, found, why=why, anyway=unchanged) for name, found in scores.items()
+    ]
+    rebuilt = catch_up(session, news=noted or _is_news(decisions))
+    entered = {entry.id for entry in entries if not entry.baseline}
+    answer_all(session, forge, [d.id for d in decisions if d.kind and d.id in entered], {})
+    ahead.forget(scores)
+    return Outcome(
+        decisions=tuple(decisions),
+        rebuilt=rebuilt,
+        earlier=tuple(list_earlier(session, sets)),
+        reopens_final=has_other_scores(session),
+        ahead=ahead.taken(),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOfCorrection:
+    """A part of the entries of a correction, whose scores were computed ahead of it.
+
+    Attributes:
+        shard: which part.
+        entries: how many entries all parts have.
+        outcome: of the entries of this part.
+        stored_in: the folder of the scores.
+    """
+
+    shard: Shard
+    entries: int
+    outcome: ScoredAhead
+    stored_in: Path
+
+    def document(self) -> dict[str, Any]:
+        """All of it but the scores, as a JSON document."""
+        return {
+            "shard": self.shard.number,
+            "of": self.shard.of,
+            "stored_in": str(self.stored_in),
+            "entries": self.entries,
+            "scored": len(self.outcome.scored) + len(self.outcome.before),
+            "stored_before": len(self.outcome.before),
+            "left": self.outcome.left,
+            "failed": [
+                {"id": name, "problems": [asdict(one) for one in problems]}
+                for name, problems in self.outcome.failed.items()
+            ],
+        }
+
+
+def score_part(
+    session: Session, ids: Sequence[str], shard: Shard, *, progress: Progress = SILENT
+) -> PartOfCorrection:
+    """Score a part of the entries of a correction ahead of it, where there is room.
+
+    Nothing is decided, logged or published, no lock is held, and nothing leaves the vault. Where
+    the vault lies in a folder that several machines see, each can score a part at the same time.
+
+    Args:
+        session: of the organiser; it may be opened to be read alone.
+        ids: all entries of the correction.
+        shard: which part of them.
+        progress: of the entries of this part.
+
+    Raises:
+        InputError: one of them is not published, or cannot be scored again.
+        StoreError: the board's folder has rules or files that nobody accepted.
+    """
+    change = find_rule_change(session.repository, session.vault)
+    if change is not None:
+        refuse_rules(change)
+    entries = {name: session.find_published(name) for name in ids}
+    sets = load_sets(session.repository, session.spec(), vault=session.vault)
+    ahead = Precomputed(session, sets)
+    own = shard.deal(entries, size=lambda name: size_of(session, entries[name]))
+    with progress.steps("scoring", len(own)) as done:
+        outcome = score_ahead(ahead, own, done=done)
+    return PartOfCorrection(
+        shard=shard, entries=len(entries), outcome=outcome, stored_in=ahead.folder
+    )
+
+
+def _conclude(
+    session: Session,
+    forge: ForgeAccess,
+    decisions: Sequence[Decision],
+    reviews: Mapping[str, Review] | None = None,
+) -> Outcome:
+    outcome = Outcome(
+        decisions=tuple(decisions), rebuilt=catch_up(session, news=_is_news(decisions))
+    )
+    answer_all(session, forge, outcome.done, reviews or {})
+    return outcome
+
+
+def _is_news(decisions: Iterable[Decision]) -> bool:
+    return any(decision.event is not None for decision in decisions)

@@ -11,7 +11,6 @@ from typing import Any
 
 from heldout.board.log.final import Final, SeasonEnd, order_by_receipt
 from heldout.board.log.submission import Submission
-from heldout.board.organiser.decide import check_published
 from heldout.board.rules.changes import names_of_view
 from heldout.board.rules.final_view import FinalOutcome, decide_final
 from heldout.board.rules.release import release_score, release_spread, score_vector
@@ -380,7 +379,7 @@ def _choose(session: Session, view: View, ids: Sequence[str]) -> list[str]:
 
 def _check_finalist(session: Session, view: View, name: str) -> Submission:
     """A published entry that came in time and has a score on the view, which nobody looks at."""
-    submission = check_published(session, name)
+    submission = session.find_published(name)
     last = session.spec().closes
     if submission.baseline:
         found, expected = "a baseline", "an entry: the organisers' own runs win nothing"

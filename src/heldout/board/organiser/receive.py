@@ -45,10 +45,8 @@ from heldout.board.participant.team import (
     require_registration,
 )
 from heldout.board.policy.amending import refuse_changed_terms, refuse_closed_runs
-from heldout.board.policy.case import Case
-from heldout.board.policy.checks import judge
+from heldout.board.policy.checks import Case, judge
 from heldout.board.policy.registered import check_registrant, is_signed, revoked_before
-from heldout.board.rules.policy_rules import METADATA_RULES
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
 from heldout.board.scores.session import Session
@@ -458,7 +456,7 @@ def _check_metadata(session: Session, before: Submission, new: Manifest) -> None
             expected="what the board asks of every submission (docs/reference/policy.md)",
             hint="the entry stays as it is; fix it and call heldout amend",
         )
-        for finding in judge(case, only=METADATA_RULES)
+        for finding in judge(case, again="amended")
     ]
     if problems:
         raise InputError(problems)

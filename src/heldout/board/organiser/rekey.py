@@ -26,7 +26,6 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import among, check_recipients, own_recipients, plain
 from heldout.board.scores.score import open_own_key
 from heldout.board.scores.session import Session, note_held_out, organiser_name
-from heldout.board.scores.sets import digest_public
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import (
@@ -68,7 +67,6 @@ class KeyChange:
         destroy_old: whether private keys that are no longer in use are removed.
         grace_until: last day on which submissions that were sealed for an old key of this vault
             are taken; it means nothing where none is kept.
-        sign: whether events are signed from this one on, on a board where they were not.
         add_signers: name -> public key of organisers who sign events from now on.
         drop_signers: names of signers, or the first 8 digits or more of their keys, who do not.
     """
@@ -76,7 +74,6 @@ class KeyChange:
     new_key: bool
     add: Sequence[str] = ()
     drop: Sequence[str] = ()
-    sign: bool = False
     add_signers: Mapping[str, str] = field(default_factory=dict)
     drop_signers: Sequence[str] = ()
     why: str
@@ -99,7 +96,7 @@ class KeyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         grace_until: last day on which what is sealed for them is taken; `None` for never.
         sealed_again: id -> a submission's own key, sealed for the recipients after it.
         not_opened: ids of those whose own key opens for nobody here.
-        signers: who signs events after it; empty where they are not signed.
+        signers: who signs events after it.
         signing: the vault's new key for signatures, empty where it gets none.
     """
 
@@ -155,11 +152,8 @@ def make_plan(session: Session, change: KeyChange) -> KeyPlan:
     recipients = (*kept, *added)
     retired = [key for key in own if key.retired or among(key.recipient, removed)]
     own_signer = vault.own_signer(signers_of(vault.entries()))
-    # Where the vault's keys are changed, or it has no key for signatures that begin.
-    fresh_signing = (change.new_key and own_signer is not None) or (
-        change.sign and not vault.signing_keys()
-    )
-    signing = new_signing_key("ORGANISER") if fresh_signing else b""
+    signs = change.new_key and own_signer is not None
+    signing = new_signing_key("ORGANISER") if signs else b""
     signers = _change_signers(session, change, spec, signing=signing, fresh=fresh)
     same = signers == signers_of(vault.entries())
     if not added and not removed and same and not (change.destroy_old and retired):
@@ -190,7 +184,7 @@ def make_plan(session: Session, change: KeyChange) -> KeyPlan:
 def _change_signers(
     session: Session, change: KeyChange, spec: BoardSpec, *, signing: bytes, fresh: Sequence[str]
 ) -> dict[str, str]:
-    """Who signs events after the change; empty where they are not signed.
+    """Return who signs events after the change.
 
     Raises:
         InputError: a signer is wrong, unknown, known already, or this vault's own.
@@ -199,16 +193,6 @@ def _change_signers(
     before = signers_of(vault.entries())
     own = vault.own_signer(before)
     after = dict(before)
-    if change.sign and before:
-        raise InputError(
-            _wrong_signer("--sign", "a board whose events are not signed", "leave --sign out")
-        )
-    if not (before or change.sign) and (change.add_signers or change.drop_signers):
-        raise InputError(
-            _wrong_signer(
-                "a board whose events are not signed", "--sign, with which this begins", "--sign"
-            )
-        )
     for text in change.drop_signers:
         name = _find_signer(before, text)
         if own is not None and name == own.name:
@@ -223,8 +207,6 @@ def _change_signers(
     if own is not None and signing:
         del after[own.name]
         after[_renamed(session, spec, own.name, fresh)] = public_key(signing)
-    if change.sign:
-        after[session.by] = public_key(signing or vault.own_signing_key())
     for name, key in change.add_signers.items():
         if name in after or key in after.values():
             raise InputError(
@@ -389,7 +371,7 @@ class Rekeyed:
         went_on: whether it was begun by an earlier call, whose change it is.
         done_before: whether an earlier call had done it.
         added, removed: public keys.
-        signers: who signs events from now on; empty where they are not signed.
+        signers: who signs events from now on.
         old_keys: what became of this vault's old private keys.
         grace_until: last day on which what is sealed for them is taken, `None` where there is none.
         sealed_again: ids of the submissions whose keys were sealed for the organisers of now.
@@ -520,7 +502,6 @@ def _find_done(session: Session, change: KeyChange) -> Entry | None:
         for text in change.drop_signers
     )
     come = come and change.add_signers.items() <= signers.items()
-    come = come and (bool(signers) or not change.sign)
     return logged[-1] if gone and come else None
 
 
@@ -608,12 +589,7 @@ def _log(session: Session, plan: KeyPlan, text: str, sealed: Mapping[str, str]) 
         "sealed_again": dict(sealed),
         "not_opened": list(plan.not_opened),
     }
-    known = session.history().files  # a session begins only where the folder has these
-    public["files"] = (
-        digest_public(session.repository, session.spec()) if known is None else dict(known)
-    )
-    if plan.signers:
-        public["signers"] = plan.signers
+    public |= {"files": dict(session.history().files), "signers": plan.signers}
     named = Session(repository=session.repository, vault=session.vault, now=session.now, by=plan.by)
     return named.log("rekeyed", None, public=public).event.seq
 

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from heldout.board.log.history import Amendment, list_amendments, list_proposed
 from heldout.board.log.manifest import Manifest, identity_fields
 from heldout.board.log.submission import Submission
-from heldout.board.policy.case import Case
-from heldout.board.policy.checks import Finding, QuotaState, judge, quota_state
+from heldout.board.policy.checks import Case, Finding, QuotaState, judge, quota_state
 from heldout.board.policy.similarity import compare_seeds
-from heldout.board.rules.policy_rules import NAME_RULES
 from heldout.board.scores.compared import compare_runs, list_distances, list_others, signatures_of
 from heldout.board.scores.kept import ScoreFile, read_stored
 from heldout.board.scores.rescoring import (
@@ -244,9 +242,12 @@ def _judge(
     # What nobody has reviewed yet may be no run at all: its own review says why it does not open.
     waiting = {n for n, other in history.submissions.items() if other.status == "received"}
     lost = tuple(name for name, done in repaired.items() if not done and name not in waiting)
-    only = None if submission.proposal is None else NAME_RULES
     waits = tuple(
         Finding(rule="not-run", severity="reject", evidence=f"{problem.found}: {problem.hint}")
         for problem in scores.metadata_problems
     )
-    return (*judge(case, only=only), *waits), quota, lost
+    return (
+        (*judge(case, again="" if submission.proposal is None else "renamed"), *waits),
+        quota,
+        lost,
+    )

@@ -16,7 +16,7 @@ from importlib import import_module
 import msgspec
 
 from heldout.board.log.events import Entry
-from heldout.board.log.program import Costs, Program
+from heldout.board.log.manifest import Costs, Program
 from heldout.board.log.submission import Submission
 from heldout.board.organiser.containers import (
     Engine,
@@ -24,14 +24,12 @@ from heldout.board.organiser.containers import (
     Job,
     Limits,
     Mount,
-    Running,
     check_limits,
     find_image,
     remove_leftovers,
     started,
     write_filter,
 )
-from heldout.board.organiser.program_servers import ask_all, connecting, wait_for
 from heldout.board.rules.spec import Programs
 from heldout.board.scores.score import open_manifest
 from heldout.board.scores.session import Session
@@ -154,7 +152,7 @@ def run_plan(plan: Plan, engine: Engine, *, meter: Meter | None = None) -> Ran:
     Raises:
         InputError: the engine cannot do it (`container-engine`, `container-limits`), the image is
             not that of the plan (`image-missing`, `image-digest`, `image-volume`), or the program
-            fails (`program-failed`, `-memory`, `-time`, `-output`, `-answer`); `vault-full`: its
+            fails (`program-failed`, `-memory`, `-time`, `-output`); `vault-full`: its
             runs could fill the disk.
         StoreError: another program runs for this vault.
     """
@@ -168,14 +166,13 @@ def run_plan(plan: Plan, engine: Engine, *, meter: Meter | None = None) -> Ran:
             seccomp = write_filter(engine, folder.path("seccomp.json"))
             job = replace(_make_job(plan, image, folder, label), seccomp=seccomp)
             with started(engine, job) as running:
-                latency = _work(plan, running, folder)
-                seconds = running.seconds
-                usage = running.usage
+                running.wait()
+                seconds, usage = running.seconds, running.usage
             energy = spent()
             runs = {name: _read_run(folder, name) for name in plan.queries}
     costs = Costs(
         seconds=round_cost(seconds),
-        query_latency_ms=round_cost(1000 * latency),
+        query_latency_ms=round_cost(1000 * seconds / max(sum(map(len, plan.queries.values())), 1)),
         processor_seconds=_round_known(usage.processor_seconds),
         memory_mib=_round_known(usage.memory_mib),
         energy_kwh=_round_known(energy),
@@ -298,17 +295,15 @@ def _folder(plan: Plan) -> Iterator[Folder]:
 
 def _make_job(plan: Plan, image: Image, folder: Folder, label: str) -> Job:
     programs = plan.programs
-    mounts = []
-    if plan.program.port is None:
-        mounts = [Mount(source=folder.path(n).resolve(), target=f"/{n}") for n in _MOUNTED]
-        mounts += [
-            Mount(
-                source=folder.path(f"output/{name}.run").resolve(),
-                target=f"/output/{name}.run",
-                writable=True,
-            )
-            for name in plan.queries
-        ]
+    mounts = [Mount(source=folder.path(n).resolve(), target=f"/{n}") for n in _MOUNTED]
+    mounts += [
+        Mount(
+            source=folder.path(f"output/{name}.run").resolve(),
+            target=f"/output/{name}.run",
+            writable=True,
+        )
+        for name in plan.queries
+    ]
     return Job(
         image=image,
         command=plan.program.command,
@@ -326,24 +321,6 @@ def _make_job(plan: Plan, image: Image, folder: Folder, label: str) -> Job:
 
 
 _MOUNTED = ("queries", "output")
-
-
-def _work(plan: Plan, running: Running, folder: Folder) -> float:
-    """Let a container do its work; seconds per query."""
-    count = sum(map(len, plan.queries.values()))
-    if plan.program.port is None:
-        running.wait()
-        return running.seconds / max(count, 1)
-    spent = 0.0
-    with connecting(running, plan.program.port) as connect:
-        wait_for(running, connect)
-        for name, texts in plan.queries.items():
-            with folder.change(f"output/{name}.run") as file:
-                answers = ask_all(running, connect, texts, k=plan.depth, tag=plan.id)
-                for lines, seconds in answers:
-                    file.write(lines)
-                    spent += seconds
-    return spent / max(count, 1)
 
 
 def _read_run(folder: Folder, name: str) -> bytes:

@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 
 from heldout.board.log.final import ExactScores, Final
-from heldout.board.log.program import Program
-from heldout.board.organiser.decide import Decision
+from heldout.board.log.manifest import Program
+from heldout.board.organiser.decide import Decision, PartOfCorrection
 from heldout.board.organiser.finals import EndStep
 from heldout.board.organiser.rebuild import Rebuilt
 from heldout.board.organiser.review import Review
-from heldout.board.organiser.steps import PartOfCorrection
 from heldout.board.rules.changes import difference_facts, held_out_file
 from heldout.board.rules.final_view import INDEPENDENT
 from heldout.board.rules.release import release_score
@@ -153,10 +152,9 @@ def _program_lines(program: Program | None) -> list[tuple[str, str]]:
     """What is to be run; the image is what an organiser has to fetch first."""
     if program is None:
         return []
-    port = "" if program.port is None else f"; answers on port {program.port}"
     return [
         ("image", program.image),
-        ("command", f"{shlex.join(program.command) or 'the one of the image'}{port}"),
+        ("command", shlex.join(program.command) or "the one of the image"),
     ]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History, check_continues, goes_on, newest_copy, read_history
 from heldout.board.log.manifest import MEANINGS, Manifest, team_key
+from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
 from heldout.board.participant.draft import (
     METADATA,
@@ -25,8 +26,7 @@ from heldout.board.participant.draft import (
 )
 from heldout.board.participant.team import check_registration_file, with_own_registration
 from heldout.board.policy.amending import refuse_closed
-from heldout.board.policy.case import Case
-from heldout.board.policy.checks import Finding, QuotaState, judge, quota_state
+from heldout.board.policy.checks import Case, Finding, QuotaState, judge, quota_state
 from heldout.board.policy.identity import list_entrants
 from heldout.board.policy.similarity import compare_seeds
 from heldout.board.rules.changes import (
@@ -35,12 +35,12 @@ from heldout.board.rules.changes import (
     list_changed_terms,
     list_differences,
 )
+from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec, refuse_spec
 from heldout.board.scores.score import ViewScore, score_run, score_views
 from heldout.board.scores.sets import SetData, check_unedited, load_sets
 from heldout.board.store.arrivals import find_registration, find_request
-from heldout.board.store.logs import LOG
 from heldout.board.store.repository import SPEC, Repository
 from heldout.errors import InputError, Problem, StoreError, plural, quote
 from heldout.ids import SubmissionId, find_near, query_set_of, say_near, submission_date
@@ -183,24 +183,16 @@ def check_public_files(repository: Repository) -> None:
     check_unedited(repository, read_history(log), repository.spec())
 
 
-_SOURCE = {
-    "team-named": ("team", MEANINGS["team"]),
-    "institution-named": ("institution", MEANINGS["institution"]),
-    "description": ("model_description", MEANINGS["model_description"]),
-    "type-known": ("type", MEANINGS["type"]),
-    "program": ("program", MEANINGS["program"]),
-    "training-data": ("training_data", MEANINGS["training_data"]),
-    "open-runs": ("open_runs", "true, or no submission to this board"),
-    "embargo": ("embargo_until", "a day within the board's limit, or null"),
+_EXPECTED = {
+    **MEANINGS,
+    "open_runs": "true, or no submission to this board",
+    "embargo_until": "a day within the board's limit, or null",
 }
-"""Rule of the policy -> the field of the metadata that it looks at, and what belongs there."""
+"""Field of the metadata that a rule of the policy looks at -> what belongs there."""
 
 _FEWEST_QUERIES = 10
 
-_HINTS = {
-    "team-named": "an embargo hides it for a while: embargo_until",
-    "institution-named": "an embargo hides it for a while: embargo_until",
-}
+_NAMES = ("team", "institution")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,7 +288,7 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
         scores=_score(spec, sets, scans),
         metadata=(*metadata, *_field_problems(findings, metadata, manifest, now)),
         manifest=manifest,
-        findings=tuple(finding for finding in findings if finding.rule not in _SOURCE),
+        findings=tuple(finding for finding in findings if not RULES[finding.rule].field),
         quota=quota,
         undecided=0
         if quota is None
@@ -438,14 +430,14 @@ def _field_problems(
     """What the policy says of single fields, at their paths; each field is reported once."""
     paths = {problem.path for problem in known}
     for finding in findings:
-        field, expected = _SOURCE.get(finding.rule, ("", ""))
+        field = RULES[finding.rule].field
         if field and f"{METADATA}:{field}" not in paths:
             yield Problem(
                 code=finding.rule,
                 path=f"{METADATA}:{field}",
                 found=finding.evidence,
-                expected=expected,
-                hint=_HINTS.get(finding.rule, ""),
+                expected=_EXPECTED[field],
+                hint="an embargo hides it for a while: embargo_until" if field in _NAMES else "",
             )
     until = None if manifest is None else manifest.embargo_until
     if until is not None and until <= now.date():

@@ -14,12 +14,12 @@ import msgspec
 from heldout.board.log.history import read_history
 from heldout.board.log.manifest import (
     Manifest,
+    Program,
     empty_manifest,
     format_manifest,
     parse_manifest,
     read_manifest,
 )
-from heldout.board.log.program import Program
 from heldout.board.participant.run_header import (
     FromHeaders,
     Taken,

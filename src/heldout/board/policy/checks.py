@@ -1,7 +1,7 @@
 """The checks of the policy, one for each rule: pure functions that yield the evidence.
 
-A check sees the board, its history, the manifest, what the scan said of the runs, and the times
-(`Case`). It yields a sentence for each violation, and nothing where all is well. A person decides.
+A check sees a `Case`: the board, its history, the manifest, what the scan said of the runs, and
+times. It yields a sentence for each violation, nothing where all is well. A person decides.
 To add a rule: write its check here, with a row in `CHECKS`, and a row in
 `heldout.board.rules.policy_rules.RULES`.
 
@@ -16,17 +16,18 @@ import calendar
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Literal
 
 from heldout.board.log.history import History, hides_tie, list_renamed, names_of
-from heldout.board.log.manifest import team_key
+from heldout.board.log.manifest import Manifest, team_key
 from heldout.board.log.submission import Submission
-from heldout.board.policy.case import Case
-from heldout.board.policy.ensembles import say_ensemble, say_neighbour
+from heldout.board.policy.ensembles import RunLikeness, say_ensemble, say_neighbour
 from heldout.board.policy.identity import (
     Entrant,
+    Reader,
     TieKind,
     look_alike_evidence,
     name_evidence,
@@ -35,12 +36,60 @@ from heldout.board.policy.identity import (
     some_ids,
     tie_evidence,
 )
-from heldout.board.policy.registered import check_registered, is_signed
-from heldout.board.policy.similarity import Neighbour, Verdict, say_fault
+from heldout.board.policy.registered import is_signed, list_unsigned
+from heldout.board.policy.similarity import Neighbour, SeedFault, Verdict, say_fault
 from heldout.board.rules.policy_rules import RULES, FindingSeverity
 from heldout.board.rules.spec import BoardSpec
-from heldout.errors import quote
-from heldout.ids import submission_date
+from heldout.errors import Problem, quote
+from heldout.ids import SubmissionId, submission_date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distance:
+    """How far a run lies below a baseline, in the view that ranks.
+
+    Attributes:
+        baseline: the baseline's id.
+        errors: mean of baseline less run over the queries of both, in its own standard errors;
+            below 0 where the run is better.
+    """
+
+    baseline: str
+    errors: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """All that a rule may look at.
+
+    Attributes:
+        spec: the rules of the day of submission.
+        history: the board before or with this submission.
+        id: the submission's id.
+        received: its official time, UTC.
+        manifest: its metadata.
+        problems: run (`SET`, `SET~2` and so on) -> problems that the scan found in it.
+        entrants: who else has submitted.
+        key: of `identity.key_digest`; "" where the submission was not opened.
+        reader: who will read the evidence.
+        likenesses: query set -> what earlier runs are like the submission's.
+        distances: of the run from each baseline; none where the held-out scores are not at hand.
+        seeds: which of its runs cannot differ by their seed alone.
+    """
+
+    spec: BoardSpec
+    history: History
+    id: SubmissionId
+    received: datetime
+    manifest: Manifest
+    problems: Mapping[str, Sequence[Problem]]
+    entrants: tuple[Entrant, ...] = ()
+    key: str = ""
+    reader: Reader = "team"
+    likenesses: Mapping[str, RunLikeness] = field(default_factory=dict)
+    seeds: tuple[SeedFault, ...] = ()
+    distances: tuple[Distance, ...] = ()
+
 
 _SAID = 5
 _LEVEL = 0.05
@@ -57,6 +106,16 @@ def _entrant(case: Case) -> Entrant:
         code=said.code,
         key=case.key,
     )
+
+
+def check_registered(case: Case) -> Iterator[str]:
+    """The submission is signed by a registered team that agreed to what is in force."""
+    if case.spec.registration is None:
+        return
+    submission = case.history.submissions.get(case.id) or Submission(
+        id=case.id, received=case.received, files={}, status="received"
+    )
+    yield from list_unsigned(case.spec, case.history, submission, case.manifest.team)
 
 
 def check_look_alikes(case: Case) -> Iterator[str]:
@@ -542,7 +601,7 @@ class Finding:
         rule: name of the rule, a key of `RULES`.
         severity: as the rule has it.
         evidence: what was found, in a sentence.
-        public: as the rule has it.
+        public: whether the public may see that the rule found something.
     """
 
     rule: str
@@ -551,16 +610,21 @@ class Finding:
     public: bool = True
 
 
-def judge(case: Case, *, only: Collection[str] | None = None) -> tuple[Finding, ...]:
+def judge(case: Case, *, again: Literal["", "amended", "renamed"] = "") -> tuple[Finding, ...]:
     """Apply every rule that the board has not switched off, in the order of the table.
 
     Args:
         case: what they look at.
-        only: names of the rules to apply; `None` for all.
+        again: what changes of an entry that is published; "" for a submission.
     """
     return tuple(
-        Finding(rule=name, severity=rule.severity, evidence=evidence, public=rule.public)
+        Finding(
+            rule=name,
+            severity=rule.severity,
+            evidence=evidence,
+            public=rule.shown != "organisers",
+        )
         for name, rule in RULES.items()
-        if name not in case.spec.policy.off and (only is None or name in only)
+        if name not in case.spec.policy.off and (not again or rule.again in ("amended", again))
         for evidence in CHECKS[name](case)
     )

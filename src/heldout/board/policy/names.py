@@ -4,17 +4,71 @@ A name is compared with others by what it looks like, never by who may be behind
 folded, confusable characters merged, scripts compared (`skeleton`). Thresholds were set on the team
 names of the MS MARCO boards, TREC-COVID and TREC Deep Learning; tests/board/test_names.py lists
 every pair of them that is reported. Sources: Unicode Technical Standard #39, section 4 (confusable
-detection) and section 5 (mixed scripts); `characters.txt` says of which version the tables are.
+detection) and section 5 (mixed scripts). `characters.txt` names its version of Unicode and the
+digests of the two files it was made from, by tools/confusables.py; Python has neither table.
 """
 
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Literal
 
 from heldout.board.log.manifest import team_key
-from heldout.board.policy.characters import prototypes, script
+
+_TABLE = "characters.txt"
+
+
+@cache
+def prototypes() -> Mapping[int, str]:
+    """Code point -> what it looks like, for `str.translate`.
+
+    Source: confusables.txt of Unicode Technical Standard #39, section 4.
+    """
+    found: dict[int, str] = {}
+    for prototype, sources in _rows(_sections()[1]):
+        text = "".join(chr(int(code, 16)) for code in prototype.split("+"))
+        found.update((int(code, 16), text) for code in sources)
+    return found
+
+
+def script(character: str) -> str | None:
+    """The script of a character, as Unicode names it; None if it goes with every script.
+
+    Args:
+        character: one.
+    """
+    firsts, lasts, scripts = _ranges()
+    place = bisect_right(firsts, ord(character)) - 1
+    return scripts[place] if place >= 0 and ord(character) <= lasts[place] else None
+
+
+@cache
+def _ranges() -> tuple[list[int], list[int], list[str]]:
+    """First and last code points of all ranges, in order, and their scripts."""
+    ranges = []
+    for name, codes in _rows(_sections()[2]):
+        for code in codes:
+            first, _, last = code.partition("-")
+            ranges.append((int(first, 16), int(last or first, 16), name))
+    ranges.sort()
+    firsts, lasts, scripts = zip(*ranges, strict=True)
+    return list(firsts), list(lasts), list(scripts)
+
+
+def _rows(section: str) -> Iterator[tuple[str, list[str]]]:
+    for line in section.splitlines():
+        if not line.startswith("#"):
+            key, _, values = line.partition(";")
+            yield key, values.split()
+
+
+def _sections() -> list[str]:
+    """What stands above both tables, and the tables; an empty line parts them."""
+    return files(__package__).joinpath(_TABLE).read_text(encoding="utf-8").split("\n\n")
+
 
 # The marks of Latin, Greek and Cyrillic. Vowel signs of other scripts are no accents.
 _ACCENTS = {

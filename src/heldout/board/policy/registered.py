@@ -1,4 +1,4 @@
-"""The rule that submissions come from registered teams, and what an audit asks of registrations."""
+"""Registrations: whether a submission is signed by a registered team, and what an audit asks."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,7 +21,6 @@ from heldout.board.log.registration import (
     team_handle,
 )
 from heldout.board.log.submission import Submission
-from heldout.board.policy.case import Case
 from heldout.board.policy.identity import name_evidence
 from heldout.board.policy.names import compare_names
 from heldout.board.rules.spec import BoardSpec
@@ -29,16 +28,6 @@ from heldout.errors import Problem, quote
 from heldout.ids import digest_bytes
 
 _AGAIN = "heldout register"
-
-
-def check_registered(case: Case) -> Iterator[str]:
-    """The submission is signed by a registered team that agreed to what is in force."""
-    if case.spec.registration is None:
-        return
-    submission = case.history.submissions.get(case.id) or Submission(
-        id=case.id, received=case.received, files={}, status="received"
-    )
-    yield from _evidence(case.spec, case.history, submission, case.manifest.team)
 
 
 def check_registrant(registrant: Registrant, spec: BoardSpec) -> Iterator[Problem]:
@@ -121,13 +110,14 @@ def signature_faults(spec: BoardSpec, history: History, submission: Submission) 
     """What does not hold of a published submission's signature, where its day asked for one."""
     asked = spec.registration is not None and "team-registered" not in spec.policy.off
     if asked and not submission.baseline and submission.identity is not None:
-        for fault in _evidence(spec, history, submission, submission.identity.team):
+        for fault in list_unsigned(spec, history, submission, submission.identity.team):
             yield f"{submission.id}: {fault}"
 
 
-def _evidence(
+def list_unsigned(
     spec: BoardSpec, history: History, submission: Submission, name: str
 ) -> Iterator[str]:
+    """List what a submission lacks to be signed by the registered team of this name."""
     signature = submission.signature
     if signature is None:
         if spec.registration is not None and spec.registration.required:

@@ -17,8 +17,7 @@ from typing import TypeVar
 
 from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
-from heldout.board.policy.case import Distance
-from heldout.board.policy.checks import paired_distance
+from heldout.board.policy.checks import Distance, paired_distance
 from heldout.board.policy.ensembles import RunLikeness, find_likeness
 from heldout.board.policy.identity import Entrant, list_entrants
 from heldout.board.rules.changes import is_key, names_of_view, rules_told_by
@@ -134,9 +133,7 @@ def signatures_of(
     is reviewed first.
     """
     name = submission.id
-    # Baselines of old were logged without their signatures, and the vault has their runs.
-    expected = "signatures" in submission.kept or bool(submission.runs)
-    expected |= submission.status == "received"
+    expected = "signatures" in submission.kept or submission.status == "received"
     lost = expected and not vault.signature(name).is_file()
     return _read(partial(read_signatures, vault, name), name, {}, lost=lost, repair=repair)
 

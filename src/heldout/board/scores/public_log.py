@@ -23,26 +23,24 @@ from heldout.board.log.events import Chain, Entry, format_entry, redact
 from heldout.board.log.final import apply_season_end
 from heldout.board.log.history import Fold, History, list_renamed
 from heldout.board.log.reading import (
+    CLOSED,
+    LOG,
     Log,
+    LogFile,
     Remembered,
     decode_memory,
     encode_memory,
+    find_log,
+    list_log_files,
     mark_line,
+    open_log,
+    plan_log_files,
+    put_log,
     read_log,
 )
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.standings.standings import Projector
 from heldout.board.store.git import Git
-from heldout.board.store.logs import (
-    CLOSED,
-    LOG,
-    LogFile,
-    find_log,
-    list_log_files,
-    open_log,
-    plan_log_files,
-    put_log,
-)
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError

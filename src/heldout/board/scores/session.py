@@ -29,7 +29,7 @@ from heldout.board.log.events import (
     parse_time,
 )
 from heldout.board.log.history import History
-from heldout.board.log.reading import Log
+from heldout.board.log.reading import LOG, Log
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
@@ -58,7 +58,6 @@ from heldout.board.scores.public_log import (
 )
 from heldout.board.scores.sets import check_excluded, digest_public, find_edited, restore_public
 from heldout.board.standings.season_ends import list_due_ends, say_season
-from heldout.board.store.logs import LOG
 from heldout.board.store.repository import LEADERBOARD, SPEC, Repository
 from heldout.board.store.sharing import newer_agreement, newer_rules
 from heldout.board.store.vault import Vault
@@ -112,6 +111,23 @@ class Session:
             expected="the id of a submission that has been received",
             hint="heldout inbox",
         )
+
+    def find_published(self, submission: str) -> Submission:
+        """Return an entry, or a baseline, whose score was released.
+
+        Raises:
+            InputError: it is not published.
+        """
+        known = self.history().submissions.get(submission)
+        found = known if known is not None and known.baseline else self.find(submission)
+        if found.status != "published":
+            raise InputError.of(
+                code="not-published",
+                path=submission,
+                found=f"a submission that is {found.status}",
+                expected="a published entry",
+            )
+        return found
 
     def log(
         self,
@@ -263,14 +279,13 @@ def _note_held_out(
         check_excluded(session.repository, spec, vault=session.vault)
     store_versions(session.vault, files)
     known = history.files
-    # A log of before has no digests: they come with the next event that a person says yes to.
-    edited = public is not None and known is not None and public != known
+    edited = public is not None and public != known
     if before == text and files == held.before and not edited:
         return None
     entry = _log_rules(session, text, held, files, why=why or _say_why(held), public=public)
     names = () if files == held.before else (*held.new, *held.changed)
     old, new = tomllib.loads(before), tomllib.loads(text)
-    now, then = public or {}, known or {}
+    now, then = public or {}, known
     paths = sorted(p for p in now.keys() | then.keys() if edited and now.get(p) != then.get(p))
     return NotedRules(
         event=entry.event.seq,
@@ -603,11 +618,10 @@ def _check_newer_files(repository: Repository, before: History, vault: Vault) ->
         StoreError: the folder has those of its own log, and the vault's log names others.
     """
     spec, history = parse_spec(vault.history().rules[-1][1].encode(), path=SPEC), vault.history()
-    then = before.files or {}
     newer = [
         one.path
         for one in find_edited(repository, history, spec)
-        if before.files is not None and one.found == then.get(one.path)
+        if one.found == before.files.get(one.path)
     ]
     if newer:
         raise StoreError(

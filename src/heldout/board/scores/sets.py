@@ -670,8 +670,6 @@ def find_edited(
     Raises:
         StoreError: one is reached by a symlink.
     """
-    if history.files is None:
-        return ()
     now, named = digest_public(repository, spec), list_open(spec)
     return tuple(
         EditedFile(path=path, logged=history.files.get(path), found=now.get(path))

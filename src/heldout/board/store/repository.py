@@ -27,20 +27,19 @@ clone's own lies elsewhere, in `.git/heldout` or in the user's folder for state:
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import msgspec
 
 from heldout.board.log.events import Entry, parse_log
 from heldout.board.log.history import History, newest_copy, read_history
-from heldout.board.log.reading import Log
+from heldout.board.log.reading import CLOSED, LOG, Log, read_public_log
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import PRIVATE, is_private, parse_spec
 from heldout.board.store.git import Git, find_common
-from heldout.board.store.logs import CLOSED, LOG, read_public_log
 from heldout.errors import InputError, Problem, StoreError, plural, quote
 from heldout.files.durable import ASIDE, File, Folder
 from heldout.ids import digest_bytes
@@ -108,12 +107,10 @@ class _Pinned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Attributes:
         board: hash of its first event.
-        signed: number and hash of the first event with a signature, `None` where there was none.
         last: number and hash of the last event that was seen.
     """
 
     board: str
-    signed: tuple[int, str] | None
     last: tuple[int, str] = (0, "")
 
 
@@ -172,36 +169,7 @@ class Repository:
         if found and self.git.is_repository():
             found = [*self.git.tracked_of(*found)]
         if found:
-            state = self._find_state()
-            if state is not None:  # so that nothing that a stranger put there is ever moved
-                with suppress(OSError):
-                    state.make_folder()
             refuse_private(found, str(self.root))
-
-    def move_private(self) -> int:
-        """Move what an earlier heldout left in a clone's tree to its state, once; how many files.
-
-        Where there is a state already nothing is moved: it could be anybody's.
-
-        Raises:
-            StoreError: there is a symlink in it.
-        """
-        left = [name for name in PRIVATE if self.files.exists(name)]
-        if not left or not self.git.is_repository() or self.state.exists():
-            return 0
-        state, moved = self.state, 0
-        for name in left:
-            for path, plain in [*self.files.walk(name)]:
-                if plain:
-                    found = self.files.stat(path)
-                    mode = 0o600 if found is None else found.st_mode & 0o777
-                    target = path.removeprefix(f"{PRIVATE[0]}/")
-                    state.write_whole(target, self.files.read(path), mode=mode)
-                    self.files.delete(path)
-                    moved += 1
-            if not any(self.files.walk(name)):
-                self.files.delete_tree(name)
-        return moved
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -331,8 +299,7 @@ class Repository:
         """Remember in this clone which board a verified log is of, and what it has seen of it.
 
         Whoever can write to the board's main branch can put another log there, from its first event
-        on; or, on a board that began to sign later, one without those signatures. A signer can make
-        all events again.
+        on. A signer can make all events again.
 
         Raises:
             StoreError: it is not the log that was remembered.
@@ -341,13 +308,10 @@ class Repository:
         if not entries:
             return
         before, end = self._pinned(), entries[-1]
-        signed = next(((e.event.seq, str(e.hash)) for e in entries if e.signature), None)
-        if signed is None and before is not None:
-            signed = before.signed  # a fork that is behind has no signatures yet
         last = end.event.seq, str(end.hash)
         if before is not None and before.last[0] > last[0]:
             last = before.last
-        known = _Pinned(board=entries[0].hash, signed=signed, last=last)
+        known = _Pinned(board=entries[0].hash, last=last)
         if known != before:
             self.state.write_whole(_PINNED, msgspec.json.encode(known))
 
@@ -364,7 +328,7 @@ class Repository:
             ) from None
 
     def check_pinned(self, log: Log, *, path: str) -> None:
-        """Refuse the log of another board, or one without the signatures that it had.
+        """Refuse the log of another board.
 
         Args:
             log: verified.
@@ -379,7 +343,7 @@ class Repository:
             _refuse_other(known, told, path=path, pinned=self.state.path(_PINNED))
 
     def _check_pinned(self, entries: Sequence[Entry], *, path: str) -> None:
-        """Refuse the log of another board, or one without the signatures that it had."""
+        """Refuse the log of another board."""
         known = self._pinned()
         if known is None or not entries:
             return
@@ -491,7 +455,7 @@ class Repository:
         changed = sum(self.write_file(path, data) for path, data in pages.items())
         ours = {*names, _MANIFEST}
         others = [(path, plain) for path, plain in there if path not in ours]
-        stale = [path for path, plain in others if plain and before(path)]
+        stale = [path for path, plain in others if plain and path in before]
         for path in stale:
             self.files.delete(path)
         # Last, so that a call which is killed before leaves no page that nobody knows.
@@ -499,23 +463,14 @@ class Repository:
         unknown = tuple(path for path, _ in others if path not in stale)
         return WrittenPages(changed=changed + len(stale), unknown=unknown)
 
-    def _written_pages(self) -> Callable[[str], bool]:
-        """Whether a path is that of a page which the last rebuild wrote.
-
-        A board of before there were manifests has pages of entries alone that may be old.
-        """
-        data = self.files.find(_MANIFEST)
+    def _written_pages(self) -> frozenset[str]:
+        """Return the paths of the pages that the last rebuild wrote."""
         try:
-            known = None if data is None else msgspec.json.decode(data, type=_Manifest).files
+            return frozenset(
+                msgspec.json.decode(self.files.find(_MANIFEST) or b"", type=_Manifest).files
+            )
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            known = ()  # damaged: nothing says what is ours
-        if known is None:
-            return lambda path: PurePosixPath(path).match(f"{LEADERBOARD}/entries/*.html")
-        return frozenset(known).__contains__
-
-    def is_uncommitted(self, name: str, commit: str) -> bool:
-        """Whether a public file differs from what a commit has of it."""
-        return self.git.read_path(commit, name, limit=_MOST_LOG) != self.files.read(name)
+            return frozenset()  # missing or damaged: nothing says what is ours
 
     def write_file(self, name: str, data: bytes) -> bool:
         """Write one public file; says whether it changed."""
@@ -561,8 +516,7 @@ def refuse_private(names: Iterable[str], path: str) -> None:
 
 def _events_of(known: _Pinned) -> dict[int, str]:
     """The number and hash of each event that a clone remembers."""
-    last, signed = known.last, known.signed or (0, known.board)
-    return {0: known.board, **({last[0]: last[1]} if last[1] else {}), signed[0]: signed[1]}
+    return {0: known.board, **({known.last[0]: known.last[1]} if known.last[1] else {})}
 
 
 def _refuse_other(known: _Pinned, told: Mapping[int, str], *, path: str, pinned: Path) -> None:

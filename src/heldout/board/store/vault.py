@@ -58,8 +58,10 @@ from heldout.board.log.reading import (
     Remembered,
     decode_memory,
     encode_memory,
+    find_log,
     read_head,
     read_log,
+    went_on,
 )
 from heldout.board.rules.changes import (
     format_key,
@@ -70,7 +72,6 @@ from heldout.board.rules.changes import (
     stem_of,
 )
 from heldout.board.store.git import Git
-from heldout.board.store.logs import find_log, went_on
 from heldout.board.store.sharing import (
     DERIVED_FOLDERS,
     EVENTS,
@@ -119,7 +120,7 @@ class OwnSigner:
     private: bytes
 
     def sign(self, digest: Digest) -> Signature:
-        """The signature of an event's hash."""
+        """Sign an event's hash."""
         return Signature(key=self.key, value=sign(self.private, event_message(digest)))
 
 
@@ -629,7 +630,6 @@ class Vault:
             draft,
             log.last if len(log) else None,
             at=now,
-            new_salt=lambda: secrets.token_hex(16),
             sign=None if own is None else own.sign,
         )
 

@@ -1,4 +1,4 @@
-"""`heldout board`: create a board, look at its sets, show a baseline."""
+"""`heldout board`: create a board, look at its sets, show a baseline, put the page on the web."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import click
 import msgspec
 
 from heldout.board.rules.template import Stake
-from heldout.cli.board.drafting import RunFiles
+from heldout.cli.board.participant import RunFiles
 from heldout.cli.context import (
+    BoardPlace,
     Identifier,
     OrganiserPlace,
     VaultPlace,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from heldout.board.scores.describe import CollectionFacts, Description
     from heldout.board.scores.published_numbers import Price
     from heldout.redteam.gap import Gap
-
 
 _ORDERS: Mapping[Order, str] = {
     "msmarco": "by the rank column of a run; scores are not used",
@@ -607,3 +607,31 @@ def _repair_facts(repairs: Sequence[Repair]) -> Iterator[tuple[str, str]]:
             yield ("", f"  line {one.line}: {quote(one.found)} -> {made}")
         if len(group) > _MOST_SHOWN:
             yield ("", f"  and {len(group) - _MOST_SHOWN:,} more")
+
+
+@click.command("publish-page")
+@with_options
+def publish_page(*, place: BoardPlace) -> None:
+    """Publish the leaderboard on GitHub Pages or GitLab Pages.
+
+    Writes the workflow of the board's forge and commits it. After each push, and once a day, the
+    forge builds the page from the public log and publishes it. It needs no secret and no vault. A
+    job named "due" fails when the page waits for something that only the vault can open.
+
+    `heldout board new --forge URL --install URL` writes the workflow from the start.
+
+    \b
+    Example:
+      heldout board publish-page
+    """
+    from heldout.board.organiser.web_page import publish_page as publish
+
+    repository = place.board()
+    with repository.locked():
+        made = publish(repository, now=place.now)
+    before = "" if made.changed or made.commit else "   (done before)"
+    facts = [("workflow", f"{made.path}{before}")]
+    if made.home:
+        facts.append(("page", made.home))
+    following = next_facts(repository, made.steps)
+    place.answer(msgspec.to_builtins(made), [*facts, *following])

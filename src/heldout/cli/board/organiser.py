@@ -32,10 +32,10 @@ from heldout.errors import plural, printable
 from heldout.options import Opt
 
 if TYPE_CHECKING:
+    from heldout.board.organiser.decide import Outcome
     from heldout.board.organiser.finals import FinalStep
     from heldout.board.organiser.rebuild import Rebuilt
     from heldout.board.organiser.review import Review
-    from heldout.board.organiser.steps import Outcome
     from heldout.board.rules.spec import BoardSpec
     from heldout.board.scores.session import Session
     from heldout.judging.services.maintaining import Waiting
@@ -105,8 +105,8 @@ def publish(
     Example:
       heldout publish 20261120-lighthouse-monot5 --yes
     """
+    from heldout.board.organiser.decide import publish_all
     from heldout.board.organiser.review import review_all
-    from heldout.board.organiser.steps import publish_all
     from heldout.board.scores.sets import load_sets
 
     with place.session() as session:
@@ -136,7 +136,7 @@ def reject(
     Example:
       heldout reject 20261120-lighthouse-monot5 --why "the third run in 30 days"
     """
-    from heldout.board.organiser.steps import reject_all
+    from heldout.board.organiser.decide import reject_all
 
     with place.session() as session:
         outcome = reject_all(session, reach_forge(), ids, why=why, anyway=yes)
@@ -161,7 +161,7 @@ def ask(
     Example:
       heldout ask 20261120-lighthouse-monot5 "Which group of the institute is this?"
     """
-    from heldout.board.organiser.steps import ask_team
+    from heldout.board.organiser.decide import ask_team
 
     with place.session() as session:
         outcome = ask_team(session, reach_forge(), submission, text=text, anyway=yes)
@@ -207,7 +207,7 @@ def correct(
     if part is not None:
         _score_part(ids, part, place)
         return
-    from heldout.board.organiser.steps import correct_all
+    from heldout.board.organiser.decide import correct_all
 
     with place.session() as session:
         ids = ids or _list_earlier(session)
@@ -236,7 +236,7 @@ def _list_earlier(session: Session) -> tuple[str, ...]:
 def _score_part(ids: Sequence[str], part: str, place: OrganiserPlace) -> None:
     """Score a part of a correction's entries; exit code 1 where some have no score, 2 where all."""
     from heldout.board.organiser import words
-    from heldout.board.organiser.steps import score_part
+    from heldout.board.organiser.decide import score_part
     from heldout.board.scores.session import look_at
     from heldout.scoring.shards import parse_shard
 
@@ -272,7 +272,7 @@ def extend(
     Example:
       heldout extend 20261120-anon-5b1e09c4 2027-09-01 --why "the review was delayed"
     """
-    from heldout.board.organiser.steps import extend_embargo
+    from heldout.board.organiser.decide import extend_embargo
 
     with place.session() as session:
         outcome = extend_embargo(session, reach_forge(), submission, until=day, why=why, anyway=yes)

@@ -12,7 +12,7 @@ from heldout.cli.options import with_options
 from heldout.options import Opt
 
 if TYPE_CHECKING:
-    from heldout.board.log.program import Costs
+    from heldout.board.log.manifest import Costs
     from heldout.board.organiser.running import Plan, Ran
 
 

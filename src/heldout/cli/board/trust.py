@@ -194,7 +194,6 @@ def rekey(
             metavar="NAME",
         ),
     ] = (),
-    sign: Annotated[bool, Opt("Start to sign events, on a board that did not.")] = False,
     destroy_old: Annotated[bool, Opt("Remove old private keys from the vault.")] = False,
     grace: Annotated[
         int,
@@ -221,7 +220,6 @@ def rekey(
     \b
     Example:
       heldout board rekey --why "a laptop was stolen" --vault ../kb-vault --yes
-      heldout board rekey --keep-key --sign --why "events are signed" --vault ../kb-vault --yes
     """
     from heldout.board.organiser.rekey import KeyChange, ensure_key, is_begun
     from heldout.board.organiser.rekey import rekey as change_keys
@@ -241,7 +239,6 @@ def rekey(
                 new_key=not keep_key,
                 add=add,
                 drop=drop,
-                sign=sign,
                 add_signers=joining,
                 drop_signers=drop_signer,
                 why=why,

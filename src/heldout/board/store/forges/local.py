@@ -22,19 +22,20 @@ from heldout.board.store.arrivals import (
 )
 from heldout.board.store.fetching import fetch_arrivals
 from heldout.board.store.forges.hosted import (
+    TOKEN,
+    Api,
+    Forge,
     Forgejo,
     GitHub,
     GitLab,
-    HostedForge,
-)
-from heldout.board.store.forges.protocol import (
-    Api,
-    Forge,
     Handle,
+    HostedForge,
     Outcome,
+    Rest,
     format_marker,
+    git_environment,
+    read_token,
 )
-from heldout.board.store.forges.rest import TOKEN, Rest, git_environment, read_token
 from heldout.board.store.git import Git
 from heldout.envelope.keys import Form
 from heldout.errors import StoreError
