@@ -11,7 +11,7 @@ import pytest
 from sample_boards import BOARDS, RULES, facts, spec, standings
 
 from heldout.board.site import render
-from heldout.board.site.entries import EntryPage, make_entry_pages
+from heldout.board.site.entries import EntryPage, list_entry_sources
 from heldout.board.site.pages import BoardPage
 from heldout.board.site.render import render_board
 from heldout.board.standings.standings import Row
@@ -61,8 +61,7 @@ def render_page(page: BoardPage | EntryPage) -> Document:
 
 
 def entry_page(one: Row) -> EntryPage:
-    ((_, page),) = make_entry_pages(standings([one]), spec=spec(), facts=facts())
-    return page
+    return next(list_entry_sources(standings([one]), spec=spec(), facts=facts())).make()
 
 
 def sources() -> dict[str, str]:

@@ -21,7 +21,7 @@ from sample_boards import (
 
 from heldout.board.log.manifest import Efficiency
 from heldout.board.rules.release import NOT_CLEAR
-from heldout.board.site.entries import format_bibtex, make_entry_pages
+from heldout.board.site.entries import format_bibtex, list_entry_sources
 from heldout.board.site.render import render_board
 from heldout.board.site.rows import TableRow, make_columns, public_rows
 from heldout.board.site.words import plain
@@ -51,7 +51,7 @@ def test_the_history_says_what_an_approval_told() -> None:
     def said(**changes: Any) -> str:
         rules = spec(**changes)
         one = row("0.403", days=3, **held)
-        ((_, made),) = make_entry_pages(standings([one]), spec=rules, facts=facts())
+        made = next(list_entry_sources(standings([one]), spec=rules, facts=facts())).make()
         return next(m.words for m in made.history if m.words.startswith("Approved"))
 
     held: dict[str, Any] = {}
@@ -80,8 +80,8 @@ def test_a_long_description_is_cut_in_table_and_sentences_and_whole_on_its_own_p
 
 def test_the_rank_then_is_told_where_it_differs() -> None:
     rows = [row("0.3", days=1, id="a"), row("0.35", days=2, id="b"), row("0.4", days=3, id="c")]
-    pages = make_entry_pages(standings(rows), spec=spec(), facts=facts())
-    places = {name: page.position for name, page in pages}
+    pages = list_entry_sources(standings(rows), spec=spec(), facts=facts())
+    places = {page.id: page.make().position for page in pages}
     assert places == {
         "a": "Rank 3 of 3; rank 1 of 1 when it was submitted",
         "b": "Rank 2 of 3; rank 1 of 2 when it was submitted",
@@ -91,7 +91,7 @@ def test_the_rank_then_is_told_where_it_differs() -> None:
 
 def test_without_an_address_there_is_no_permalink() -> None:
     board = standings([row("0.4", days=1)])
-    ((_, made),) = make_entry_pages(board, spec=spec(), facts=facts(home=""))
+    made = next(list_entry_sources(board, spec=spec(), facts=facts(home=""))).make()
     assert made.permalink == ""
     assert "url" not in made.bibtex
 
@@ -119,7 +119,7 @@ def test_a_score_on_a_new_view_is_no_erratum() -> None:
         added=(second,),
         events=((second, "corrected", "a" * 64), (first, "corrected", "b" * 64)),
     )
-    ((_, made),) = make_entry_pages(standings([one]), spec=spec(), facts=facts())
+    made = next(list_entry_sources(standings([one]), spec=spec(), facts=facts())).make()
     assert [e.why for e in made.errata] == ["A label was wrong."]
     assert [e.why for e in made.added] == ["Labels by judges were added."]
     assert [moment.words for moment in made.history] == [
@@ -131,7 +131,7 @@ def test_a_score_on_a_new_view_is_no_erratum() -> None:
 def test_a_program_is_scored_after_it_was_run_and_not_before() -> None:
     kinds = ("received", "reviewed", "ran", "reviewed")
     one = row("0.403", days=3, events=tuple((AS_OF, kind, "a" * 64) for kind in kinds))
-    ((_, made),) = make_entry_pages(standings([one]), spec=spec(), facts=facts())
+    made = next(list_entry_sources(standings([one]), spec=spec(), facts=facts())).make()
     assert [moment.words for moment in made.history][1:] == [
         "Opened in the vault",
         "The organisers ran its program, which made the runs",
@@ -141,8 +141,9 @@ def test_a_program_is_scored_after_it_was_run_and_not_before() -> None:
 
 def pictures(board: Standings) -> dict[str, str]:
     """Id -> the picture on the entry's page for a screen, "" for none."""
-    pages = make_entry_pages(board, spec=spec(), facts=facts())
-    return {name: "" if page.picture is None else page.picture.wide for name, page in pages}
+    pages = list_entry_sources(board, spec=spec(), facts=facts())
+    pictures = {page.id: page.make().picture for page in pages}
+    return {name: "" if one is None else one.wide for name, one in pictures.items()}
 
 
 def test_the_picture_has_the_entry_and_three_rows_on_either_side() -> None:
@@ -158,7 +159,8 @@ def test_the_picture_has_the_entry_and_three_rows_on_either_side() -> None:
 def test_the_picture_has_the_ranges_of_the_table() -> None:
     board = trusted()
     first = board.rows[0]
-    (page,) = (p for n, p in make_entry_pages(board, spec=spec(), facts=facts()) if n == first.id)
+    pages = list_entry_sources(board, spec=spec(), facts=facts())
+    (page,) = (one.make() for one in pages if one.id == first.id)
     assert page.picture is not None
     assert "the line is the range of ranks" in plain(page.picture.says)
     assert page.position.startswith(f"Rank 1 of 12 (range {first.rank_low}\u2013{first.rank_high})")

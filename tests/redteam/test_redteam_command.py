@@ -221,21 +221,6 @@ def test_a_screen_has_the_worst_attacks_and_names_what_else_there_is() -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_markdown_is_the_answer_and_two_tables() -> None:
-    said, *lines = play(
-        *SMALL, "--attack", "weighted vote", "--thorough", "--markdown"
-    ).stdout.splitlines()
-    assert said.startswith(f"Of {len(RELEASES)} rules ")
-    titles = [line for line in lines if line and not line.startswith("|")]
-    assert [title.split(",")[0] for title in titles] == [
-        *("Every attack", "The worst attack for each rule and baseline"),
-    ]
-    rows = [line for line in lines if line.startswith("|")]
-    assert len(rows) == 2 * (2 + len(RELEASES))
-    assert {line.count("|") for line in rows} == {12}
-
-
-@pytest.mark.usefixtures("files")
 def test_more_queries_than_there_are_come_more_than_once() -> None:
     small = (*SMALL, *ONE, "--json", "--queries")
     assert json_of(play(*small, "500"))["queries"] == 500
@@ -498,12 +483,6 @@ def test_where_one_rule_was_played_the_command_for_all_is_named(own: str, start:
     said = say(WORST[:2], own=own)
     assert said.startswith(start)
     assert said.endswith(" No other rule was played: heldout redteam --thorough plays all.")
-
-
-def test_what_is_sent_beside_is_a_view_and_no_key_of_the_rule() -> None:
-    assert say([WORST[0], line("staircase", "clear+noise", 1.0)]).endswith(
-        'Set rule = "clear", with a noise view, in [release].'
-    )
 
 
 # errors

@@ -1,7 +1,7 @@
 """`heldout redteam`: attackers against a board's release rule, before it opens."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -89,7 +89,6 @@ def redteam(
         ),
     ] = None,
     as_json: Json = False,
-    markdown: Annotated[bool, Opt("Tables in Markdown.")] = False,
     explain: Explain = False,
     every: Every = False,
     dask: str | None,
@@ -107,7 +106,7 @@ def redteam(
       heldout redteam --replay leaderboard.csv --queries 5793
     """
     if history is not None:
-        _replay(history, games, as_json=as_json, markdown=markdown)
+        _replay(history, games, as_json=as_json)
         return
     folder = systems.folder
     repository = open_board(folder) if folder or not systems.qrels else None
@@ -121,13 +120,11 @@ def redteam(
         result = play_board(source, games, progress=TERMINAL, executor=executor)
     if as_json:
         print_json(result.document)
-    elif markdown:
-        _print_markdown(result.conclusion, (table[:3] for table in _tables(result)))
     else:
         _print(result, thorough=games.thorough, explain=explain, every=every)
 
 
-def _replay(table: Path, games: GameOptions, *, as_json: bool, markdown: bool) -> None:
+def _replay(table: Path, games: GameOptions, *, as_json: bool) -> None:
     if games.queries is None:
         known = "MS MARCO documents have 5,793, passages 6,837"
         raise OptionError(f"how many held-out queries has the board? --queries N ({known})")
@@ -135,9 +132,6 @@ def _replay(table: Path, games: GameOptions, *, as_json: bool, markdown: bool) -
     found = replay(read, games.queries, seed=games.seed, progress=TERMINAL)
     if as_json:
         print_json(found.document)
-        return
-    if markdown:
-        _print_markdown(conclude_replay(found), tabulate_replay(found))
         return
     console = answers()
     console.print(printable(conclude_replay(found)))
@@ -223,18 +217,6 @@ def _tables(result: Played) -> list[_Table]:
         ("Every attack", _HEADER, [_cells(line) for line in result.lines], ()),
         (fresh, _HEADER, [_cells(line) for line in result.fresh], _LEGEND),
     ]
-
-
-def _print_markdown(
-    conclusion: str, tables: Iterable[tuple[str, Sequence[str], list[list[str]]]]
-) -> None:
-    click.echo(f"{printable(conclusion)}\n")
-    for title, header, rows in tables:
-        click.echo(f"{title}\n")
-        left = sum(name in ("", "attack", "release", "baseline") for name in header)
-        for row in [header, ["---"] * left + ["--:"] * (len(header) - left), *rows]:
-            click.echo(f"| {' | '.join(printable(cell) for cell in row)} |")
-        click.echo("")
 
 
 def _cells(line: Line) -> list[str]:

@@ -1,9 +1,4 @@
-"""What a reader makes of the published runs over a query set, each opened once more.
-
-The runs of a published submission, out of the envelope once more.
-
-The first documents of the published runs, out of the sealed files: what pools are made of.
-"""
+"""Published runs over a query set, each opened once more and given to a reader."""
 
 from collections.abc import Callable, Collection, Mapping
 from io import BytesIO
@@ -17,7 +12,6 @@ from heldout.envelope.bundle import OpenedRun
 from heldout.errors import InputError
 from heldout.ids import query_set_of
 from heldout.trec.orders import Order
-from heldout.trec.tops import Tops, read_tops
 
 T = TypeVar("T")
 
@@ -147,36 +141,3 @@ def list_published(session: Session) -> tuple[Submission, ...]:
     """Published entries and baselines whose runs the vault has, in the order they came."""
     every = session.history().submissions.values()
     return tuple(s for s in every if s.status == "published" and (s.runs or not s.baseline))
-
-
-def read_published_tops(
-    session: Session,
-    query_set: str,
-    *,
-    depth: int,
-    entries: Collection[Submission],
-    done: Callable[[], None] = lambda: None,
-) -> Mapping[str, Tops]:
-    """Open runs over a query set and keep their first documents; one run is in memory at a time.
-
-    Args:
-        session: of the organiser.
-        query_set: its name.
-        depth: 1 to 100 documents of a query.
-        entries: published ones.
-        done: called after each entry.
-
-    Returns:
-        Id of the entry, with `~2` and so on for its further seeds -> query -> documents. Entries
-        that did not have to answer the set are left out.
-
-    Raises:
-        TrustError: a run does not open.
-        InputError: a run has errors.
-        StoreError: a sealed file is missing.
-    """
-
-    def read(source: BinaryIO, path: str, order: Order) -> Tops:
-        return read_tops(source, path=path, depth=depth, order=order)
-
-    return read_published(session, query_set, entries, read, done=done)

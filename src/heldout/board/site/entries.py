@@ -17,8 +17,7 @@ from heldout.answers.text import clean
 from heldout.board.log.events import format_time
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, Column, full_text
-from heldout.board.site.figures import Figure
-from heldout.board.site.neighbourhood import list_beside, make_neighbourhood
+from heldout.board.site.figures import Figure, list_beside, make_neighbourhood
 from heldout.board.site.pages import Frame, make_frame
 from heldout.board.site.rows import (
     ANONYMOUS,
@@ -163,24 +162,16 @@ class EntrySource:
     make: Callable[[], EntryPage]
 
 
-def make_entry_pages(
+def list_entry_sources(
     standings: Standings, *, spec: BoardSpec, facts: BoardFacts
-) -> Iterator[tuple[str, EntryPage]]:
-    """Id and page of every public row.
+) -> Iterator[EntrySource]:
+    """List what the page of every public row is made from.
 
     Args:
         standings: of the board.
         spec: its rules.
         facts: its sizes and addresses.
     """
-    for source in list_entry_sources(standings, spec=spec, facts=facts):
-        yield source.id, source.make()
-
-
-def list_entry_sources(
-    standings: Standings, *, spec: BoardSpec, facts: BoardFacts
-) -> Iterator[EntrySource]:
-    """What the page of every public row is made from; arguments as in `make_entry_pages`."""
     rows, columns = public_rows(standings), make_columns(spec)
     positions = _find_positions(rows, columns[0])
     made = make_rows(standings, columns)

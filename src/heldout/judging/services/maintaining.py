@@ -7,6 +7,7 @@ labels, so it can be asked for at any time.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import BinaryIO
 
 import msgspec
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from heldout.board.log.submission import Submission
 from heldout.board.scores.compared import signatures_of
-from heldout.board.scores.published import list_published, read_published_tops
+from heldout.board.scores.published import list_published, read_published
 from heldout.board.scores.session import Session
 from heldout.errors import InputError
 from heldout.ids import digest_bytes, query_set_of
@@ -41,7 +42,9 @@ from heldout.judging.services.label_versions import (
     format_labels,
     list_versions,
 )
+from heldout.trec.orders import Order
 from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.tops import Tops, read_tops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +103,18 @@ def find_challengers(
         done: called after each run that was opened.
 
     Raises:
-        InputError: code `no-text`; and as `read_published_tops`.
+        InputError: code `no-text`; and as `read_published`.
         TrustError, StoreError: likewise.
     """
     seen = _hash_seen(seen_documents(campaign.pools, campaign.challengers))
     entries = [
         e for e in list_published(session) if _list_unseen(session, e, query_set, seen) != set()
     ]
-    tops = read_published_tops(session, query_set, depth=1, entries=entries, done=done)
+
+    def read(source: BinaryIO, path: str, order: Order) -> Tops:
+        return read_tops(source, path=path, depth=1, order=order)
+
+    tops = read_published(session, query_set, entries, read, done=done)
     return pool_challengers(tops, campaign.pools, campaign.challengers, documents=documents)
 
 
