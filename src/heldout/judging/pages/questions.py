@@ -183,7 +183,7 @@ def start_page() -> EndPage:
     """The first page: what this server is, and where links come from; nothing of the campaign."""
     return _notice(
         Study(),
-        "A study in which people compare passages",
+        "A study in which people judge passages",
         "To take part, open the link that the organiser sent you.",
         "Are you the organiser? The command “heldout prefer links” writes a link for each person.",
         link=Link(href="/admin", text="Sign in as the organiser"),
