@@ -50,12 +50,6 @@ def attacks() -> Iterator[Attack]:
         becomes="`status`, `check`, `submit`, `rebuild` and `audit` refuse the log",
         prefix="a public log: ",
     )
-    yield here.one(
-        "a public log whose signatures were taken off",
-        "test_signatures_cannot_be_taken_from_a_board_that_began_later",
-        tries="hide that a board signs its events",
-        becomes="refused by clones that saw the signatures",
-    )
     for name in ("written again and signed", "changed at its end", "cut off", "cut off, gone on"):
         yield here.one(
             f"a public log that a signer has {name}",
