@@ -86,7 +86,6 @@ def reliability(
     rank_sum: Literal['mann-whitney', 'ranksums'] = 'mann-whitney',
     zeros: Literal['wilcox', 'pratt', 'zsplit'] = 'wilcox',
     continuity: bool = True,
-    sign_tolerance: float = 0.0,
     seed: int = 0,
     jobs: int = 1,
 ) -> Answer: ...

@@ -132,9 +132,6 @@ class ReliabilityOptions:
     continuity: Annotated[bool, Opt("Continuity correction of the signed-rank test.")] = (
         PairOptions().continuity
     )
-    sign_tolerance: Annotated[
-        float, Opt("Largest difference that is a tie for the sign test.", least=0)
-    ] = 0.0
 
     @property
     def tests(self) -> PairOptions:
@@ -143,7 +140,6 @@ class ReliabilityOptions:
             rank_sum=self.rank_sum,
             zeros=self.zeros,
             continuity=self.continuity,
-            sign_tolerance=self.sign_tolerance,
         )
 
 
@@ -523,7 +519,7 @@ def _describe_tests(result: Reliability) -> tuple[str, ...]:
     options = result.options
     continuity = "with" if options.continuity else "without"
     here = "" if result.correlation is None else f" (here r = {result.correlation:.2f} on average)"
-    notes = (
+    return (
         (
             f"Rank-sum: {_RANK_SUM[options.rank_sum]}. It takes runs as independent; where they "
             f"agree on what is hard{here} it is conservative: too little is significant."
@@ -533,8 +529,6 @@ def _describe_tests(result: Reliability) -> tuple[str, ...]:
             "continuity correction, however few queries a half has. Sign: exact binomial."
         ),
     )
-    tolerance = f"Differences up to {options.sign_tolerance:g} are ties for the sign test."
-    return (*notes, tolerance) if options.sign_tolerance else notes
 
 
 def _beside_paper(result: Reliability, measure: str) -> Table:

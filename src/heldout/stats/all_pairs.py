@@ -25,12 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.stats.batches import rank_sum_p, sign_p, signed_rank_p, t_p
 from heldout.stats.exact import (
     DECIMALS,
-    MidrankSums,
-    Sorted,
     ValueScale,
     load_compiled,
     scale_of,
 )
+from heldout.stats.rank_correlation import MidrankSums, Sorted
 from heldout.stats.rank_tests import Corrections, Zeros
 
 
@@ -210,13 +209,11 @@ class PairOptions:
             `zsplit` gives half of their ranks to each side.
         continuity: of signed-rank, which goes by the normal approximation however few the
             differences are.
-        sign_tolerance: differences up to this size are ties for the sign test.
     """
 
     rank_sum: Corrections = "mann-whitney"
     zeros: Zeros = "wilcox"
     continuity: bool = True
-    sign_tolerance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -332,7 +329,7 @@ def compare_pairs(
     mean, squares = _sum_moments(
         differences, halves.member, sizes, moved=signed.labelled + signed.others
     )
-    wins, losses = _count_signs(differences, halves.member, signed, options.sign_tolerance)
+    wins, losses = signed.labelled, signed.others
     doubled, ties = _rank_scores(halves, a, b)
     return PairTests(
         means=np.round(mean, DECIMALS),
@@ -378,20 +375,6 @@ def _subtract(halves: Halves, a: Indices, b: Indices) -> tuple[Floats, NDArray[n
     signed = np.triu(gaps) - np.tril(gaps)
     both = codes[a] * len(scale.values) + codes[b]
     return signed.take(both), classes.take(both)
-
-
-def _count_signs(
-    differences: Floats, member: NDArray[np.uint8], signed: MidrankSums, tolerance: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Differences above and below 0, those up to the tolerance left out."""
-    if not tolerance:
-        return signed.labelled, signed.others
-    inside = member.astype(np.float64)
-    above, below = (
-        np.rint(_sum_halves(beyond.astype(np.float64), inside)[1]).astype(np.int64)
-        for beyond in (differences > tolerance, differences < -tolerance)
-    )
-    return above, below
 
 
 def _sum_moments(

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.stats.exact import MidrankSums, Sorted
+from heldout.stats.rank_correlation import MidrankSums, Sorted
 
 Whole = NDArray[np.int64]
 
