@@ -201,7 +201,3 @@ Now = Annotated[
 
 Json = Annotated[bool, Opt("One JSON document.", names=("--json",))]
 """`--json`; its default is `False`."""
-
-
-class OptionError(ValueError):
-    """Options that contradict each other, or one that is missing; says which."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heldout.errors import StoreError
+from heldout.errors import OptionError, StoreError
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.labels.source import JudgedSource
 from heldout.judging.services.boards import PublishedSource
@@ -20,7 +20,6 @@ from heldout.judging.services.pools import (
 )
 from heldout.judging.services.studies import ContestOptions, compare_by_contests
 from heldout.judging.services.tasks import draw_next
-from heldout.options import OptionError
 from heldout.progress_bar import Progress
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

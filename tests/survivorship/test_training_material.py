@@ -9,9 +9,8 @@ import pytest
 from qna_files import as_columns, pack, query
 
 from heldout.cli.printing import TERMINAL
-from heldout.errors import InputError
+from heldout.errors import InputError, OptionError
 from heldout.ids import DocId, QueryId
-from heldout.options import OptionError
 from heldout.survivorship.reading.source import AnnotationPlace
 from heldout.survivorship.services.training_inputs import (
     CollectionReader,

@@ -15,10 +15,10 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from heldout.errors import OptionError
 from heldout.options import (
     Declared,
     Nested,
-    OptionError,
     option_of,
     options_of,
     parameters_of,

@@ -22,7 +22,6 @@ from heldout.cli.options import add_option, add_options
 from heldout.errors import (
     HeldoutError,
     InputError,
-    OptionError,
     Problem,
     Severity,
     printable,
@@ -354,8 +353,6 @@ def reports_errors(command: Callable[Arguments, Result]) -> Callable[Arguments, 
     def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         try:
             return command(*args, **kwargs)
-        except OptionError as error:
-            raise click.UsageError(str(error)) from error
         except HeldoutError as error:
             context = click.get_current_context(silent=True)
             if context is not None and context.find_root().params.get("debug"):

@@ -14,7 +14,7 @@ import numpy as np
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns, format_p
-from heldout.errors import InputError, plural
+from heldout.errors import InputError, OptionError, plural
 from heldout.judging.campaign.drawing import Pair, list_pairs
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Votes, count_votes, counted
@@ -46,7 +46,7 @@ from heldout.judging.models.judges import (
     plan_calls,
     rows_of,
 )
-from heldout.options import Level, Opt, OptionError, Seed
+from heldout.options import Level, Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.stats.regression import MeanFit
 

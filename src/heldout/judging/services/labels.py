@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from heldout.errors import StoreError, plural
+from heldout.errors import OptionError, StoreError, plural
 from heldout.files.durable import Folder
 from heldout.files.executors import open_executor
 from heldout.judging.campaign.judgments import pooled_tops
@@ -41,7 +41,7 @@ from heldout.judging.services.relabelling import (
     relabel,
 )
 from heldout.judging.studies.labels import Relabelled
-from heldout.options import Opt, OptionError
+from heldout.options import Opt
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.names import read_own_measure
 

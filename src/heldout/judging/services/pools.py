@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout.collections.named import load_qrels, load_queries
 from heldout.collections.tables import parse_documents
-from heldout.errors import InputError, StoreError, plural
+from heldout.errors import InputError, OptionError, StoreError, plural
 from heldout.judging.campaign.drawing import propose_tests
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.pools import Pool, build_pools, sample_pools
@@ -18,7 +18,7 @@ from heldout.judging.campaign.rows import read_text
 from heldout.judging.labels.source import known_answers
 from heldout.judging.services.boards import PublishedSource, open_set
 from heldout.judging.studies.categories import split_queries
-from heldout.options import Opt, OptionError, Seed
+from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import name_paths, read_each

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from heldout.answers.answer import Answer
-from heldout.errors import InputError
+from heldout.errors import InputError, OptionError
 from heldout.judging.campaign.judgments import count_votes, pooled_tops
 from heldout.judging.campaign.pools import stand_for
 from heldout.judging.labels.contests import first_documents, hold_contests
@@ -23,7 +23,7 @@ from heldout.judging.studies.simulation import (
     simulation_answer,
 )
 from heldout.judging.studies.strengths import strengths_answer
-from heldout.options import Level, Opt, OptionError, Seed
+from heldout.options import Level, Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.stats.bradley_terry import PRIOR
 from heldout.trec.tops import Tops

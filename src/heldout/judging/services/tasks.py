@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from heldout.errors import OptionError
 from heldout.judging.campaign.drawing import list_pairs, list_queries
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.rows import Task
@@ -16,7 +17,6 @@ from heldout.judging.labels.choosing import (
     plan_batch,
 )
 from heldout.judging.platforms.links import first_tasks
-from heldout.options import OptionError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

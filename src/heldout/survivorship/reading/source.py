@@ -9,8 +9,8 @@ from typing import Annotated, TypeVar
 
 from heldout.collections.named import load_qrels, load_queries
 from heldout.collections.wanted_texts import read_wanted_texts
-from heldout.errors import InputError
-from heldout.options import Opt, OptionError
+from heldout.errors import InputError, OptionError
+from heldout.options import Opt
 from heldout.progress_bar import SILENT, Progress
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.depth_qrels import (

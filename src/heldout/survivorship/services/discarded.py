@@ -11,14 +11,14 @@ import numpy as np
 from heldout.answers.answer import Answer
 from heldout.collections.named import load_queries
 from heldout.collections.wanted_texts import read_wanted_texts
-from heldout.errors import InputError, plural, printable, quote
+from heldout.errors import InputError, OptionError, plural, printable, quote
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Pool
 from heldout.judging.campaign.questions import TRIAGE
 from heldout.judging.campaign.rows import format_rows
 from heldout.judging.services.pools import refuse_pools
-from heldout.options import Opt, OptionError, Seed
+from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.cache import digest_file
 from heldout.scoring.options import RunOrder, RunPatterns

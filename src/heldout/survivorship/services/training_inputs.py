@@ -12,9 +12,8 @@ import numpy as np
 from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection
 from heldout.collections.source import EMBEDDED, QuerySubset, read_whole, take_subset
-from heldout.errors import InputError, plural, quote
+from heldout.errors import InputError, OptionError, plural, quote
 from heldout.ids import Digest, DocId, QueryId
-from heldout.options import OptionError
 from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.reranking import check_known
 from heldout.rankers.run import Run, Task, read_run

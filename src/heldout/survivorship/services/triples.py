@@ -10,10 +10,10 @@ import numpy as np
 
 from heldout.answers.answer import Answer
 from heldout.answers.table import Table, columns
-from heldout.errors import StoreError, plural
+from heldout.errors import OptionError, StoreError, plural
 from heldout.files.durable import Folder
 from heldout.ids import DocId, QueryId
-from heldout.options import Opt, OptionError, Seed
+from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.records import no_common_document

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from heldout.options import Level, Opt, OptionError, Seed
+from heldout.errors import OptionError
+from heldout.options import Level, Opt, Seed
 from heldout.survivorship.training.triples import Condition, paper_conditions, share_conditions
 
 COLLECTIONS = (
