@@ -1,5 +1,6 @@
 """Sentence encoders in the layouts of their authors, and the refusal of what says no layout."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,23 @@ def test_what_does_not_say_how_vectors_come_out_of_tokens_is_refused(tiny: TinyM
         with pytest.raises(InputError, match=r"no modules.json; like=contriever"):
             load(folder)
     assert load(tiny.headless, like="contriever").similarity == "dot"
+
+
+def test_a_folder_that_lacks_a_layer_is_refused_and_one_without_a_pooler_is_not(
+    tiny: TinyModels, tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415 - of the extra `neural`
+
+    shutil.copytree(tiny.headless, tmp_path / "cut")
+    weights = load_file(tmp_path / "cut/model.safetensors")
+    left = {n: w for n, w in weights.items() if "pooler" not in n}
+    save_file(left, tmp_path / "cut/model.safetensors", {"format": "pt"})
+    load(tmp_path / "cut", like="contriever")
+    layer = next(name for name in left if name.endswith("query.weight"))
+    del left[layer]
+    save_file(left, tmp_path / "cut/model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=r"weights are missing, the first is .*query\.weight"):
+        load(tmp_path / "cut", like="contriever")
 
 
 @pytest.mark.parametrize("short", ["contriever", "contriever-msmarco"])

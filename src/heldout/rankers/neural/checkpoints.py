@@ -271,6 +271,31 @@ def load_checkpoint(model: str, load: Callable[[str], Loaded]) -> Loaded:
         raise _refusal(model, error) from error
 
 
+def load_complete(load: Callable[[], Any]) -> Any:
+    """Load a torch model, twice, and refuse a checkpoint that lacks a weight that is used.
+
+    Libraries draw what is missing, and say so in a log alone: it differs from seed to seed. A
+    pooler may be missing: nothing reads it, and the first seed decides it.
+
+    Args:
+        load: what loads it.
+
+    Raises:
+        ValueError: a weight is missing.
+    """
+    torch = import_neural("torch")
+    models = []
+    for seed in (0, 1):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            models.append(load())
+    first, second = (model.state_dict() for model in models)
+    drawn = [n for n in first if ".pooler." not in n and not torch.equal(first[n], second[n])]
+    if drawn:
+        raise ValueError(f"{len(drawn)} weights are missing, the first is {drawn[0]}")
+    return models[0]
+
+
 def digest_weights(model: Any) -> Digest:
     """SHA-256 of the names, types, shapes and values of a torch model's weights."""
     torch = import_neural("torch")

@@ -33,6 +33,7 @@ from heldout.rankers.neural.checkpoints import (
     find_file,
     import_neural,
     load_checkpoint,
+    load_complete,
 )
 from heldout.rankers.neural.vectors import Encoding, encode_all
 from heldout.rankers.run import Run, Task, TextPair, rank_scores
@@ -225,14 +226,13 @@ def load_encoder(settings: DenseSettings) -> DenseEncoder:
 
 
 def _load(place: str, settings: DenseSettings, device: DeviceName) -> DenseEncoder:
-    library, torch = import_neural("sentence_transformers"), import_neural("torch")
+    library = import_neural("sentence_transformers")
     if settings.known is None and find_file(place, _MODULES) is None:
         message = f"no {_MODULES}; like=contriever averages the vectors of tokens"
         raise ValueError(message)
-    # A pooler that the checkpoint lacks is drawn; unused as it is, the digest has it.
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = library.SentenceTransformer(place, device=device, trust_remote_code=False)
+    model = load_complete(
+        lambda: library.SentenceTransformer(place, device=device, trust_remote_code=False)
+    )
     known = settings.known
     query, document = (known.query_prefix, known.document_prefix) if known else ("", "")
     return DenseEncoder(

@@ -26,6 +26,7 @@ from heldout.rankers.neural.checkpoints import (
     digest_weights,
     import_neural,
     load_checkpoint,
+    load_complete,
     read_settings,
 )
 from heldout.rankers.neural.vectors import Encoding, Vectors, encode_all
@@ -205,12 +206,11 @@ def load_colbert(settings: ColbertSettings) -> Colbert:
 
 
 def _load(place: str, settings: ColbertSettings, device: DeviceName) -> Colbert:
-    library, torch = import_neural("sentence_transformers"), import_neural("torch")
+    library = import_neural("sentence_transformers")
     _check_colbert(place)
-    # A pooler that the checkpoint lacks is drawn; unused as it is, the digest has it.
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        model = library.MultiVectorEncoder(place, device=device, trust_remote_code=False)
+    model = load_complete(
+        lambda: library.MultiVectorEncoder(place, device=device, trust_remote_code=False)
+    )
     return Colbert(
         model=model.float().eval(),
         device=device,
