@@ -17,13 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "real"
 
 from journey import play_all
 from outcome import compare
-from tables import (
-    differences_table,
-    find_all_quirks,
-    play_colliding,
-    quirks_table,
-    scores_table,
-)
+from tables import differences_table, find_all_quirks, play_colliding, quirks_table, scores_table
 
 
 def main() -> None:

@@ -6,10 +6,7 @@ import forge_clients
 import httpx2
 import pytest
 from forge_clients import EVENT, ONE, OTHER, Client, connect
-from forge_server import (
-    TOKEN,
-    Forge,
-)
+from forge_server import TOKEN, Forge
 
 from heldout.board.store.forges.hosted import ForgeError, Handle
 from heldout.errors import SetupError

@@ -7,16 +7,7 @@ import httpx2
 import pytest
 from forge_clients import EVENT, ONE, Client, connect
 from forge_faults import PASSING, WAITED
-from forge_server import (
-    TOKEN,
-    Fault,
-    Forge,
-    Misbehave,
-    pours,
-    says,
-    sends,
-    serve,
-)
+from forge_server import TOKEN, Fault, Forge, Misbehave, pours, says, sends, serve
 
 from heldout.board.store.forges.hosted import ForgeError
 

@@ -5,11 +5,7 @@ import httpx2
 import pytest
 from forge_clients import EVENT, NOW, ONE, Client, connect
 from forge_faults import PASSING, WAITED
-from forge_server import (
-    Fault,
-    says,
-    serve,
-)
+from forge_server import Fault, says, serve
 
 from heldout.board.store.forges.hosted import ForgeError, Handle, LostAnswerError
 

@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.stability import bootstrap_stability
-from heldout.board.log.measured import (
-    PARTS,
-    Facets,
-    Figures,
-    Stability,
-    TrustPart,
-    list_wrong,
-)
+from heldout.board.log.measured import PARTS, Facets, Figures, Stability, TrustPart, list_wrong
 from heldout.board.scores.measuring import (
     Compared,
     QueryFacet,

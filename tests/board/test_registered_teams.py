@@ -26,11 +26,7 @@ from heldout.board.log.registration import (
     team_handle,
 )
 from heldout.board.log.submission import Submission
-from heldout.board.policy.registered import (
-    check_registrant,
-    registration_faults,
-    signature_faults,
-)
+from heldout.board.policy.registered import check_registrant, registration_faults, signature_faults
 from heldout.board.rules.spec_file import parse_spec
 from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.errors import HeldoutError, InputError, StoreError

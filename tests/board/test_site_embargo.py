@@ -4,13 +4,7 @@ from datetime import date
 from typing import Any
 
 from page_documents import Document
-from sample_boards import (
-    baseline,
-    facts,
-    row,
-    spec,
-    standings,
-)
+from sample_boards import baseline, facts, row, spec, standings
 
 from heldout.board.site.pages import make_board_page
 from heldout.board.site.render import render_board

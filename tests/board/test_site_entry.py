@@ -9,15 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from page_documents import entry_page, render_page
-from sample_boards import (
-    AS_OF,
-    busy,
-    facts,
-    row,
-    spec,
-    standings,
-    trusted,
-)
+from sample_boards import AS_OF, busy, facts, row, spec, standings, trusted
 
 from heldout.board.log.manifest import Efficiency
 from heldout.board.rules.release import NOT_CLEAR

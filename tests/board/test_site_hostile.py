@@ -9,17 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from page_documents import Document, entry_page, render_page
-from sample_boards import (
-    AS_OF,
-    HOSTILE,
-    baseline,
-    facts,
-    hostile,
-    renamed,
-    row,
-    spec,
-    standings,
-)
+from sample_boards import AS_OF, HOSTILE, baseline, facts, hostile, renamed, row, spec, standings
 
 from heldout.board.rules.spec import Example
 from heldout.board.site import render

@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from page_documents import Document, render_page
-from sample_boards import (
-    RULES,
-    baseline,
-    busy,
-    facts,
-    row,
-    spec,
-    standings,
-)
+from sample_boards import RULES, baseline, busy, facts, row, spec, standings
 
 from heldout.board.rules.spec import Baselines
 from heldout.board.site.pages import make_board_page

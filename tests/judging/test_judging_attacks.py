@@ -6,16 +6,7 @@ import judging_databases
 import msgspec
 import pytest
 from derived_states import derived_states, stored_states
-from small_campaign import (
-    NOW,
-    SETTINGS,
-    after,
-    answer_all,
-    choose,
-    finish,
-    load,
-    take,
-)
+from small_campaign import NOW, SETTINGS, after, answer_all, choose, finish, load, take
 
 from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Choice

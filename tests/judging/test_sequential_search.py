@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.labels.choosing import (
-    FEW,
-    MEETINGS,
-    meeting_order,
-    next_pairs,
-    prune,
-    search,
-)
+from heldout.judging.labels.choosing import FEW, MEETINGS, meeting_order, next_pairs, prune, search
 from heldout.judging.labels.labels import find_strongest, find_unbeaten
 from heldout.judging.studies.simulation import SimulatedJudge
 

@@ -18,13 +18,7 @@ from outcome import (
 )
 from quirks import Quirks
 from real_collections import COLLECTIONS, statistics
-from tables import (
-    differences_table,
-    find_all_quirks,
-    play_colliding,
-    quirks_table,
-    scores_table,
-)
+from tables import differences_table, find_all_quirks, play_colliding, quirks_table, scores_table
 
 from heldout.board.audit.audit import audit_board
 from heldout.board.organiser.decide import Decision, reject

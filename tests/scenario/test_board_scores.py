@@ -9,17 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from town import (
-    OTHER_TEAM,
-    TEAM,
-    Town,
-    add_reserve,
-    call,
-    copy_town,
-    found_town,
-    named,
-    run_text,
-)
+from town import OTHER_TEAM, TEAM, Town, add_reserve, call, copy_town, found_town, named, run_text
 
 from heldout.analyses.entries import BoardScores
 from heldout.board.log.history import History

@@ -10,12 +10,7 @@ from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.depths.scores import (
-    DepthScores,
-    pick_depths,
-    score_depths,
-    shown_places,
-)
+from heldout.survivorship.depths.scores import DepthScores, pick_depths, score_depths, shown_places
 from heldout.trec.tops import Places
 
 RR = parse_measure("RR@10")

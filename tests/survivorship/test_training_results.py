@@ -10,12 +10,7 @@ from scipy import stats
 from heldout.ids import Digest
 from heldout.survivorship.training.experiment import CellRecord
 from heldout.survivorship.training.learning_curve import draw_curve
-from heldout.survivorship.training.results import (
-    Scored,
-    TestOutcome,
-    compare_conditions,
-    pairs_of,
-)
+from heldout.survivorship.training.results import Scored, TestOutcome, compare_conditions, pairs_of
 from heldout.survivorship.training.triples import ALL, Condition, paper_conditions
 from heldout.survivorship.training.words import TrainingResult, answer_training
 

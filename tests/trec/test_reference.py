@@ -11,15 +11,7 @@ from combinations import SCANNERS, blocks_of, see_by_all
 from combinations import combinations as all_combinations
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_runs import (
-    Row,
-    format_run,
-    hash_document,
-    integers,
-    judged,
-    ranked_documents,
-    scan,
-)
+from naive_runs import Row, format_run, hash_document, integers, judged, ranked_documents, scan
 from odd_runs import DOCUMENTS, GRADES, QUERIES, tied_runs
 
 from heldout.scoring.evaluate import evaluate

@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 from judging_stage import Stage, Stages
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    Page,
-)
+from playwright.sync_api import Browser, BrowserContext, Page
 
 WIDE = {"width": 1280, "height": 900}
 

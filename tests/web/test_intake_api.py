@@ -12,17 +12,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from team_stage import (
-    ENDINGS,
-    ONE,
-    MakePlace,
-    Place,
-    declared,
-    files_of,
-    make_place,
-    place,
-    send,
-)
+from team_stage import ENDINGS, ONE, MakePlace, Place, declared, files_of, make_place, place, send
 
 from heldout.board.store.uploads import FileLimits
 from heldout.intake.api import NewUpload

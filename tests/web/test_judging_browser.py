@@ -6,9 +6,7 @@ import browser_visit
 import pytest
 from browser_visit import Visit, heading_has_focus, tab_to
 from judging_stage import A
-from playwright.sync_api import (
-    expect,
-)
+from playwright.sync_api import expect
 
 import chromium
 

@@ -5,9 +5,7 @@ from collections.abc import Callable
 import browser_visit
 import pytest
 from browser_visit import Visit
-from playwright.sync_api import (
-    expect,
-)
+from playwright.sync_api import expect
 
 import chromium
 from heldout.web.pages import MISSING

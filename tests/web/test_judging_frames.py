@@ -5,12 +5,7 @@ from collections.abc import Callable
 import browser_visit
 import pytest
 from browser_visit import Visit
-from playwright.sync_api import (
-    FrameLocator,
-    Page,
-    Route,
-    expect,
-)
+from playwright.sync_api import FrameLocator, Page, Route, expect
 
 import chromium
 

@@ -7,10 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser_visit import PHONE, WIDE, Visit
 from judging_stage import QUERY, A
-from playwright.sync_api import (
-    Page,
-    expect,
-)
+from playwright.sync_api import Page, expect
 
 import chromium
 from chromium import AXE

@@ -14,12 +14,7 @@ from team_stage import ONE, MakePlace, files_of, make_place, send
 
 from heldout.board.log.submission import Submission
 from heldout.errors import InputError, SetupError, StoreError
-from heldout.intake.mail import (
-    Mailer,
-    check_mail_address,
-    make_message,
-    read_mailer,
-)
+from heldout.intake.mail import Mailer, check_mail_address, make_message, read_mailer
 from ports import free_port
 
 __all__ = ["make_place"]

@@ -10,12 +10,7 @@ from heldout.analyses.outcomes.options import Correction
 from heldout.answers.answer import Answer
 from heldout.answers.notebook import to_html
 from heldout.answers.table import Column, Table, columns, to_latex, to_markdown
-from heldout.api.runs import (
-    PathLike_,
-    QrelsLike,
-    RunLike,
-    label_of,
-)
+from heldout.api.runs import PathLike_, QrelsLike, RunLike, label_of
 from heldout.collections.named import load_queries, open_qrels
 from heldout.errors import InputError, Problem, plural
 from heldout.files.frames import Backend, Framed, make_frame

@@ -25,13 +25,7 @@ import msgspec
 
 from heldout.backup.manifest import Manifest, Stored, check_manifest, damaged
 from heldout.envelope.age import decrypt_for, encrypting, is_age
-from heldout.envelope.archive import (
-    PACK_END,
-    Member,
-    pack_header,
-    pack_padding,
-    read_files,
-)
+from heldout.envelope.archive import PACK_END, Member, pack_header, pack_padding, read_files
 from heldout.errors import InputError, StoreError, TrustError, quote
 from heldout.files.durable import ASIDE, Folder
 from heldout.ids import digest_bytes

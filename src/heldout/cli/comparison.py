@@ -6,13 +6,7 @@ import click
 
 from heldout.analyses.outcomes.options import CompareOptions
 from heldout.cli.options import add_options
-from heldout.cli.printing import (
-    TERMINAL,
-    Output,
-    output_options,
-    print_notes_last,
-    seed_option,
-)
+from heldout.cli.printing import TERMINAL, Output, output_options, print_notes_last, seed_option
 
 
 @click.command

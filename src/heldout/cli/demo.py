@@ -15,13 +15,7 @@ import click
 from heldout.board.standings.standings import Standings
 from heldout.cli.context import read_clock
 from heldout.cli.options import with_options
-from heldout.cli.printing import (
-    answers,
-    messages,
-    print_facts,
-    print_json,
-    print_table,
-)
+from heldout.cli.printing import answers, messages, print_facts, print_json, print_table
 from heldout.collections.collection import QuerySplit
 from heldout.demo.campaign import play_campaign, publish_version
 from heldout.demo.files import write_files

@@ -8,20 +8,10 @@ import click
 
 import heldout
 from heldout.cli.options import json_option
-from heldout.cli.printing import (
-    Console,
-    answers,
-    print_facts,
-    print_json,
-    print_table,
-)
+from heldout.cli.printing import Console, answers, print_facts, print_json, print_table
 from heldout.errors import plural
 from heldout.files.cores import count_cores
-from heldout.installation import (
-    Finding,
-    find_parts,
-    find_unknown_switches,
-)
+from heldout.installation import Finding, find_parts, find_unknown_switches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,14 +31,7 @@ from heldout.scoring.measures import Measure, needs_whole
 from heldout.scoring.names import SETS, Asked, read_measure, read_measures
 from heldout.scoring.options import JUDGMENTS, QUERIES, FacetSource, RunOrder
 from heldout.scoring.other_measures import describe_engines, need_subtopics
-from heldout.scoring.output import (
-    check_sort,
-    fold_notes,
-    score_rows,
-    sort_runs,
-    to_csv,
-    trec_lines,
-)
+from heldout.scoring.output import check_sort, fold_notes, score_rows, sort_runs, to_csv, trec_lines
 from heldout.scoring.run_files import describe_orders, scan_file
 from heldout.scoring.score import (
     Failed,

@@ -16,13 +16,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from heldout.errors import OptionError
-from heldout.options import (
-    Declared,
-    Nested,
-    option_of,
-    options_of,
-    parameters_of,
-)
+from heldout.options import Declared, Nested, option_of, options_of, parameters_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

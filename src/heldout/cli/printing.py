@@ -19,13 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, Protocol,
 import click
 
 from heldout.cli.options import add_option, add_options
-from heldout.errors import (
-    HeldoutError,
-    InputError,
-    Problem,
-    Severity,
-    printable,
-)
+from heldout.errors import HeldoutError, InputError, Problem, Severity, printable
 from heldout.options import Opt, Seed
 from heldout.progress_bar import Progress
 

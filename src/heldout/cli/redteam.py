@@ -40,11 +40,7 @@ from heldout.redteam.replay import (
     replay,
     tabulate_replay,
 )
-from heldout.redteam.report import (
-    OWN,
-    Line,
-    strongest_lines,
-)
+from heldout.redteam.report import OWN, Line, strongest_lines
 from heldout.trec.accelerators import find_accelerators
 
 _YEAR = 365.25

@@ -12,12 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from heldout.collections.catalogue import PREFIX, open_dataset, read_part
-from heldout.collections.tables import (
-    is_beir_qrels,
-    parse_beir_qrels,
-    parse_beir_texts,
-    read_text,
-)
+from heldout.collections.tables import is_beir_qrels, parse_beir_qrels, parse_beir_texts, read_text
 from heldout.errors import InputError
 from heldout.files.frames import PARQUET, is_frame, read_parquet
 from heldout.ids import digest_bytes

@@ -10,12 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from heldout.collections.collection import Collection, QuerySplit
-from heldout.collections.stdlib_docs import (
-    Docstring,
-    library_folder,
-    read_module,
-    texts_by_id,
-)
+from heldout.collections.stdlib_docs import Docstring, library_folder, read_module, texts_by_id
 from heldout.errors import SetupError
 from heldout.ids import DocId, QueryId
 

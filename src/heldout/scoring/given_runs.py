@@ -14,13 +14,7 @@ from typing import Any, BinaryIO, TypeAlias, TypeGuard
 
 from heldout.errors import InputError, Problem, plural, quote
 from heldout.files.durable import write_whole
-from heldout.files.frames import (
-    PARQUET,
-    Framed,
-    is_frame,
-    read_parquet,
-    write_parquet,
-)
+from heldout.files.frames import PARQUET, Framed, is_frame, read_parquet, write_parquet
 from heldout.scoring.sources import find_named
 from heldout.trec.memory import MemoryRun, run_from_frame, run_from_mapping
 from heldout.trec.orders import Order

@@ -20,12 +20,7 @@ from heldout.scoring.measures import (
     parse_measure,
     translate_name,
 )
-from heldout.scoring.other_measures import (
-    OtherMeasure,
-    find_family,
-    parse_other,
-    trec_eval_measure,
-)
+from heldout.scoring.other_measures import OtherMeasure, find_family, parse_other, trec_eval_measure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

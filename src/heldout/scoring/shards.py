@@ -18,15 +18,7 @@ from typing import Any
 
 import msgspec
 
-from heldout.errors import (
-    InputError,
-    OptionError,
-    Problem,
-    SetupError,
-    StoreError,
-    plural,
-    quote,
-)
+from heldout.errors import InputError, OptionError, Problem, SetupError, StoreError, plural, quote
 from heldout.ids import Digest
 from heldout.scoring.cache import Key, ScoreCache
 from heldout.scoring.measures import Measure

@@ -12,12 +12,7 @@ from heldout.scoring.first_ranks import Side
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.names import read_measure, read_own_measure
 from heldout.scoring.other_measures import describe_engines
-from heldout.scoring.run_files import (
-    describe_orders,
-    find_runs,
-    name_paths,
-    run_name,
-)
+from heldout.scoring.run_files import describe_orders, find_runs, name_paths, run_name
 from heldout.scoring.score import Notes, Reading, Scored, collect_notes
 from heldout.scoring.table import Better, ScoreTable, cut_table, table_of
 from heldout.scoring.table_files import read_table, write_table

@@ -23,12 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.stats.batches import rank_sum_p, sign_p, signed_rank_p, t_p
-from heldout.stats.exact import (
-    DECIMALS,
-    ValueScale,
-    load_compiled,
-    scale_of,
-)
+from heldout.stats.exact import DECIMALS, ValueScale, load_compiled, scale_of
 from heldout.stats.rank_correlation import MidrankSums, Sorted
 from heldout.stats.rank_tests import Corrections, Zeros
 

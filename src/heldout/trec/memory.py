@@ -17,13 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
-from heldout.files.frames import (
-    check_texts,
-    code_texts,
-    find_column,
-    open_frame,
-    read_numbers,
-)
+from heldout.files.frames import check_texts, code_texts, find_column, open_frame, read_numbers
 from heldout.ids import Digest
 from heldout.trec.orders import Order
 from heldout.trec.qrels import HIGHEST_GRADE, Grades, Judgments, Qrels, scale_grades

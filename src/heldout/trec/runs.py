@@ -23,13 +23,7 @@ from heldout.trec.ir_metadata import find_header_lines
 from heldout.trec.orders import Order
 from heldout.trec.reading.sources import Replay
 from heldout.trec.reading.streams import Block, Limits, TextReader
-from heldout.trec.rows import (
-    COLUMNS,
-    Form,
-    Rows,
-    cut_rows,
-    parse_rows,
-)
+from heldout.trec.rows import COLUMNS, Form, Rows, cut_rows, parse_rows
 from heldout.trec.scanning.plain import (
     BROKEN,
     CLOSE,

@@ -22,13 +22,7 @@ from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.options import Correction, Rules
 from heldout.analyses.outcomes.tests import FOUND, Line, PairTests, TestedPairs, line_of
-from heldout.stats.results import (
-    bonferroni,
-    bonferroni_column,
-    holm,
-    holm_column,
-    with_none,
-)
+from heldout.stats.results import bonferroni, bonferroni_column, holm, holm_column, with_none
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

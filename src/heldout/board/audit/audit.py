@@ -38,12 +38,7 @@ from heldout.board.participant.receipts import (
     read_receipt,
 )
 from heldout.board.policy.registered import registration_faults, signature_faults
-from heldout.board.rules.changes import (
-    held_out_file,
-    list_differences,
-    parse_key,
-    rules_told_by,
-)
+from heldout.board.rules.changes import held_out_file, list_differences, parse_key, rules_told_by
 from heldout.board.rules.days import list_early, list_early_finals, list_moved
 from heldout.board.rules.spec import BoardSpec, QuerySet
 from heldout.board.rules.spec_file import parse_spec

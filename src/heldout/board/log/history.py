@@ -20,21 +20,10 @@ import msgspec
 
 from heldout.board.log.event_fields import State, check_fields, check_order, place_of
 from heldout.board.log.events import Entry, Signers, signers_after
-from heldout.board.log.final import (
-    Final,
-    SeasonEnd,
-    apply_season_end,
-    fold_final,
-    fold_season_end,
-)
+from heldout.board.log.final import Final, SeasonEnd, apply_season_end, fold_final, fold_season_end
 from heldout.board.log.manifest import team_key
 from heldout.board.log.measured import Measured, read_measured
-from heldout.board.log.registration import (
-    Agreement,
-    Team,
-    fold_team,
-    read_agreement,
-)
+from heldout.board.log.registration import Agreement, Team, fold_team, read_agreement
 from heldout.board.log.submission import Submission, apply_event
 from heldout.errors import StoreError
 

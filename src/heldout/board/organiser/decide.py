@@ -23,10 +23,7 @@ from typing import Any
 
 from heldout.board.log.manifest import Identity, identity_fields
 from heldout.board.log.submission import Proposal, Submission
-from heldout.board.organiser.answer import (
-    ForgeAccess,
-    answer_all,
-)
+from heldout.board.organiser.answer import ForgeAccess, answer_all
 from heldout.board.organiser.finals import has_other_scores
 from heldout.board.organiser.rebuild import Rebuilt, catch_up
 from heldout.board.organiser.review import Review, review
@@ -60,12 +57,7 @@ from heldout.board.scores.rescoring import (
     size_of,
 )
 from heldout.board.scores.score import open_manifest, signature_field
-from heldout.board.scores.session import (
-    Session,
-    commit_held_out,
-    note_held_out,
-    refuse_rules,
-)
+from heldout.board.scores.session import Session, commit_held_out, note_held_out, refuse_rules
 from heldout.board.scores.sets import SetData, check_seeds, load_sets
 from heldout.errors import InputError, Problem, StoreError, TrustError, quote
 from heldout.ids import parse_submission_id

@@ -21,11 +21,7 @@ from heldout.board.organiser.receive import (
     taken_in,
 )
 from heldout.board.scores.public_log import find_public_log
-from heldout.board.scores.session import (
-    NotedRules,
-    Session,
-    note_held_out,
-)
+from heldout.board.scores.session import NotedRules, Session, note_held_out
 from heldout.board.standings.overdue import Overdue, list_overdue_at
 from heldout.board.store.arrivals import (
     Arrival,

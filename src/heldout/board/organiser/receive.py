@@ -50,13 +50,7 @@ from heldout.board.policy.registered import check_registrant, is_signed, revoked
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
 from heldout.board.scores.session import Session
-from heldout.board.store.arrivals import (
-    Arrival,
-    Taken,
-    blob_id,
-    find_merged,
-    list_metadata,
-)
+from heldout.board.store.arrivals import Arrival, Taken, blob_id, find_merged, list_metadata
 from heldout.envelope.bundle import SealedMessage, file_names, open_message, open_metadata
 from heldout.envelope.keys import Form
 from heldout.errors import InputError, Problem, StoreError, TrustError, quote

@@ -28,21 +28,9 @@ from heldout.board.scores.score import open_own_key
 from heldout.board.scores.session import Session, note_held_out, organiser_name
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
-from heldout.envelope.bundle import (
-    new_identity,
-    recipient_of,
-    seal_key,
-    short_recipient,
-)
+from heldout.envelope.bundle import new_identity, recipient_of, seal_key, short_recipient
 from heldout.envelope.keys import Form, new_signing_key, public_key
-from heldout.errors import (
-    InputError,
-    Problem,
-    SetupError,
-    StoreError,
-    TrustError,
-    quote,
-)
+from heldout.errors import InputError, Problem, SetupError, StoreError, TrustError, quote
 from heldout.files.durable import File
 from heldout.ids import digest_bytes
 

@@ -20,12 +20,7 @@ from heldout.board.log.manifest import (
     parse_manifest,
     read_manifest,
 )
-from heldout.board.participant.run_header import (
-    FromHeaders,
-    Taken,
-    fill_manifest,
-    take_from_runs,
-)
+from heldout.board.participant.run_header import FromHeaders, Taken, fill_manifest, take_from_runs
 from heldout.board.policy.amending import refuse_closed
 from heldout.board.policy.checks import add_months
 from heldout.board.rules.spec import BoardSpec

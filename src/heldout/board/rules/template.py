@@ -14,14 +14,7 @@ from typing import Literal
 import msgspec
 
 from heldout.board.rules.release import ReleaseRule
-from heldout.board.rules.spec import (
-    BoardSpec,
-    EnvelopeForm,
-    Example,
-    ForgeKind,
-    ForgeSpec,
-    Season,
-)
+from heldout.board.rules.spec import BoardSpec, EnvelopeForm, Example, ForgeKind, ForgeSpec, Season
 from heldout.trec.orders import Order
 
 WORKFLOW_PATHS: Mapping[ForgeKind, str] = {

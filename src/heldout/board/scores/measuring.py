@@ -44,11 +44,7 @@ from heldout.board.scores.compared import signatures_of
 from heldout.board.scores.due_figures import Due
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import load_view_files
-from heldout.board.standings.standings import (
-    FEWEST_DIFFERENT,
-    choose_comparable,
-    read_pairs,
-)
+from heldout.board.standings.standings import FEWEST_DIFFERENT, choose_comparable, read_pairs
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError

@@ -37,12 +37,7 @@ from heldout.board.rules.release import (
     score_vector,
 )
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.scores.kept import (
-    Evidence,
-    first_baseline,
-    make_noisy,
-    read_evidence,
-)
+from heldout.board.scores.kept import Evidence, first_baseline, make_noisy, read_evidence
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
 from heldout.errors import InputError, StoreError, printable

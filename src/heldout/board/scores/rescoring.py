@@ -22,13 +22,7 @@ from heldout.board.scores.kept import (
     store_scores,
     store_signatures,
 )
-from heldout.board.scores.precomputed import (
-    Precomputed,
-    held_out_of,
-    labels_of,
-    rules_of,
-    sets_of,
-)
+from heldout.board.scores.precomputed import Precomputed, held_out_of, labels_of, rules_of, sets_of
 from heldout.board.scores.score import Opened, open_submission, score_run, score_views
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData

@@ -15,13 +15,7 @@ from heldout.board.policy.identity import key_digest
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.sets import SetData, check_seeds, expected_run, group_seeds, list_runs
 from heldout.board.store.vault import Vault
-from heldout.envelope.bundle import (
-    OpenedRun,
-    file_names,
-    open_key,
-    open_metadata,
-    open_runs,
-)
+from heldout.envelope.bundle import OpenedRun, file_names, open_key, open_metadata, open_runs
 from heldout.envelope.keys import Binding
 from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import Digest, SubmissionId, query_set_of

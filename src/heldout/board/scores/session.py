@@ -21,13 +21,7 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.events import (
-    AFTER_CLOSING,
-    Draft,
-    Entry,
-    format_time,
-    parse_time,
-)
+from heldout.board.log.events import AFTER_CLOSING, Draft, Entry, format_time, parse_time
 from heldout.board.log.history import History
 from heldout.board.log.reading import LOG, Log
 from heldout.board.log.submission import Submission

@@ -13,14 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from heldout.answers.text import clean
-from heldout.board.log.measured import (
-    Drift,
-    Facets,
-    LeftOut,
-    Measured,
-    Step,
-    TrustPart,
-)
+from heldout.board.log.measured import Drift, Facets, LeftOut, Measured, Step, TrustPart
 from heldout.board.rules.spec import BoardSpec, say_after
 from heldout.board.site.rows import STARS, TableRow, name_entry, say_range
 from heldout.board.site.words import Part, Phrase, count, join_names, phrase, plain

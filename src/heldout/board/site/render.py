@@ -13,11 +13,7 @@ import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.rules.spec import BoardSpec, Season
-from heldout.board.site.confidence import (
-    figures_file,
-    format_figures,
-    make_ranking_trust,
-)
+from heldout.board.site.confidence import figures_file, format_figures, make_ranking_trust
 from heldout.board.site.entries import EntryPage, digest_code, list_entry_sources
 from heldout.board.site.exports import FEED, format_csv, format_feed, format_json
 from heldout.board.site.pages import (

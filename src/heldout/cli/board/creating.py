@@ -153,12 +153,7 @@ def new(
       heldout board new kb --vault ../kb-vault --dev dev.tsv dev.qrels \\
       --eval eval.tsv eval.qrels -m RR@10
     """
-    from heldout.board.organiser.creation import (
-        add_seasons,
-        choose_order,
-        create_board,
-        is_created,
-    )
+    from heldout.board.organiser.creation import add_seasons, choose_order, create_board, is_created
     from heldout.board.rules.template import NewBoard
     from heldout.board.scores.describe import describe_sets
     from heldout.board.scores.sets import load_sets
@@ -346,11 +341,7 @@ def describe(
     """
     from heldout.board.scores.commitments import check_recipients
     from heldout.board.scores.describe import describe_sets, describe_views, list_view_notes
-    from heldout.board.scores.published_numbers import (
-        count_numbers,
-        find_price,
-        list_ranking_views,
-    )
+    from heldout.board.scores.published_numbers import count_numbers, find_price, list_ranking_views
     from heldout.board.scores.sets import load_sets
     from heldout.board.store.vault import Vault
     from heldout.redteam.gap import find_own_gap

@@ -464,11 +464,7 @@ def final(
     """
     from heldout.board.organiser import words
     from heldout.board.organiser.decide import check_text
-    from heldout.board.organiser.finals import (
-        check_ended,
-        end_seasons_again,
-        open_final,
-    )
+    from heldout.board.organiser.finals import check_ended, end_seasons_again, open_final
     from heldout.board.organiser.rebuild import catch_up
 
     with place.session() as session:

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import msgspec
 
-from heldout.cli.context import (
-    BoardPlace,
-    Identifier,
-    SendTo,
-    find_server,
-    find_target,
-    show_path,
-)
+from heldout.cli.context import BoardPlace, Identifier, SendTo, find_server, find_target, show_path
 from heldout.cli.options import with_options
 from heldout.cli.printing import (
     answers,
@@ -122,12 +115,7 @@ def draft(
     """
     from heldout.board.log.manifest import parse_image
     from heldout.board.participant.checks import check_public_files, check_tree_rules
-    from heldout.board.participant.draft import (
-        check_embargo,
-        draft_id,
-        read_earlier,
-        read_headers,
-    )
+    from heldout.board.participant.draft import check_embargo, draft_id, read_earlier, read_headers
     from heldout.board.participant.draft import draft as make_draft
     from heldout.board.rules.changes import difference_facts
 

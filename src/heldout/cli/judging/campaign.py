@@ -12,12 +12,7 @@ import msgspec
 from heldout.answers.answer import to_document
 from heldout.cli.context import OrganiserPlace, at_board
 from heldout.cli.options import with_options
-from heldout.cli.printing import (
-    TERMINAL,
-    answers,
-    print_facts,
-    print_json,
-)
+from heldout.cli.printing import TERMINAL, answers, print_facts, print_json
 from heldout.errors import plural
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.pools import Pool, sizes
@@ -33,12 +28,7 @@ from heldout.judging.services.pools import (
     read_documents,
     refuse_pools,
 )
-from heldout.judging.services.prices import (
-    CampaignPath,
-    price_document,
-    price_facts,
-    size_facts,
-)
+from heldout.judging.services.prices import CampaignPath, price_document, price_facts, size_facts
 from heldout.judging.services.tasks import draw_next
 from heldout.options import Json, Opt, Seed
 

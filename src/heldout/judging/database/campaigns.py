@@ -14,12 +14,7 @@ from heldout.errors import InputError, Problem, quote
 from heldout.judging.campaign.pools import Pool, Texts, changed_text, gather_texts, missing_texts
 from heldout.judging.campaign.rows import Task, raise_problems
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.database.rows import (
-    MARK,
-    add_items,
-    log_event,
-    read_tasks,
-)
+from heldout.judging.database.rows import MARK, add_items, log_event, read_tasks
 from heldout.judging.database.tables import (
     batches,
     campaign,

@@ -9,16 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    and_,
-    exists,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Row, and_, exists, insert, select, update
 
 from heldout.database.times import format_time
 from heldout.judging.campaign.judgments import Judgment

@@ -16,14 +16,7 @@ from heldout.judging.database import organiser
 from heldout.judging.database import overviews as readings
 from heldout.judging.database.organiser import PairTexts
 from heldout.judging.database.overviews import PairJudgment
-from heldout.judging.pages.admin_pages import (
-    Ask,
-    Cell,
-    Section,
-    Table,
-    percent,
-    seconds,
-)
+from heldout.judging.pages.admin_pages import Ask, Cell, Section, Table, percent, seconds
 from heldout.judging.pages.admin_views import PAGE, pages_section
 from heldout.judging.studies.bias import LEFT_OUT, Effect, SideBias, describe_effect, measure_bias
 from heldout.judging.studies.judges import (

@@ -24,13 +24,7 @@ from heldout.judging.labels.labels import (
     write_version,
 )
 from heldout.judging.labels.rescoring import ScoredLabels
-from heldout.judging.labels.source import (
-    Judged,
-    JudgedSource,
-    count_valid,
-    load_judged,
-    read_first,
-)
+from heldout.judging.labels.source import Judged, JudgedSource, count_valid, load_judged, read_first
 from heldout.judging.labels.strengths import PASSAGE_PRIOR
 from heldout.judging.services.boards import PublishedSource, ScoredRuns, open_set
 from heldout.judging.services.relabelling import (

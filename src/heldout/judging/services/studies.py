@@ -16,12 +16,7 @@ from heldout.judging.labels.strengths import compare_runs
 from heldout.judging.studies.bias import bias_answer, find_habits
 from heldout.judging.studies.categories import split_answer
 from heldout.judging.studies.contests import contests_answer
-from heldout.judging.studies.simulation import (
-    DESIGNS,
-    SPREAD,
-    simulate_design,
-    simulation_answer,
-)
+from heldout.judging.studies.simulation import DESIGNS, SPREAD, simulate_design, simulation_answer
 from heldout.judging.studies.strengths import strengths_answer
 from heldout.options import Level, Opt, Seed
 from heldout.progress_bar import SILENT, Progress

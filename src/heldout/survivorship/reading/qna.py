@@ -22,12 +22,7 @@ from heldout.errors import InputError, Problem, SetupError, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.passages import passage_id
-from heldout.survivorship.reading.records import (
-    LIMITS,
-    Fault,
-    RecordLog,
-    read_record_lines,
-)
+from heldout.survivorship.reading.records import LIMITS, Fault, RecordLog, read_record_lines
 from heldout.trec.reading.streams import TextReader
 from heldout.trec.text import show
 

@@ -23,12 +23,7 @@ from heldout.survivorship.training.triple_files import (
     select_triples,
     share_queries,
 )
-from heldout.survivorship.training.triples import (
-    Condition,
-    Label,
-    SelectedPlaces,
-    TripleCounts,
-)
+from heldout.survivorship.training.triples import Condition, Label, SelectedPlaces, TripleCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
