@@ -30,8 +30,6 @@ from heldout.judging.database.claims import claim
 from heldout.judging.database.database import CAMPAIGN
 from heldout.judging.database.overviews import assignments
 
-pytestmark = pytest.mark.night
-
 
 @pytest.fixture(params=ENGINES)
 def database(request: pytest.FixtureRequest) -> Database:

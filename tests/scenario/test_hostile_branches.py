@@ -138,7 +138,6 @@ def test_path_with_dot_dot(town: Town) -> None:
     assert not (town.root / "board.toml").exists()
 
 
-@pytest.mark.night
 def test_huge_file_in_a_folder(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrivals, "_MOST_BYTES", 1000)
     folder = town.root / "uploads"
@@ -354,7 +353,6 @@ def test_an_inbox_that_is_ended_ends_what_it_started(town: Town, name: str) -> N
     assert not is_running(child)
 
 
-@pytest.mark.night
 def test_git_is_ended_with_all_that_it_started(town: Town) -> None:
     """A time-out leaves no process behind, be it git's or one that git started."""
     script = town.root / "slow.sh"

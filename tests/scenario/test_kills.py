@@ -227,7 +227,7 @@ def memory() -> Iterator[Path | None]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["reject", *(pytest.param(n, marks=pytest.mark.night) for n in CASES if n != "reject")],
+    ["publish", *(pytest.param(n, marks=pytest.mark.night) for n in CASES if n != "publish")],
 )
 def test_killed_anywhere_the_next_call_goes_on(
     name: str, tmp_path: Path, memory: Path | None, record_property: Callable[[str, object], None]
