@@ -19,7 +19,8 @@ from heldout.judging.campaign.judgments import (
     parse_judgments,
 )
 
-_NAMES = st.text(min_size=1, max_size=8).filter(str.isprintable)
+_PRINTABLE = st.characters(exclude_categories=("C", "Z"), include_characters=" ")
+_NAMES = st.text(_PRINTABLE, min_size=1, max_size=8)
 _ROW = {"query": "q", "left": "a", "right": "b", "preferred": "a"}
 
 

@@ -222,12 +222,6 @@ def test_only_pages_that_heldout_wrote_are_removed(
         assert not {"leaderboard/notes/draft.md", "leaderboard/out.html"} & set(tracked)
         told = town.organiser("rebuild", now=LATER).out
         assert told.count('heldout did not write "leaderboard/notes/draft.md"') == 1
-        # A board of before there were manifests: the entries' pages alone may be old.
-        listed.unlink()
-        (folder / "entries" / "older.html").write_bytes(b"an old page\n")
-        assert town.organiser("rebuild", now=LATER).code == 0
-        assert not (folder / "entries" / "older.html").exists()
-        assert notes.exists()
     contained.add("a manifest that names files outside the page")
 
 

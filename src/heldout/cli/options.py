@@ -202,10 +202,7 @@ def _attach(command: Function, options: Sequence[Declared | Nested]) -> Function
     @functools.wraps(command)
     def called(*args: Any, **given: Any) -> Any:
         own = {option.field: _take(option, given) for option in options}
-        try:
-            return command(*args, **own, **given)
-        except OptionError as error:
-            raise click.UsageError(str(error)) from error
+        return command(*args, **own, **given)
 
     for one in reversed([one for option in options for one in _flat(option)]):
         _parameter(one)(called)
@@ -226,7 +223,7 @@ def _take(option: Declared | Nested, given: MutableMapping[str, Any]) -> Any:
     values = {one.field: _take(one, given) for one in option.options}
     try:
         return option.made_of(**values)
-    except ValueError as error:
+    except (ValueError, OptionError) as error:
         raise click.UsageError(str(error)) from error
 
 

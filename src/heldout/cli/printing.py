@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, Protocol,
 import click
 
 from heldout.cli.options import add_option, add_options
-from heldout.errors import HeldoutError, InputError, Problem, Severity, printable
+from heldout.errors import HeldoutError, InputError, OptionError, Problem, Severity, printable
 from heldout.options import Opt, Seed
 from heldout.progress_bar import Progress
 
@@ -347,6 +347,8 @@ def reports_errors(command: Callable[Arguments, Result]) -> Callable[Arguments, 
     def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         try:
             return command(*args, **kwargs)
+        except OptionError as error:
+            raise click.UsageError(str(error)) from error
         except HeldoutError as error:
             context = click.get_current_context(silent=True)
             if context is not None and context.find_root().params.get("debug"):
