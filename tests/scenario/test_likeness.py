@@ -6,7 +6,6 @@ import pytest
 from town import OTHER_TEAM, Town, found_town, named
 from trusting import BASELINE, add_baseline
 
-from heldout.board.organiser import decide
 from heldout.board.store.vault import Vault
 
 pytestmark = pytest.mark.slow
@@ -136,18 +135,4 @@ def test_the_organisers_own_baseline_run_sent_by_a_team(town: Town) -> None:
     evidence = findings(town, copy)["others-run"]
     assert f"the same first 100 documents as the baseline {BASELINE} in the same order" in evidence
     assert "a reason is needed (--why) for: others-run" in town.publish(copy, now=NEXT).out
-    assert town.audit()["ok"]
-
-
-def test_a_baseline_of_before_signatures_were_kept_is_compared_too(
-    town: Town, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as old:
-        old.setattr(decide, "store_signatures", lambda *_: None)
-        add_baseline(town, seed=9)
-    assert not (town.vault / f"signatures/{BASELINE}.npz").exists()
-    copy = town.send("copy", seed=9, now=DAY, team=OTHER_TEAM)
-    town.take_in(now=DAY)
-    assert f"as the baseline {BASELINE} in" in findings(town, copy)["others-run"]
-    assert (town.vault / f"signatures/{BASELINE}.npz").is_file()
     assert town.audit()["ok"]
