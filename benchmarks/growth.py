@@ -35,7 +35,7 @@ from process import LONGEST, run_process
 
 __all__ = ["main"]
 
-_STANDINGS, _EMBED = "/api/v1/standings?limit=100", "/embed?rows=10"
+_STANDINGS = "/api/v1/standings?limit=100"
 _SUBMISSIONS, _QUOTA = "/api/v1/submissions", "/api/v1/quota"
 BUDGETS: Mapping[str, float] = {
     "make the board": 50,
@@ -52,7 +52,6 @@ BUDGETS: Mapping[str, float] = {
     "serve, start": 11,
     "serve, a publication": 3,
     f"serve, {_STANDINGS}": 0.005,
-    f"serve, {_EMBED}": 0.01,
     f"serve, {_SUBMISSIONS}": 0.02,
     f"serve, {_QUOTA}": 0.02,
 }
@@ -85,13 +84,13 @@ import sys
 from datetime import UTC, datetime
 from heldout.database.database import open_database
 from heldout.intake.tables import INTAKE
-from heldout.intake.teams import accept_invitation, create_invitation, create_token
+from heldout.intake.teams import accept_invitation, create_invitation, replace_tokens
 
 now = datetime.now(UTC).replace(microsecond=0)
 database = open_database(sys.argv[1], INTAKE)
 _, secret = create_invitation(database, note="", now=now)
 team = accept_invitation(database, secret, name="Team Growth", mail="", now=now)
-print(create_token(database, team.id, kind="api", name="", now=now)[1])
+print(replace_tokens(database, team.id, now=now))
 database.close()
 """
 _REQUESTS, _PATIENCE, _SHORT = 50, 600, 0.1
@@ -260,7 +259,7 @@ class _Server:
         token = subprocess.run(made, check=True, capture_output=True, text=True)
         self._token = token.stdout.strip()
         costs: dict[str, Cost] = {}
-        for path in (_STANDINGS, _EMBED, _SUBMISSIONS, _QUOTA):
+        for path in (_STANDINGS, _SUBMISSIONS, _QUOTA):
             before = self._cpu()
             for _ in range(_REQUESTS):
                 self._get(path)

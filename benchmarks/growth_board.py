@@ -79,7 +79,7 @@ _RULES = """
 required = true
 
 [trust]
-show = ["ranges", "stability", "progress", "outcomes"]
+show = ["ranges", "stability", "progress"]
 after = "2 days"
 """
 _FEWEST_EVENTS = 3

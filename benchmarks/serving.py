@@ -63,7 +63,7 @@ from heldout.trec.queries import read_queries
 from judging import OK, Server, database_url
 
 HERE = Path(__file__).parent
-PATHS = ("/api/v1/standings?limit=100", "/embed?rows=10", "/api/v1/submissions", "/api/v1/quota")
+PATHS = ("/api/v1/standings?limit=100", "/api/v1/submissions", "/api/v1/quota")
 MEGA = 1e6
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
