@@ -58,10 +58,12 @@ def test_a_mail_server_that_is_away_leaves_notices_waiting(stage: Stage) -> None
     stage.store.parts.mkdir()
     add_note(stage, stage.team("Harbor", mail="a@b.org").id, "x")
     worker = Worker(store=stage.store, clock=stage.clock, send=send)
-    assert worker.work() is False
+    assert worker.work() == {"send"}
     assert [one.state for one in list_notices(stage.database)] == ["waiting"]
     worker.send = lambda _: None
-    assert worker.work() is True
+    assert worker.work(waiting={"send"}) == set()
+    assert [one.state for one in list_notices(stage.database)] == ["waiting"]
+    assert worker.work() == set()
     assert [one.state for one in list_notices(stage.database)] == ["sent"]
 
 
@@ -120,7 +122,7 @@ def test_a_bug_that_one_upload_meets_ends_no_worker_and_stops_no_other(
         return whole(store, name, **given)  # type: ignore[arg-type]  # as given
 
     monkeypatch.setattr("heldout.intake.worker.hand_over", hand_over)
-    assert stage.worker().work() is False
+    assert stage.worker().work() == {wrong.id}
     states = [get_upload(stage.store, team.id, one.id).state for one in (wrong, right)]
     assert states == ["complete", "accepted"]
 
@@ -136,3 +138,30 @@ def test_a_worker_in_a_thread_ends_when_it_is_stopped(stage: Stage, tmp_path: Pa
     stop.set()
     thread.join(10)
     assert not thread.is_alive()
+
+
+def test_mail_that_cannot_be_sent_holds_up_no_upload(stage: Stage) -> None:
+    refused, stop = threading.Event(), threading.Event()
+
+    def send(_: Notice) -> None:
+        refused.set()
+        raise StoreError("the mail server is away")
+
+    team = stage.team("Harbor", mail="a@b.org")
+    stage.store.parts.mkdir(exist_ok=True)
+    add_note(stage, team.id, "x")
+    worker = Worker(store=stage.store, clock=stage.clock, send=send)
+    thread = threading.Thread(target=worker.run, args=(stop,), kwargs={"pause": 0.01})
+    thread.start()
+    try:
+        assert refused.wait(30)
+        sent = stage.upload(team, files_of("one"))
+        for _ in range(3000):  # a minute would be too long
+            if get_upload(stage.store, team.id, sent.id).state == "accepted":
+                break
+            stop.wait(0.01)
+        else:
+            pytest.fail("the upload waits for the mail server")
+    finally:
+        stop.set()
+        thread.join()

@@ -1,4 +1,4 @@
-"""What a server does beside answering: it hands uploads over, sends notices and clears up.
+"""Hands uploads over, sends notices and clears up, beside a server that answers.
 
 Each process has a worker, and a lock lets one work at a time; the system frees it where a process
 is killed. What is not done stays in the database, and the next look finds it: an upload that is
@@ -7,13 +7,11 @@ complete, a notice that waits.
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-
-from sqlalchemy import Connection
 
 from heldout.errors import StoreError
 from heldout.files.durable import Folder
@@ -28,7 +26,7 @@ KEPT_FOR = timedelta(days=30)
 
 _LOCK = "worker.lock"
 _SWEEP_EVERY = timedelta(minutes=10)
-_AGAIN_SECONDS = 60.0
+_AGAIN = timedelta(minutes=1)
 _OLDEST = timedelta(days=7)
 _REPORTED = ("received", "published", "rejected", "asked")
 _LOG = logging.getLogger("heldout.intake")
@@ -52,50 +50,67 @@ class Worker:
     _seen: View | None = None
     _swept: datetime | None = None
 
-    def work(self) -> bool:
-        """Do all that is due, unless another process is at it; `False` where something waits."""
+    def work(self, *, waiting: Container[str] = ()) -> frozenset[str]:
+        """Do what is due, unless another process is at it; return the names of what has to wait.
+
+        Args:
+            waiting: names of what is left for a later call, as an earlier one returned them.
+        """
         if not self.store.parts.is_dir():  # no upload was begun, or its disk is not mounted
-            return not list_complete(self.store)
+            return frozenset(list_complete(self.store))
         with ExitStack() as held:
             try:
                 held.enter_context(Folder(self.store.parts).lock(_LOCK))
             except StoreError:
-                return True
-            steps: list[Callable[[], object]] = [
-                partial(hand_over, self.store, name, now=self.clock())
+                return frozenset()
+            steps: dict[str, Callable[[], object]] = {
+                name: partial(hand_over, self.store, name, now=self.clock())
                 for name in list_complete(self.store)
-            ]
+            }
             if self.send is not None:
-                steps += [
-                    self._report,
-                    partial(send_notices, self.store.database, self.send, now=self.clock()),
-                ]
-            steps.append(self._clear)
-            return all([self._try(step) for step in steps])  # noqa: C419 - each of them is done
+                send = partial(send_notices, self.store.database, self.send, now=self.clock())
+                steps |= {"report": self._report, "send": send}
+            steps["clear"] = self._clear
+            due = [(name, step) for name, step in steps.items() if name not in waiting]
+            return frozenset(name for name, step in due if not self._try(step))
 
     def run(self, stop: threading.Event, *, pause: float = 1.0) -> None:
-        """Look again and again until it is stopped.
+        """Look again and again until it is stopped; what has to wait is tried once a minute.
+
+        Nothing that waits, such as mail to a server that is away, holds up the rest.
 
         Args:
             stop: set to end it.
-            pause: seconds between two looks; a minute where something has to wait.
+            pause: seconds between two looks.
         """
-        while not stop.is_set():
-            stop.wait(pause if self._try(self.work) else _AGAIN_SECONDS)
+        waiting, again = frozenset[str](), self.clock()
+        while not stop.wait(pause):
+            if self.clock() >= again:
+                waiting, again = frozenset(), self.clock() + _AGAIN
+            try:
+                waiting |= self.work(waiting=waiting)
+            except Exception as error:  # noqa: BLE001 - a database that is gone comes back
+                self._note(error)
+                stop.wait(_AGAIN.total_seconds())
 
     def _try(self, step: Callable[[], object]) -> bool:
         try:
             return step() is not False
         except Exception as error:  # noqa: BLE001 - what one step meets must not end the worker
-            _LOG.warning("work waits: %s", error, exc_info=not isinstance(error, StoreError))
+            self._note(error)
             return False
+
+    def _note(self, error: Exception) -> None:
+        _LOG.warning("work waits: %s", error, exc_info=not isinstance(error, StoreError))
 
     def _clear(self) -> None:
         now = self.clock()
         if self._swept is None or now - self._swept >= _SWEEP_EVERY:
             self._swept = now
             sweep(self.store, now=now)
-            remove_old(self.store, before=now - KEPT_FOR)
+            # Mail addresses are in them. Teams and uploads stay: quota and states need them.
+            for remove in (remove_notices, remove_ended):
+                self.store.database.write(partial(remove, before=now - KEPT_FOR))
 
     def _report(self) -> None:
         """Write a notice for every submission of a team that the log says something new of."""
@@ -120,26 +135,3 @@ class Worker:
                 )
                 self.store.database.write(report)
         self._seen = view
-
-
-def remove_old(store: UploadStore, *, before: datetime) -> int:
-    """Remove what ended before some time and nobody needs: mail addresses are in it.
-
-    Teams and their uploads stay: the quota and the states of submissions need them.
-
-    Args:
-        store: with the database.
-        before: the time, UTC.
-
-    Returns:
-        How many rows are gone.
-
-    Raises:
-        DatabaseError: see `ErrorCode`.
-    """
-
-    def remove(connection: Connection) -> int:
-        notices = remove_notices(connection, before=before)
-        return notices + remove_ended(connection, before=before)
-
-    return store.database.write(remove)
