@@ -259,7 +259,7 @@ def choose_default(parameters: Mapping[str, str]) -> tuple[str, Mapping[str, str
 
 
 def has_encoder() -> bool:
-    """Whether the extra `neural` is installed, without importing it."""
+    """Check that the extra `neural` is installed, without importing it."""
     return all(find_spec(name) is not None for name in _NEEDED)
 
 

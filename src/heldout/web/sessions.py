@@ -100,11 +100,11 @@ class SessionSigner:
         return session if fits and alive else None
 
     def form_token(self, session: Session) -> str:
-        """What each form of this session has to send back."""
+        """Return what each form of this session has to send back."""
         return sign_value(session.id, key=self.key, purpose="organiser.form")
 
     def is_form_token(self, session: Session, text: str) -> bool:
-        """Whether a form was one of this session."""
+        """Check that a form was one of this session."""
         return text.isascii() and hmac.compare_digest(self.form_token(session), text)
 
     def _mark(self) -> str:
@@ -122,7 +122,7 @@ class Attempts:
     failures: dict[str, list[datetime]] = field(default_factory=dict)
 
     def wait(self, address: str, *, now: datetime) -> timedelta | None:
-        """How long this address has to wait; `None` where it may try."""
+        """Return how long this address has to wait; `None` where it may try."""
         recent = [at for at in self.failures.get(address, ()) if now - at < _WINDOW]
         return None if len(recent) < _MOST_FAILURES else recent[-_MOST_FAILURES] + _WINDOW - now
 

@@ -553,7 +553,7 @@ def _state(folder: Folder, name: str) -> tuple[int, ...] | None:
 
 
 def _is_still(log: Log, opened: Callable[[], BinaryIO]) -> bool:
-    """Whether a file holds just the lines that were verified, and perhaps the start of another."""
+    """Check that a file holds just the verified lines, and perhaps the start of another."""
     digest, left = hashlib.sha256(), log.length
     with opened() as stream:
         while left and (data := stream.read(min(_CHUNK, left))):

@@ -93,7 +93,7 @@ class ScoreLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """What is told of one event. The caller leaves out what an embargo or a deadline hides.
+    """An answer about one event. The caller leaves out what an embargo or a deadline hides.
 
     Attributes:
         kind: what happened.

@@ -39,7 +39,7 @@ _WEEK = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenIn:
-    """What has arrived.
+    """Arrivals that a call took in.
 
     Attributes:
         rules: the held-out files that this call committed to, `None` for none.
@@ -102,7 +102,7 @@ def take_in(
 def find_registrations(
     session: Session, folders: Sequence[Path], requests: Container[str]
 ) -> tuple[list[Arrival], frozenset[str]]:
-    """Registrations that wait, and the branches and requests that bring nothing else.
+    """Find registrations that wait, and the branches and requests that bring nothing else.
 
     None where the board has no registration.
 
@@ -130,14 +130,14 @@ def find_registrations(
 
 
 def list_waiting(session: Session) -> list[Submission]:
-    """What waits for a decision or an answer, the longest first."""
+    """List what waits for a decision or an answer, the longest first."""
     since = {s.id: s.waits_since for s in session.history().submissions.values()}
     waiting = sorted((when, name) for name, when in since.items() if when is not None)
     return [session.find(name) for _, name in waiting]
 
 
 def list_reveals(session: Session) -> list[tuple[str, date]]:
-    """Embargoes that end within a week."""
+    """List the embargoes that end within a week."""
     return sorted(
         (s.id, s.embargo_until)
         for s in session.history().submissions.values()
@@ -148,14 +148,14 @@ def list_reveals(session: Session) -> list[tuple[str, date]]:
 
 
 def list_public_overdue(session: Session) -> tuple[Overdue, ...]:
-    """What the public log still withholds although its day has come: nobody has rebuilt since."""
+    """List what the public log still withholds although its day has come: a rebuild is due."""
     return list_overdue_at(find_public_log(session.repository, session.vault), now=session.now)
 
 
 def _list_arrivals(
     session: Session, forge: ForgeAccess, folders: Sequence[Path], *, ask_remote: bool
 ) -> tuple[list[Arrival], tuple[str, ...]]:
-    """What lies there, and which remotes, or the forge, did not answer."""
+    """List what lies there, and which remotes, or the forge, did not answer."""
     git = session.repository.git
     form = session.spec().envelope
     found: list[Arrival] = []

@@ -95,7 +95,7 @@ class KnownFiles:
         self.same: set[str] = set()
 
     def is_same(self, path: str, made_of: bytes) -> bool:
-        """Whether a file needs not be made again; notes what it is made from.
+        """Check that a file needs not be made again; notes what it is made from.
 
         Args:
             path: in the board.

@@ -66,7 +66,7 @@ def _rows(section: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _sections() -> list[str]:
-    """What stands above both tables, and the tables; an empty line parts them."""
+    """Read what stands above both tables, and the tables; an empty line parts them."""
     return files(__package__).joinpath(_TABLE).read_text(encoding="utf-8").split("\n\n")
 
 

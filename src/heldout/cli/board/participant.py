@@ -456,7 +456,7 @@ def _packed_facts(
 
 
 def _own(repository: Repository, folder: str, name: str) -> str:
-    """Where a file of this clone's own lies."""
+    """Return where a file of this clone's own lies."""
     return show_path(repository.state.path(f"{folder}/{name}"))
 
 

@@ -77,7 +77,7 @@ class Forge(Protocol):
     """
 
     def fetch(self) -> tuple[Arrival, ...]:
-        """What waits there as sealed files; read as data, nothing is checked out."""
+        """List what waits there as sealed files; read as data, nothing is checked out."""
         ...
 
     def locate(self, source: str, name: str) -> Handle | None:
@@ -153,7 +153,7 @@ class Api(Protocol):
         ...
 
     def is_open(self, handle: Handle) -> bool:
-        """Whether a request is open: neither closed nor merged."""
+        """Check that a request is open: neither closed nor merged."""
         ...
 
     def close(self, handle: Handle) -> None:
@@ -309,7 +309,7 @@ _FORBIDDEN = 403
 
 
 def is_rate_limited(status: int, headers: Mapping[str, str], text: str) -> bool:
-    """Whether an answer refuses for now, and did nothing.
+    """Check whether an answer refuses for now, and did nothing.
 
     Args:
         status: HTTP status; 429, or GitHub's 403.
@@ -365,7 +365,7 @@ _FAILED = 500
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many items a page has.
+    """Return how many items a page has.
 
     Attributes:
         name: the parameter that asks for it.
@@ -548,7 +548,7 @@ class Rest:
 
 
 def _is_passing(answer: Answer) -> bool:
-    """Whether it makes sense to ask again later."""
+    """Check whether it makes sense to ask again later."""
     limited = is_rate_limited(answer.status, answer.headers, answer.text)
     return limited or answer.status >= _FAILED
 
