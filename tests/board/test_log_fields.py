@@ -53,7 +53,8 @@ def test_the_builder_writes_what_is_documented() -> None:
     log.name_finalists("20261101-a")
     log.open_final({"20261101-a": "0.4"})
     log.close()
-    seeds = {"seeds": {"runs": 3, "spreads": {"dev": "0.01"}}}
+    beside = {"standard_errors": {"check": "0.01"}}
+    seeds = {"seeds": {"runs": 3, "spreads": {"dev": "0.01"}}, **beside}
     held = {"untold": ["eval"], **seeds}
     bars = {"bars": {"eval": "20261101-b"}}
     kept = {"kept": {"scores": "0" * 64}}

@@ -3,6 +3,7 @@
 Published, corrected, audited, closed, archived, and the archive audited by who has nothing else.
 """
 
+import math
 import random
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.rules.parts import draw_noise, split_queries
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.scores import kept as evidence
-from heldout.board.scores import sets
+from heldout.board.scores import releasing, sets
 
 pytestmark = pytest.mark.slow
 QUERIES = 420
@@ -136,6 +137,19 @@ def last_scores(town: Town) -> dict[str, dict[str, str]]:
     return {event["submission"]: event["public"]["scores"] for event in events}
 
 
+def last_errors(town: Town) -> dict[str, dict[str, str]]:
+    """Id -> view -> standard error, as the last event of each has it."""
+    events = [event["public"] for event in town.events() if "scores" in event["public"]]
+    names = [event["submission"] for event in town.events() if "scores" in event["public"]]
+    return {name: event["standard_errors"] for name, event in zip(names, events, strict=True)}
+
+
+def error_over(values: Mapping[str, float], queries: Iterable[str], *, noise: float = 0) -> str:
+    """The documented formula of a standard error."""
+    some = [values[query] for query in queries]
+    return f"{statistics.stdev(some) * math.hypot(noise, 1) / math.sqrt(len(some)):.3f}"
+
+
 def mean_over(values: Mapping[str, float], queries: Iterable[str]) -> str:
     return f"{statistics.mean(values[query] for query in queries):.3f}"
 
@@ -173,6 +187,7 @@ def test_a_split_set_from_the_first_submission_to_the_archive(tmp_path: Path) ->
         told = last_scores(town)
         for name, values in true.items():
             assert told[name]["feedback"] == mean_over(values, feedback - out)
+            assert last_errors(town)[name] == {"feedback": error_over(values, feedback - out)}
         rank = {query: true[good][query] for query in every - feedback - out}
         first = {query: true[base][query] for query in every - feedback}
         raised = float(told[base]["eval"]) + 0.001
@@ -226,14 +241,22 @@ def test_scores_with_noise_from_the_first_submission_to_the_archive(tmp_path: Pa
     for name, values in true.items():
         assert told[name]["check"] == noisy_text(town, values, true[base])
     assert len({scores["check"] for scores in told.values()}) == len(systems)
+    error = error_over(true[base], true[base], noise=10)
+    assert last_errors(town) == {name: {"check": error} for name in systems}
     assert [name for name in systems if "eval" in told[name]] == [base, good]
     spreads = next(e for e in town.events() if e["submission"] == good and "seeds" in e["public"])
     assert spreads["public"]["seeds"]["spreads"].keys() == {"dev"}
     assert town.audit() == {**town.audit(), "ok": True, "faults": []}
     status = town.participant("status", good, now=DAY)
-    assert f"check {told[good]['check']}, with noise, for information only (n = 420)" in status.out
+    assert (
+        f"check {told[good]['check']}, SE {error}, with noise, for information only (n = 420)"
+        in status.out
+    )
     page = (town.board / "leaderboard/index.html").read_text("utf-8")
     assert "a check that the run works" in page.replace("\N{NO-BREAK SPACE}", " ")
+    assert f">SE</abbr>&nbsp;{error}" in page
+    row = next(row for row in town.rows() if row["id"] == good)
+    assert row["standard_errors"] == {"check": float(error)}
     before = dict(told)
     exclude(town, "eval3", "eval7")
     left = {
@@ -265,6 +288,18 @@ def test_an_organiser_who_publishes_without_the_noise_is_found_out(
         for view, fault in zip(("eval", "check"), faults, strict=True)
     ] == [True, True]
     assert base not in "".join(faults)
+
+
+def test_an_organiser_who_publishes_another_standard_error_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town = create_board(tmp_path / "town", DECIDING, CLEAR, views=FEEDBACK)
+    with monkeypatch.context() as patch:
+        patch.setattr(releasing, "say_error", lambda *_, **__: "0.001")
+        base = add_baseline(town)
+    (fault,) = town.audit()["faults"]
+    assert f'"{base}", view feedback: published' in fault
+    assert "SE 0.001" in fault
 
 
 def test_an_organiser_who_splits_by_another_key_is_found_out(

@@ -531,16 +531,20 @@ def _turn_round(standings: Standings, view: str) -> Standings:
 
 
 def _standings_table(standings: Standings, rules: BoardSpec) -> BoardStandings:
-    """The rows of leaderboard.json with one column for each score and spread."""
+    """The rows of leaderboard.json with one column for each score, spread and standard error."""
     from heldout.board.site.columns import COSTS, ENTRY, RESULT  # noqa: PLC0415 - draws charts too
     from heldout.board.site.exports import format_json  # noqa: PLC0415 - the same
     from heldout.board.site.rows import make_columns  # noqa: PLC0415 - the same
 
     document = json.loads(format_json(standings, rules))
-    views = [column.key for column in make_columns(rules)]
+    columns = make_columns(rules)
+    views = [column.key for column in columns]
+    informing = [column.key for column in columns if column.for_information]
     before = [column.key for column in ENTRY]
     after = [column.key for column in (*RESULT, *COSTS)]
-    names = _distinct([*before, *views, *after, *(f"{view}_spread" for view in views)])
+    spreads = [f"{view}_spread" for view in views]
+    errors = [f"{view}_standard_error" for view in informing]
+    names = _distinct([*before, *views, *after, *spreads, *errors])
     rows = tuple(
         dict(
             zip(
@@ -550,6 +554,7 @@ def _standings_table(standings: Standings, rules: BoardSpec) -> BoardStandings:
                     *(row["scores"][view] for view in views),
                     *(row[key] for key in after),
                     *(row["spreads"].get(view) for view in views),
+                    *(row.get("standard_errors", {}).get(view) for view in informing),
                 ],
                 strict=True,
             )

@@ -37,6 +37,7 @@ from heldout.board.scores.releasing import (
     best_baseline,
     best_of,
     carries_noise,
+    error_of,
     has_labels_in_force,
     is_answered,
     is_exact,
@@ -379,6 +380,11 @@ def _check_release(
     else:
         right = _held_before(event, name) or _apply_rule(event, view, score, found, where)
         told = event.scores.get(name) or (NOT_CLEAR if name in event.untold else "nothing")
+    if view.for_information and view.public:
+        first = score.score if view.noise is None else _first_score(event, view, score, found)
+        right += f", SE {error_of(event.spec, view, score.score, first) or 'none'}"
+        errors = event.entry.get("standard_errors") or {}
+        told += f", SE {errors.get(name, 'none')}"
     if told != right or (name in event.scores and name in event.untold):
         found.faults.append(f"{where}: published {quote(told)}, but the rule gives {quote(right)}")
 

@@ -130,6 +130,7 @@ class _Scored(_Metadata, frozen=True, kw_only=True):
     """What a score was told with; without scores where all is withheld until a day."""
 
     scores: _Scores = msgspec.field(default_factory=dict)
+    standard_errors: _Scores = msgspec.field(default_factory=dict)
     queries: _Counts = msgspec.field(default_factory=dict)
     untold: _Names = ()
     bars: dict[str, str] = msgspec.field(default_factory=dict)

@@ -55,6 +55,7 @@ class Submission:
             writes.
         embargo_until: the day of the reveal, `None` where there is no embargo.
         scores: view -> released score as text; empty until published, and while sealed.
+        standard_errors: view for information only -> standard error of its score as text.
         final: view -> score that is released after the last day; empty while sealed.
         untold: the views whose score `clear` does not publish.
         exact: the views whose exact score a season's end published.
@@ -97,6 +98,7 @@ class Submission:
     counts_for: tuple[str, ...] = ()
     embargo_until: date | None = None
     scores: Mapping[str, str] = field(default_factory=dict)
+    standard_errors: Mapping[str, str] = field(default_factory=dict)
     final: Mapping[str, str] = field(default_factory=dict)
     untold: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
@@ -272,7 +274,7 @@ def _decided(status: Status) -> Callable[[Submission, Entry], dict[str, Any]]:
 
 
 def _scores(entry: Entry) -> dict[str, Any]:
-    names = {"scores": "scores", "counts": "queries"}
+    names = {"scores": "scores", "standard_errors": "standard_errors", "counts": "queries"}
     found = {field: entry.get(name) or {} for field, name in names.items()}
     final = entry.get("final") or {"scores": {}, "queries": {}}
     found["counts"] = {**found["counts"], **final["queries"]}

@@ -42,6 +42,7 @@ from heldout.board.scores.kept import (
 from heldout.board.scores.precomputed import Precomputed, Taken, rules_of
 from heldout.board.scores.releasing import (
     EntryRelease,
+    list_errors,
     noisy_scores,
     release_again,
     release_entry,
@@ -173,7 +174,8 @@ def publish_baseline(
     commit_held_out(session)
     spec = session.spec().on(session.now.date(), baseline=True)
     noisy = noisy_scores(session, spec, scored.scores.views, baseline=True)
-    public = released(spec, scored.scores.views, noisy=noisy)
+    errors = list_errors(session, spec, scored.scores.views)
+    public = released(spec, scored.scores.views, noisy=noisy, errors=errors)
     kept = {
         n: str(session.vault.store_sealed(path.read_bytes())) for n, path in scored.runs.items()
     }

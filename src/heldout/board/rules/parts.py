@@ -112,6 +112,28 @@ def add_noise(
     return text if float(text) else release_score(0.0, decimals=decimals)
 
 
+def say_error(view: View, values: ArrayLike, first: ArrayLike, *, decimals: int) -> str:
+    """Return the standard error of a score that only informs, as text; "" for a group's mean.
+
+    With noise it is the same for every entry, that of a score which varies over queries as the
+    first baseline's does: its own would say what the noise hides.
+
+    Args:
+        view: one whose scores are for information only.
+        values: per-query scores, as of `add_noise`.
+        first: those of the first baseline.
+        decimals: digits after the point.
+
+    Returns:
+        `sd / sqrt(n)`, with noise times `sqrt(noise^2 + 1)`.
+    """
+    if view.summary != "mean":
+        return ""
+    scores = np.asarray(values if view.noise is None else first, np.float64)
+    error = standard_error(scores) * math.hypot(view.noise or 0, 1)
+    return release_score(error, decimals=decimals)
+
+
 def say_part(view: View) -> str:
     """What a column or a line says beside the score of a part, or with noise; "" beside others."""
     if view.noise is not None:

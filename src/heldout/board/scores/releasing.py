@@ -25,6 +25,7 @@ from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import is_key, names_of_view
 from heldout.board.rules.days import one_shot_deadline
+from heldout.board.rules.parts import say_error
 from heldout.board.rules.release import (
     RuleName,
     draw_jitter,
@@ -351,6 +352,7 @@ def released(
     views: Mapping[str, ViewScore],
     *,
     noisy: Mapping[str, str],
+    errors: Mapping[str, str] = {},
     held: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """The public views' scores, as they are told where nobody climbs, their n, and their seeds.
@@ -359,6 +361,7 @@ def released(
         spec: the rules.
         views: the true scores.
         noisy: the numbers with noise, which depend on a key and a baseline.
+        errors: what `list_errors` gives.
         held: views whose score is not told; where every score is told nothing is held.
     """
     scores = {}
@@ -373,6 +376,7 @@ def released(
     # beside each what it is a mean over, queries and seeds
     queries = {name: views[name].n for name in scores}
     fields: dict[str, Any] = {"scores": scores, "queries": queries}
+    fields |= {"standard_errors": errors} if errors else {}
     seeds = max((len(score.seeds) for score in views.values()), default=0)
     spreads = spreads_of(spec, views, (name for name in scores if name not in noisy))
     return {**fields, **({"seeds": {"runs": seeds, "spreads": spreads}} if seeds else {})}
@@ -404,7 +408,10 @@ def _place(
     noisy: Mapping[str, str],
 ) -> EntryRelease:
     """Every score where it belongs: told now, or later."""
-    fields: dict[str, Any] = released(spec, views, held=submission.untold, noisy=noisy)
+    errors = list_errors(session, spec, views)
+    fields: dict[str, Any] = released(
+        spec, views, held=submission.untold, noisy=noisy, errors=errors
+    )
     scores, spreads = fields["scores"], fields.get("seeds", {}).get("spreads", {})
     if submission.untold:
         fields["untold"] = list(submission.untold)
@@ -461,6 +468,30 @@ def noisy_scores(
         )
         for view in noisy
     }
+
+
+def list_errors(
+    session: Session, spec: BoardSpec, views: Mapping[str, ViewScore]
+) -> dict[str, str]:
+    """View for information only -> standard error of its score, as text.
+
+    Args:
+        session: the organiser's; the log says which baseline was first. Without one, this is.
+        spec: the rules of the entry's day.
+        views: its true scores.
+    """
+    errors = {}
+    for view in (one for one in spec.public_views if one.for_information and one.name in views):
+        score = views[view.name]
+        first = None if view.noise is None else _first_score(session, view)
+        errors[view.name] = error_of(spec, view, score, first or score)
+    return {name: text for name, text in errors.items() if text}
+
+
+def error_of(spec: BoardSpec, view: View, score: ViewScore, first: ViewScore) -> str:
+    """Return `say_error` of a score, by the rules of its day."""
+    values, unit = (score_vector(one.per_query, n=one.n) for one in (score, first))
+    return say_error(view, values, unit, decimals=spec.decimals)
 
 
 def _first_score(session: Session, view: View) -> ViewScore | None:
@@ -529,6 +560,8 @@ class _Released(Protocol):
     @property
     def spreads(self) -> Mapping[str, str]: ...
     @property
+    def standard_errors(self) -> Mapping[str, str]: ...
+    @property
     def seeds(self) -> int: ...
     @property
     def baseline(self) -> bool: ...
@@ -537,7 +570,7 @@ class _Released(Protocol):
 
 
 def describe_released(entry: _Released, view: str, spec: BoardSpec) -> str:
-    """A score as it was released: `0.412`, `0.412 ± 0.004, 3 seeds`, `0.412, with noise`.
+    """A score as it was released: `0.412`, `0.412 ± 0.004, 3 seeds`, `0.412, SE 0.012, with noise`.
 
     Args:
         entry: has a score there.
@@ -549,6 +582,8 @@ def describe_released(entry: _Released, view: str, spec: BoardSpec) -> str:
     if named is None:
         return said
     noisy = carries_noise(spec, view, exact=is_exact(entry, view))
+    error = entry.standard_errors.get(view, "")
+    said += f", SE {error}" if error else ""
     return said + ", with noise" * noisy + ", for information only" * named.for_information
 
 

@@ -377,7 +377,8 @@ def _score_lines(row: Row, line: TableRow) -> list[ScoreLine]:
             score.column.primary,
             score.text,
             score.spread,
-            _over(row.counts.get(score.column.key), line.seeds if score.spread else ""),
+            _over(row.counts.get(score.column.key), line.seeds if score.spread else "")
+            + (f", standard error {score.error}" if score.error else ""),
         )
         for score in (line.primary, *line.scores)
         if score.text

@@ -81,6 +81,7 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
         ),
         *(column.key for column in (*RESULT, *COSTS)),
         *(f"{view.key}_spread" for view in views),
+        *(f"{view.key}_standard_error" for view in views if view.for_information),
         *([standings.final.view] if standings.final is not None and final else []),
     ]
     shown, values = public_rows(standings), read_columns(standings)
@@ -89,6 +90,11 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
         *([released(row.scores, view.key) for row in shown] for view in views),
         *(values[column.key] for column in (*RESULT, *COSTS)),
         *([released(row.spreads, view.key) for row in shown] for view in views),
+        *(
+            [released(row.standard_errors, view.key) for row in shown]
+            for view in views
+            if view.for_information
+        ),
         *([[final.get(row.id, "") for row in shown]] if final else []),
     )
     return format_csv_rows(map(defuse, head), zip(*map(_cells, columns), strict=True))
@@ -136,6 +142,9 @@ def _json_rows(
         line["scores"] = {view.key: _number(released(row.scores, view.key)) for view in views}
         scored = [view for view in views if view.key in row.spreads]
         line["spreads"] = {view.key: _number(released(row.spreads, view.key)) for view in scored}
+        if row.standard_errors:
+            errors = row.standard_errors
+            line["standard_errors"] = {view: _number(released(errors, view)) for view in errors}
         line |= zip(names[len(ENTRY) :], found[len(ENTRY) :], strict=True)
         line["why"] = {
             column.key: column.why(row)

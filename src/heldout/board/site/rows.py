@@ -94,11 +94,13 @@ class Score:
         column: where it stands.
         text: its digits, "" where the entry has none.
         spread: standard deviation over the entry's seeds, "" for a single run.
+        error: standard error of a score for information only, "" for others.
     """
 
     column: ViewColumn
     text: str
     spread: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +262,8 @@ class TableRow:
 
     def _score(self, column: ViewColumn) -> Score:
         row = self.row
-        return Score(column, released(row.scores, column.key), released(row.spreads, column.key))
+        texts = (row.scores, row.spreads, row.standard_errors)
+        return Score(column, *(released(one, column.key) for one in texts))
 
 
 def make_columns(spec: BoardSpec) -> tuple[ViewColumn, ...]:
@@ -387,10 +390,14 @@ def _say_use(view: View) -> str:
     if view.noise is not None:
         return (
             f"With noise of {view.noise:g} standard errors, a check that the run works. "
-            "It does not affect the ranking."
+            "It does not affect the ranking. SE is the standard error of an entry that varies over "
+            "queries as the first baseline does."
         )
     if view.part == "feedback":
-        return "Every score on this part is published. It does not affect the ranking."
+        return (
+            "Every score on this part is published. It does not affect the ranking. SE is its "
+            "standard error over the queries."
+        )
     return ""
 
 

@@ -71,6 +71,7 @@ class Row:
         counts: public view -> number of queries averaged over.
         seeds: how many runs that differ by their seed alone the scores are means over; mostly 1.
         spreads: public view -> standard deviation over the seeds as text; empty for one run.
+        standard_errors: view for information only -> standard error of its score as text.
         trophy: strictly above everything submitted before it; baselines too, unless the board
             says otherwise. Of an imported entry as the old board gave it.
         reveal_due: the embargo's day has come, but this log does not hold the identity yet.
@@ -109,6 +110,7 @@ class Row:
     baseline: bool
     seeds: int = 1
     spreads: Mapping[str, str] = field(default_factory=dict)
+    standard_errors: Mapping[str, str] = field(default_factory=dict)
     rank_low: int | None = None
     rank_high: int | None = None
     unranged: str = ""
@@ -466,6 +468,7 @@ def _row(
         counts=submission.counts,
         seeds=submission.seeds,
         spreads=listed(submission.spreads),
+        standard_errors=listed(submission.standard_errors),
         trophy=trophy if submission.old_trophy is None else submission.old_trophy,
         trophy_by_rule=trophy,
         unranked=why,
