@@ -79,7 +79,7 @@ _RULES = """
 required = true
 
 [trust]
-show = ["ranges", "stability", "progress"]
+show = ["ranges", "progress"]
 after = "2 days"
 """
 _FEWEST_EVENTS = 3

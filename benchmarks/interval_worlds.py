@@ -22,7 +22,6 @@ from heldout.analyses.outcomes.tests import compare_runs
 from heldout.analyses.progress import trace_progress
 from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.teams import look_at_teams
-from heldout.board.scores.measuring import QueryFacet, measure_facets
 from heldout.scoring.first_ranks import Side, first_ranks
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.power import middle_spread
@@ -49,7 +48,6 @@ __all__ = [
     "pilot",
     "pilot_of_rare_losses",
     "progress",
-    "ranges_by_facet",
     "ranges_of_equal_systems",
     "ranges_of_near_ties",
     "ranges_of_rare_failures",
@@ -164,27 +162,6 @@ def fail_rarely(rng: Generator, queries: int, noise: float = 0.005) -> Floats:
     chances = np.linspace(0, 0.03, 8)[:, np.newaxis]
     failed = rng.random((8, queries)) < chances
     return 0.8 + 0.8 * (chances - failed) + noise * rng.standard_normal((8, queries))
-
-
-def ranges_by_facet(draw: Callable[[Generator], Floats]) -> Trial:
-    """Ranges of equal systems on three facets of a page, all at once: each has to be all ranks."""
-
-    def trial(rng: Generator, level: float) -> Held:
-        table = as_table(np.concatenate([draw(rng) for _ in range(3)], axis=1))
-        each = len(table.queries) // 3
-        facets = [
-            QueryFacet(of="eval", name=f"f{n}", queries=frozenset(queries), least=1)
-            for n in range(3)
-            if (queries := table.queries[n * each : (n + 1) * each])
-        ]
-        apart = {name: frozenset[str]() for name in table.systems}
-        found = measure_facets(table, facets, apart, table.systems, rng, better="higher")
-        if level != found.level:
-            raise ValueError(level)
-        last = len(table.systems)
-        return all({*one.low} == {1} and {*one.high} == {last} for one in found.told)
-
-    return trial
 
 
 def noisy_equals(rng: Generator) -> Floats:

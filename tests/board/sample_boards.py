@@ -17,12 +17,9 @@ import msgspec
 from heldout.board.log.final import Final, Naming, OpenedFinal
 from heldout.board.log.manifest import Efficiency, Identity
 from heldout.board.log.measured import (
-    FacetRanks,
-    Facets,
     Figures,
     Measured,
     Ranges,
-    Stability,
     Step,
 )
 from heldout.board.rules.spec import BoardSpec, Example, Policy, QuerySet, Runs, Season, Trust, View
@@ -332,44 +329,15 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
     near = ranked[compared].id
     low = tuple(max(1, n - 1) for n in range(1, compared + 1))
     high = tuple(min(compared, n + 2) for n in range(1, compared + 1))
-    shares = tuple(
-        (
-            *(1 - n for _ in range(n > 1)),
-            *(60 if n == m else 20 for m in range(max(n - 1, 0), min(n + 2, compared))),
-        )
-        for n in range(compared)
-    )
     steps = (True, False, None)
     figures = Figures(
         queries=1_050,
         ranges=Ranges(low=low, high=high, level=0.95, flips=10_000, pairs=45),
-        stability=Stability(trials=1_000, shares=shares),
         progress=tuple(
             Step(entry=name, significant=steps[n % 3], family=n + 1)
             for n, name in enumerate(one.id for one in ranked[:compared] if one.trophy)
         ),
         alike=((ids[2], ids[5]),),
-        facets=Facets(
-            told=tuple(
-                FacetRanks(
-                    of="types",
-                    facet=facet,
-                    queries=queries,
-                    rank=tuple(range(compared, 0, -1))
-                    if queries < 100
-                    else tuple(range(1, compared + 1)),
-                    low=(1,) * compared,
-                    high=(compared,) * compared,
-                )
-                for facet, queries in (("how & why", 412), ("who", 57))
-            ),
-            withheld=("<b>when</b>",),
-            least=50,
-            level=0.95,
-            flips=10_000,
-            pairs=45,
-        ),
-        why={"drift": "there is no view of the same measure whose labels are public"},
     )
     measured = Measured(
         event=188,

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from heldout.board.log.events import parse_log
 from heldout.board.log.history import read_history
-from heldout.board.log.measured import PARTS
 from heldout.board.rules.days import list_early
-from heldout.board.rules.spec import DEFAULT_PARTS, Trust, due_day
+from heldout.board.rules.spec import Trust, due_day
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.standings.standings import (
     Standings,
@@ -118,14 +117,6 @@ def test_what_is_like_all_others_is_left_out() -> None:
     found = choose_comparable(["a", "b", "c"], {"a": {"b", "c"}})
     assert found.left_out == {"a": "near"}
     assert choose_comparable(["a", "b"], {"a": {"b"}}).entries == ()
-
-
-def test_facets_are_told_only_where_board_toml_names_them() -> None:
-    assert (*DEFAULT_PARTS, "facets") == PARTS
-    assert Trust().show == DEFAULT_PARTS
-    spec = parse_spec((RULES + '\n[trust]\nshow = ["facets"]\n').encode())
-    assert spec.trust is not None
-    assert spec.trust.show == ("facets",)
 
 
 def board(rules: str = ALLOWED) -> BoardLog:

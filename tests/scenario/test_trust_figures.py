@@ -13,8 +13,9 @@ from trusting import DAY, DECIDED, REVEAL, REVEALED, THIRD_TEAM, add_baseline, f
 
 from heldout.board.audit import archive_audit
 from heldout.board.log.measured import Figures
-from heldout.board.scores import due_figures, measuring
+from heldout.board.scores import measuring
 from heldout.board.scores.measuring import measure_ranking
+from heldout.board.standings import overdue
 from heldout.board.standings.standings import Comparable, choose_comparable
 
 pytestmark = pytest.mark.slow
@@ -88,7 +89,6 @@ def test_on_its_day_it_is_shown_once_and_a_copy_is_not_compared_with_its_like(
     records = {step["entry"] for step in figures["figures"]["progress"]}
     assert records == {row["id"] for row in rows.values() if row["trophy"]}
     assert "so not compared with each other" in page(town)
-    assert "resampl" in page(town)
     assert town.audit()["ok"]
 
 
@@ -128,53 +128,6 @@ def test_an_organiser_who_lets_copies_be_compared_is_found_by_the_archive(
     answer = town.organiser("archive", town.root / "kb.zip", "--yes", now=CLOSED)
     assert answer.code == 2
     assert "compares entries whose scores differ for a few queries only" in answer.err
-
-
-FACETS = """
-[[views]]
-name = "worst"
-set = "eval"
-measure = "RR@10"
-facets = "labels/eval.facets"
-summary = "worst"
-"""
-
-
-def test_facets_are_told_on_their_day_audited_and_a_small_one_is_withheld(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "FEWEST_IN_FACET", 12)
-    town = found_town(tmp_path)
-    kinds = [f"eval{n}\t{'first' if n < 15 else 'last'}\n" for n in range(QUERIES)]
-    rare = [f"eval{n}\trare\n" for n in range(11)]
-    (town.vault / "labels/eval.facets").write_text("".join([*kinds, *rare]))
-    with (town.board / "board.toml").open("a") as rules:
-        rules.write(FACETS + TRUST + 'show = ["ranges", "facets"]\n')
-    assert town.organiser("rebuild", now="2026-11-01T12:00:00Z").code == 0
-    town.push()
-    town.pull()
-    for name, seed, team in (("one", 1, TEAM), ("two", 2, OTHER_TEAM)):
-        town.send(name, now=DAY, seed=seed, team=team)
-    town.take_in(now=DAY)
-    ids = ["20261102-one", "20261102-two"]
-    assert town.organiser("publish", *ids, "--why", "known", "--yes", now=DECIDED).code == 0
-    assert measured(town) == []
-    assert "Ranges of ranks and ranks on each kind of query" in page(town)
-    assert town.organiser("rebuild", now=DUE).code == 0
-    [event] = measured(town)
-    facets = event["figures"]["facets"]
-    assert [(one["of"], one["facet"], one["queries"]) for one in facets["told"]] == [
-        ("worst", "first", 15),
-        ("worst", "last", 15),
-    ]
-    assert facets["withheld"] == ["rare"]
-    assert "fewer than 12 queries: rare" in page(town).replace("\u00a0", " ")
-    archive = town.root / "kb.zip"
-    answer = town.organiser("archive", archive, "--yes", now=CLOSED)
-    assert answer.code == 0, answer
-    answer = call(town.root, "audit", archive, "--json")
-    assert answer.json["faults"] == []
-    assert not [note for note in answer.json["notes"] if "'measured'" in note]
 
 
 def test_an_entry_that_is_near_waits_for_the_end_of_its_embargo_and_is_compared_then(
@@ -229,7 +182,7 @@ def test_figures_told_before_their_day_are_found_by_anybody(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     today = lambda *_, **__: date(2026, 11, 3)  # noqa: E731 - a rule that is not board.toml's
-    monkeypatch.setattr(due_figures, "due_day", today)
+    monkeypatch.setattr(overdue, "due_day", today)
     assert town.organiser("rebuild", now="2026-11-04T10:00:00Z").code == 0
     town.push()
     town.pull()

@@ -43,20 +43,16 @@ from heldout.board.scores.kept import (
 )
 from heldout.board.scores.measuring import (
     Compared,
-    QueryFacet,
     choose_compared,
     find_near_scores,
     measure_ranking,
-    read_query_facets,
     read_released,
 )
 from heldout.board.scores.releasing import list_noisy, released, spreads_of
 from heldout.board.scores.score import score_run, score_views
 from heldout.board.scores.sets import SetData
 from heldout.board.standings.season_ends import list_wrong_ends
-from heldout.board.store.repository import Repository
-from heldout.board.store.vault import Vault
-from heldout.errors import HeldoutError, InputError, StoreError, plural, quote
+from heldout.errors import HeldoutError, InputError, plural, quote
 from heldout.ids import query_set_of, run_name
 
 _COMMITTING = ("opened-board", "changed-rules")
@@ -180,8 +176,8 @@ def say_labels(unpacked: Unpacked) -> tuple[str, ...]:
 _CHANGES = ("corrected", "reviewed", "changed-rules")
 """Kinds of events after which scores by query may be others than before."""
 
-_MORE = frozenset(("progress", "drift", "facets", "why"))
-"""What rests on more than the scores that an event commits to: baselines, dev scores, facets."""
+_MORE = frozenset(("progress", "why"))
+"""What rests on more than the scores that an event commits to: baselines."""
 
 
 def check_measured(unpacked: Unpacked) -> Iterator[str]:
@@ -223,7 +219,7 @@ def tell_measured(unpacked: Unpacked) -> Iterator[str]:
         elif different := _list_different(unpacked, one, compared) & _MORE:
             yield (
                 f"event {one.event} ('measured'): {', '.join(sorted(different))} cannot be "
-                "computed again: baselines, scores or facets were changed since"
+                "computed again: baselines or scores were changed since"
             )
 
 
@@ -269,18 +265,7 @@ def _compare(unpacked: Unpacked, one: Measured) -> Compared | None:
     found = choose_compared(board, ranked, released=released, bar=here.baselines.bar)
     if found is None:
         return None
-    return replace(found, alike=one.figures.alike, facets=_read_facets(unpacked, here, one))
-
-
-def _read_facets(unpacked: Unpacked, spec: BoardSpec, one: Measured) -> Sequence[QueryFacet]:
-    """None where no facets were told, and none where their file is not here."""
-    if "facets" not in one.figures.told:
-        return ()
-    folder = Repository(unpacked.folder), Vault(unpacked.folder)
-    try:
-        return read_query_facets(*folder, spec, view=one.view)
-    except (StoreError, InputError):
-        return ()
+    return replace(found, alike=one.figures.alike)
 
 
 _CHECKED = ("files against the manifest", "chain, order, times and openings of the log")

@@ -32,7 +32,6 @@ from heldout.board.rules.template import (
     is_generated_readme,
     workflow_files,
 )
-from heldout.board.scores.due_figures import list_due
 from heldout.board.scores.public_log import (
     PublicLog,
     find_committed_log,
@@ -49,7 +48,7 @@ from heldout.board.scores.session import (
     list_unlogged,
     note_held_out,
 )
-from heldout.board.standings.overdue import Overdue, list_overdue
+from heldout.board.standings.overdue import Overdue, list_due_figures, list_overdue
 from heldout.board.standings.seasons import current_standings, list_seasons
 from heldout.board.standings.standings import Standings, project
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author
@@ -189,12 +188,15 @@ def bring_up_to_date(session: Session) -> Rebuilt:
     """
     rules = note_held_out(session) or session.accepted
     ends = end_due_seasons(session)
-    if due := list_due(session):
-        from heldout.board.scores.measuring import (  # noqa: PLC0415 - 0.3 s, mostly nothing is due
-            log_figures,
-        )
+    if session.spec().trust is not None:
+        public = plan_public_log(session.repository, session.vault, now=session.now).history
+        due = [*list_due_figures(session.history(), public, session.spec(), now=session.now)]
+        if due:
+            from heldout.board.scores.measuring import (  # noqa: PLC0415 - 0.3 s, mostly nothing is due
+                log_figures,
+            )
 
-        log_figures(session, due)
+            log_figures(session, due)
     return replace(rebuild(session, rules=rules), ends=ends)
 
 

@@ -133,9 +133,6 @@ def _is_root(url: str) -> bool:
     return bool(host and tidy and bare and (parts.scheme == "https" or plain))
 
 
-DEFAULT_PARTS: tuple[TrustPart, ...] = PARTS[:4]
-"""What is told where `show` is left out. Facets tell of few queries each, so they are asked for."""
-
 _DAYS = re.compile(r"([1-9][0-9]{0,3}) days?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
@@ -144,15 +141,14 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """`[trust]`: what is told of the ranking beside the scores, and from when.
 
     Attributes:
-        show: ranges of ranks, ranks under the bootstrap, records with their significance, official
-            against dev scores, standings by facet.
+        show: ranges of ranks, records with their significance.
         after: `season`: when the season, or the board, is over. `closing`: when the board was
             closed for good. A delay, `30 days`: an entry so long after it was published. A day,
             `2027-04-01`: what was published before it. What waits for a delay or a day comes with
             the end of the season at the latest.
     """
 
-    show: tuple[TrustPart, ...] = DEFAULT_PARTS
+    show: tuple[TrustPart, ...] = PARTS
     after: str = "season"
 
 
