@@ -2,14 +2,12 @@
 
 python benchmarks/all_pairs.py 300 1000                  # systems, on as many queries
 python benchmarks/all_pairs.py 300 --before COMMIT       # beside another commit, in one run
-python benchmarks/all_pairs.py 300 --numpy               # beside processes that have no numba
 python benchmarks/all_pairs.py 1500 --queries 6000 --only csv parquet
 
 Each row is a whole process: `heldout analyse NAME --scores TABLE --json`, piped into a digest.
 The tables come from a seed: systems of different quality on queries of different difficulty, with
 scores of all digits (stability, reliability) or reciprocal ranks to 20 (outcomes). The processes of
-two commits, or with numba and without, take turns on one machine; their answers are compared byte
-for byte.
+two commits take turns on one machine; their answers are compared byte for byte.
 """
 
 import argparse
@@ -28,10 +26,6 @@ __all__ = ["main"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 _ANALYSES = ("stability", "reliability", "outcomes")
-_WITHOUT = (
-    "import runpy, sys; sys.modules['numba'] = None;"
-    "runpy.run_module('heldout', run_name='__main__', alter_sys=True)"
-)
 _READ = "import sys; from heldout.scoring.sources import read_scores; read_scores(sys.argv[1])"
 _MAKE = """
 import sys, numpy as np
@@ -61,9 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sources = {"before": _unpack(ask.before, Path(folder) / "before")} | sources
         queries = f"{ask.queries:,}" if ask.queries else "as many as systems"
         print(f"queries: {queries}; cores: {os.cpu_count()}\n")
-        other = "numpy" if ask.numpy else "before"
         head = "| systems | what | cpu s | wall s | peak MiB |"
-        print(f"{head} {other}: cpu s | peak MiB | cpu | same |")
+        print(f"{head} before: cpu s | peak MiB | cpu | same |")
         print("| --: | --- | --: | --: | --: | --: | --: | --: | --- |")
         for systems in ask.systems:
             for row in _measure(systems, ask, sources, Path(folder)):
@@ -75,11 +68,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("systems", type=int, nargs="+", help="how many systems")
     parser.add_argument("--queries", type=int, help="how many queries [as many as systems]")
     parser.add_argument("--only", nargs="+", choices=(*_ANALYSES, "csv", "parquet"))
-    compared = parser.add_mutually_exclusive_group()
-    compared.add_argument("--before", help="commit to compare with")
-    compared.add_argument(
-        "--numpy", action="store_true", help="compare with processes without numba"
-    )
+    parser.add_argument("--before", help="commit to compare with")
     parser.add_argument("--scratch", type=Path, help="folder for the tables")
     return parser.parse_args(arguments)
 
@@ -124,8 +113,6 @@ def _measure(
         before = None
         if "before" in sources and what != "parquet":
             before = _run(command, sources["before"])
-        elif ask.numpy and what in _ANALYSES:
-            before = _run(["-c", _WITHOUT, *command[2:]], sources[""])
         yield _row(systems, what, _run(command, sources[""]), before)
 
 

@@ -62,14 +62,13 @@ class Row:
     at_most_seconds: float | None = None
 
 
-def _reliability(scores: ScoreTable, *, compiled: bool = True) -> object:
+def _reliability(scores: ScoreTable) -> object:
     with open_executor() as executor:
         return measure_reliability(
             scores,
             np.random.default_rng(0),
             ReliabilityOptions(splits=_SPLITS),
             executor=executor,
-            compiled=compiled,
         )
 
 
@@ -159,11 +158,6 @@ ROWS: tuple[Row, ...] = (
         peer=lambda scores: _scipy_table_4(scores.rr),
         peer_name=f"scipy loop, {_SAMPLE} pairs",
         floor=lambda scores: _count_wins(scores.rr),
-        at_most_ratio=1 / 1500,
-    ),
-    Row(
-        what="Table 4, RR, no numba",
-        ours=lambda scores: _reliability(scores.rr_table, compiled=False),
         at_most_seconds=40,
     ),
     Row(

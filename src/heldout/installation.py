@@ -67,13 +67,6 @@ _TORCH = ("torch", "transformers", "sentencepiece", "protobuf", "sentence-transf
 _EXTRAS: tuple[tuple[str, Group, str, str, tuple[str, ...]], ...] = (
     ("fast", "reading", "runs in gz", f"gzip is unpacked by faster code; {_GAIN}", ("isal",)),
     (
-        "fast",
-        "analyses",
-        "tests of all pairs",
-        "analyses of all pairs compute compiled; without it the answers are the same",
-        ("numba",),
-    ),
-    (
         "cluster",
         "analyses",
         "analyses on a cluster",

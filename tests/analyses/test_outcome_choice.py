@@ -1,16 +1,16 @@
 """Of very many pairs a reader sees neighbours and the telling ones, and how many are left out."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from drawings import boxes, texts, tips
-from heldout.analyses.outcomes.analysis import choose_pairs, tables
+from heldout.analyses.outcomes.analysis import rank_pairs, tables
 from heldout.analyses.outcomes.curves import bars_chart, curves_chart, success_curves
 from heldout.analyses.outcomes.options import Rules
-from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
+from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes
+from heldout.answers.table import shorten
 from heldout.scoring.first_ranks import FirstRanks, Side, first_ranks
 from heldout.scoring.table import table_of
 
@@ -32,63 +32,23 @@ def found(ranks: FirstRanks) -> Outcomes:
     return analyse_outcomes(ranks, all_pairs(ranks), Rules())
 
 
-def test_all_are_shown_where_there_is_room(found: Outcomes) -> None:
-    assert choose_pairs(found, most=66) is found.pairs
-    assert not any("left out" in note for table in tables(found) for note in table.notes)
-
-
-def test_neighbours_come_first_then_verdicts_between_the_nearest(found: Outcomes) -> None:
+def test_verdicts_between_the_nearest_in_the_line_come_first_then_the_smallest_p(
+    found: Outcomes,
+) -> None:
     assert found.order is not None
     line = found.order.systems
-    shown = tuple(choose_pairs(found, most=10))
-    assert len({(one.a.name, one.b.name) for one in shown}) == 10
-    assert [{one.a.name, one.b.name} for one in shown[:5]] == [
-        {*pair} for pair in pairwise(line[:6])
-    ]
-    told = [one for one in found.pairs if one.verdict.better and one not in shown[:5]]
-    apart = [abs(line.index(one.a.name) - line.index(one.b.name)) for one in shown[5:]]
-    assert all(one.verdict.better for one in shown[5:])
-    assert apart == sorted(apart)
-    assert max(apart) <= min(
-        abs(line.index(one.a.name) - line.index(one.b.name)) for one in told if one not in shown
-    )
-
-
-def test_against_a_baseline_the_rest_is_by_p(ranks: FirstRanks) -> None:
-    found = analyse_outcomes(ranks, pairs_with(ranks, "r5"), Rules(alpha=1e-300))
-    shown = choose_pairs(found, most=4)
-    least = [min(test.p or 1.0 for test in one.tests.values()) for one in found.pairs]
-    assert {one.verdict.better for one in shown} == {None}
-    assert min(test.p or 1.0 for test in shown[2].tests.values()) <= sorted(least)[2]
-
-
-def test_a_terminal_shows_pairs_with_a_verdict_and_counts_the_others(found: Outcomes) -> None:
-    first, second, line = tables(found, most=10)
-    decided = [one for one in found.pairs if one.verdict.better]
+    ranked = [found.pairs[place] for place in rank_pairs(found)]
+    decided = [one for one in ranked if one.verdict.better]
     assert 10 < len(decided) < 66
-    assert len(first.rows) == len(second.rows) == 10
+    assert ranked[: len(decided)] == decided
+    apart = [abs(line.index(one.a.name) - line.index(one.b.name)) for one in decided]
+    assert apart == sorted(apart)
+    least = [min(test.p or 1.0 for test in one.tests.values()) for one in ranked[len(decided) :]]
+    assert least == sorted(least)
+    first, second, line_table = (shorten(table, 10) for table in tables(found))
+    assert len(first.rows) == len(second.rows) == len(line_table.rows) == 10
     assert all(row[6] for row in first.rows)
-    without, rest = 66 - len(decided), len(decided) - 10
-    assert first.notes[0] == f"left out here: {without} pairs without a verdict, {rest} with one"
-    assert len(line.rows) <= 10
-
-
-def test_where_no_pair_has_a_verdict_a_few_show_how_far_off_they_are(ranks: FirstRanks) -> None:
-    found = analyse_outcomes(ranks, all_pairs(ranks), Rules(alpha=1e-300))
-    first, _, line = tables(found, most=10)
-    assert len(first.rows) == 5
-    assert first.notes[0] == "left out here: 61 pairs without a verdict, 0 with one"
-    assert [row[:2] for row in line.rows] == [
-        (1, f"{', '.join(found.order.systems[:3])} and 9 more" if found.order else "")
-    ]
-
-
-def test_runs_that_no_verdict_sets_apart_are_one_row_of_the_line(found: Outcomes) -> None:
-    assert found.order is not None
-    *_, line = tables(found, most=11)
-    starts = [place for place, _, why in line.rows if why == "by verdict"]
-    apart = [row + 1 for row, by in enumerate(found.order.by_verdict, start=1) if by]
-    assert starts == apart
+    assert first.notes[0] == "56 more rows are left out here"
 
 
 def test_the_picture_of_bars_says_how_many_pairs_it_leaves_out(found: Outcomes) -> None:

@@ -5,7 +5,6 @@ import math
 from dataclasses import asdict
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -18,7 +17,6 @@ from heldout.analyses.outcomes.tests import Line, PairTests, compare_runs
 from heldout.answers.answer import format_json, to_document
 from heldout.scoring.first_ranks import FirstRanks, first_ranks
 from heldout.scoring.table import table_of
-from heldout.stats.exact import load_compiled
 from heldout.stats.rank_tests import share_not_lower_p
 from heldout.stats.results import TestResult
 from heldout.stats.tests import compare_counts, run_test
@@ -117,27 +115,6 @@ def test_no_pair_depends_on_the_pairs_beside_it() -> None:
     assert [*together] == [compare_runs(ranks, [p], MARGINS, level=0.95)[0] for p in pairs]
 
 
-@given(st.lists(st.floats(width=64), max_size=40))
-def test_numbers_of_a_column_are_written_as_json_writes_each(numbers: list[float]) -> None:
-    texts = [text for piece in format_json(Numbers(numbers)) for text in piece.split("\n")]
-    written = [text.removeprefix('    "p": ') for text in texts if '"p": ' in text]
-    finite = [one if math.isfinite(one) else None for one in numbers]
-    assert written == [json.dumps(one) for one in finite]
-
-
-class Numbers:
-    """Results of a single number."""
-
-    def __init__(self, numbers: list[float]) -> None:
-        self._numbers = np.array(numbers, np.float64)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def columns(self, start: int, stop: int) -> dict[str, object]:
-        return {"p": self._numbers[start:stop]}
-
-
 @given(hnp.arrays(np.int64, (4, 9), elements=st.integers(0, 5)), st.booleans())
 def test_pairs_in_columns_are_written_as_each_result_is(table: Integers, harmful: bool) -> None:  # noqa: FBT001 - drawn
     ranks = ranks_of(table, 10)
@@ -145,20 +122,3 @@ def test_pairs_in_columns_are_written_as_each_result_is(table: Integers, harmful
     judged = analyse_outcomes(ranks, all_pairs(ranks), rules).pairs
     rows = [to_document(one) for one in judged]
     assert "".join(format_json(judged)) == json.dumps(rows, indent=2)
-
-
-@pytest.mark.parametrize(("queries", "k"), [(7, 3), (40, 100), (300, 20)])
-def test_without_numba_every_figure_is_the_same_byte_for_byte(
-    queries: int, k: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert load_compiled() is not None
-    random = np.random.default_rng(queries)
-    table = random.integers(0, k + 1, (6, queries)) * (random.random((6, queries)) < 0.8)
-    table[5] = table[4]
-    ranks = ranks_of(np.concatenate((table, np.zeros((1, queries), np.int64))), k)
-    written = []
-    for least in (0, 1 << 30):
-        monkeypatch.setattr("heldout.analyses.outcomes.tests._MANY", least)
-        judged = analyse_outcomes(ranks, all_pairs(ranks), Rules()).pairs
-        written.append("".join(format_json(judged)))
-    assert written[0] == written[1]

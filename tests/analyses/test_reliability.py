@@ -58,7 +58,6 @@ def measure(
     *,
     seed: int = 0,
     executor: Executor | None = None,
-    compiled: bool = True,
     **options: object,
 ) -> Reliability:
     return measure_reliability(
@@ -66,7 +65,6 @@ def measure(
         np.random.default_rng(seed),
         ReliabilityOptions(**options),  # type: ignore[arg-type] # by name
         executor=executor,
-        compiled=compiled,
     )
 
 
@@ -157,7 +155,6 @@ def test_neither_the_order_of_systems_nor_that_of_queries_matters(
 def test_the_same_seed_gives_the_same_bytes_whatever_computes() -> None:
     scores = simulated(40, 50)
     alone = json.dumps(to_document(measure(scores, splits=9)))
-    assert json.dumps(to_document(measure(scores, splits=9, compiled=False))) == alone
     for executor in (
         ThreadPoolExecutor(2),
         ThreadPoolExecutor(5),

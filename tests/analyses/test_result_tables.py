@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from heldout.answers.table import (
     Column,
     Table,
-    fold_rows,
+    ends_first,
     format_cell,
     format_p,
     shorten,
@@ -149,18 +149,6 @@ def test_nothing_that_moves_a_cursor_is_in_a_table(mark: str) -> None:
     assert mark not in to_latex(made)
 
 
-def test_rows_that_differ_in_a_name_alone_are_one_with_a_count() -> None:
-    rows = [("a", 1, "x"), ("b", 1, "x"), ("c", 2, "x"), ("d", 1, "x"), ("d", 1, "y")]
-    assert fold_rows(rows) == [
-        (("a and 1 more", 1, "x"), 2),
-        (("c", 2, "x"), 1),
-        (("d", 1, "x"), 1),
-        (("d", 1, "y"), 1),
-    ]
-    assert fold_rows(rows, 2)[-1] == (("d", 1, "x and 1 more"), 2)
-    assert fold_rows([]) == []
-
-
 def test_a_long_table_says_how_many_rows_it_leaves_out() -> None:
     names = (Column(name="system"), Column(name="n", form="count"))
     rows = tuple((f"s{n}", n // 2) for n in range(10))
@@ -170,3 +158,10 @@ def test_a_long_table_says_how_many_rows_it_leaves_out() -> None:
     assert short.rows == (("s0 and 1 more", 0), ("s2 and 1 more", 1), ("s4 and 1 more", 2))
     assert short.notes == ("4 more systems are left out here", "n: a number")
     assert shorten(table, 5).notes == table.notes
+    last = shorten(replace(table, first=range(9, -1, -1)), 2)
+    assert last.rows == (("s9 and 1 more", 4), ("s7 and 1 more", 3))
+
+
+def test_the_largest_and_the_smallest_take_turns_and_what_is_undefined_comes_last() -> None:
+    assert ends_first([0.1, None, 0.5, -0.2, 0.3]) == [2, 3, 4, 0, 1]
+    assert ends_first([None]) == [0]

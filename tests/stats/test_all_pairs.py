@@ -21,7 +21,6 @@ from heldout.stats.all_pairs import (
     split_scores,
     tile_pairs,
 )
-from heldout.stats.exact import load_compiled
 from heldout.stats.tests import run_test
 
 CLOSE = 1e-11
@@ -54,9 +53,9 @@ def whole_numbers(values: Floats) -> NDArray[np.int64]:
 
 
 def compare_all(
-    values: Floats, first: NDArray[np.bool_], *, compiled: bool = True, **options: object
+    values: Floats, first: NDArray[np.bool_], **options: object
 ) -> dict[tuple[int, int], tuple[PairTests, int]]:
-    halves = split_scores(values, first, compiled=compiled)
+    halves = split_scores(values, first)
     found: dict[tuple[int, int], tuple[PairTests, int]] = {}
     for a, b in tile_pairs(len(values), size=3):
         tests = compare_pairs(halves, a, b, PairOptions(**options))  # type: ignore[arg-type] # by name
@@ -76,14 +75,13 @@ def by_scipy(x: NDArray[np.int64], y: NDArray[np.int64]) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_every_p_is_that_of_scipy_on_exact_ties(compiled: bool) -> None:  # noqa: FBT001 - a parameter
+def test_every_p_is_that_of_scipy_on_exact_ties() -> None:
     random = np.random.default_rng(1)
     values = reciprocal_ranks(random, 5, 61)
     first = draw_halves(random, 61, 7)
     exact = whole_numbers(values)
     checked = 0
-    for (a, b), (tests, place) in compare_all(values, first, compiled=compiled).items():
+    for (a, b), (tests, place) in compare_all(values, first).items():
         for split, inside in enumerate(first):
             for half, members in enumerate((inside, ~inside)):
                 expected = by_scipy(exact[a, members], exact[b, members])
@@ -96,11 +94,13 @@ def test_every_p_is_that_of_scipy_on_exact_ties(compiled: bool) -> None:  # noqa
 
 
 @pytest.mark.parametrize("queries", [40, 41, 240])
-@pytest.mark.parametrize("many_values", [True, False])
-def test_every_p_is_that_of_one_test_at_a_time(queries: int, many_values: bool) -> None:  # noqa: FBT001 - a parameter
+@pytest.mark.parametrize("kind", ["few values", "many values", "tied"])
+def test_every_p_is_that_of_one_test_at_a_time(queries: int, kind: str) -> None:
     random = np.random.default_rng(queries)
     values = reciprocal_ranks(random, 4, queries)
-    if many_values:
+    if kind == "tied":
+        values = random.integers(0, queries // 3, values.shape) * np.pi
+    if kind == "many values":
         values = np.where(values > 0, values + 0.01 * random.random(values.shape), 0)
     first = draw_halves(random, queries, 3)
     ways: list[tuple[dict[str, object], dict[str, dict[str, object]]]] = [
@@ -133,26 +133,6 @@ def test_every_p_is_that_of_one_test_at_a_time(queries: int, many_values: bool) 
                     assert tests.means[half, place, split] == pytest.approx(mean, abs=2e-12)
 
 
-@pytest.mark.parametrize("queries", [90, 900])
-def test_without_numba_the_answers_are_the_same_bytes(queries: int) -> None:
-    """Of 900 queries ranks add up to more than 16 bits hold."""
-    assert load_compiled() is not None
-    random = np.random.default_rng(3)
-    values = reciprocal_ranks(random, 5, queries)
-    shape = values.shape
-    # Ties in a system, and between two
-    tied = random.integers(0, queries // 3, shape).astype(np.float64) * np.pi
-    skewed = np.exp(30 * random.random(shape))  # most differences look like 0 beside a few
-    for scores in (values, np.sqrt(values + 0.1 * random.random(shape)), tied, skewed):
-        first = draw_halves(random, queries, 5)
-        fast, plain = (compare_all(scores, first, compiled=compiled) for compiled in (True, False))
-        for pair, (tests, place) in fast.items():
-            other, other_place = plain[pair]
-            for name in get_args(PairedTest):
-                ours, theirs = tests.p[name][:, place], other.p[name][:, other_place]
-                assert ours.tobytes() == theirs.tobytes()
-
-
 tables = hnp.arrays(
     np.float64,
     st.tuples(st.integers(2, 5), st.integers(4, 14)),
@@ -160,15 +140,11 @@ tables = hnp.arrays(
 )
 
 
-@given(tables, st.integers(0, 2**32 - 1), st.booleans())
-def test_halves_can_change_places_and_systems_too(
-    values: Floats,
-    seed: int,
-    compiled: bool,  # noqa: FBT001 - drawn
-) -> None:
+@given(tables, st.integers(0, 2**32 - 1))
+def test_halves_can_change_places_and_systems_too(values: Floats, seed: int) -> None:
     first = draw_halves(np.random.default_rng(seed), values.shape[1], 2)
-    there = compare_all(values, first, compiled=compiled)
-    swapped = compare_all(values[::-1], ~first, compiled=compiled)
+    there = compare_all(values, first)
+    swapped = compare_all(values[::-1], ~first)
     last = len(values) - 1
     for (a, b), (tests, place) in there.items():
         other, other_place = swapped[last - b, last - a]

@@ -12,7 +12,6 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import stats
 
-from heldout.stats import sign_flips
 from heldout.stats.exact import whole_numbers
 from heldout.stats.resampling import block_size
 from heldout.stats.sign_flips import _count_rows, flip_test, max_t
@@ -169,25 +168,14 @@ KINDS = (
 
 @pytest.mark.parametrize("step_down", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_pairs_that_are_passed_over_change_no_bit(
-    kind: str, *, step_down: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_that_are_passed_over_change_no_bit(kind: str, *, step_down: bool) -> None:
     """More systems than a tile has, more queries than are multiplied at once, several groups."""
     source = rng(7)
     for systems, queries, flips in ((150, 30, 100), (30, 600, 700), (2, 5, 30)):
         values = make(kind, 1 / (1 + np.exp(-correlated(source, systems, queries))))
         expected = dense_max_t(values, flips=flips, step_down=step_down).tobytes()
-        for least in (0, 1 << 60):  # compiled where numba is installed, and plain
-            monkeypatch.setattr(sign_flips, "_COMPILED", least)
-            found = max_t(values, rng(), flips=flips, step_down=step_down)
-            assert found.tobytes() == expected
-
-
-def test_numba_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = rng(3).random((140, 20))
-    monkeypatch.setattr(sign_flips, "_COMPILED", 0)
-    plain = max_t(values, rng(), flips=60, compiled=False)
-    np.testing.assert_array_equal(max_t(values, rng(), flips=60), plain)
+        found = max_t(values, rng(), flips=flips, step_down=step_down)
+        assert found.tobytes() == expected
 
 
 @given(tables(RR | ANY))

@@ -26,7 +26,7 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.subsets import cut_queries
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns, shorten
+from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, cut
@@ -359,7 +359,6 @@ def _analyse(given: ScoresByKind, options: FacetsOptions, draws: Draws) -> Answe
         answer=headline(result),
         summary=(*summary(result), *given.scores.facts),
         tables=tables(result, measure=given.scores.measure),
-        short=tables(result, measure=given.scores.measure, most=_MOST),
         document=to_document(result) | given.scores.document,
         chart=lambda: chart(result),
         title=title(result),
@@ -389,7 +388,6 @@ ANALYSIS = Analysis(
 
 _ALL = "all queries"
 _NAME = 32
-_MOST = 5
 
 
 def headline(result: Facets) -> str:
@@ -454,20 +452,15 @@ def summary(result: Facets) -> tuple[tuple[str, str], ...]:
     return (lead, ("interact", said))
 
 
-def tables(result: Facets, *, measure: str = "", most: int | None = None) -> tuple[Table, ...]:
+def tables(result: Facets, *, measure: str = "") -> tuple[Table, ...]:
     """Standings by facet, differences from the reference, and interactions.
 
     Args:
         result: what was found.
         measure: what was measured, for the heading.
-        most: rows of each table; `None` for all.
     """
-    standings, differences = _standings(result, measure or "score"), _differences(result, most)
     interactions = [_interactions(result)] if result.interactions else []
-    if most is not None:
-        standings = shorten(standings, most, what="system")
-        interactions = [shorten(table, most) for table in interactions]
-    return (standings, differences, *interactions)
+    return (_standings(result, measure or "score"), _differences(result), *interactions)
 
 
 def title(result: Facets) -> str:
@@ -539,10 +532,8 @@ def _standings(result: Facets, measure: str) -> Table:
     )
 
 
-def _differences(result: Facets, most: int | None) -> Table:
+def _differences(result: Facets) -> Table:
     share = f"{result.options.level:.0%}"
-    compared = _compared(result, most)
-    shown = [one for one in result.differences if one.system in compared]
     return Table(
         title=f"Against {result.reference}, by facet",
         columns=(
@@ -551,16 +542,10 @@ def _differences(result: Facets, most: int | None) -> Table:
             *columns("difference", "difference", f"{share} from", "to", "all: from", "to"),
             *columns("p", "p", "corrected"),
         ),
-        rows=tuple(_difference_row(one) for one in shown),
-        notes=tuple(_difference_notes(result, len(compared))),
+        rows=tuple(_difference_row(one) for one in result.differences),
+        notes=tuple(_difference_notes(result)),
         method=(_difference_method(result),),
     )
-
-
-def _compared(result: Facets, most: int | None) -> frozenset[str]:
-    """The systems that a terminal has room for: those nearest to the top, where they are many."""
-    some = list(dict.fromkeys(one.system for one in result.differences))
-    return frozenset(some if most is None else some[: max(1, most // (1 + len(result.facets)))])
 
 
 def _difference_row(one: FacetDifference) -> tuple[Cell, ...]:
@@ -569,7 +554,7 @@ def _difference_row(one: FacetDifference) -> tuple[Cell, ...]:
     return (*head, one.difference, *ends, one.p, one.p_corrected)
 
 
-def _difference_notes(result: Facets, shown: int) -> list[str]:
+def _difference_notes(result: Facets) -> list[str]:
     notes = [
         (
             "Significant on one facet and not on another is no evidence that they differ: see the "
@@ -581,9 +566,6 @@ def _difference_notes(result: Facets, shown: int) -> list[str]:
             f"{result.reference} is the reference because it has the best score here, so chance "
             "favours it: its lead is too large. --against names a reference beforehand."
         )
-    hidden = result.family_overall - shown
-    if hidden > 0:
-        notes.append(f"{plural(hidden, 'more system is', 'more systems are')} compared.")
     why = sorted({one.why for one in result.differences if one.why})
     return notes + [f"Undefined: {reason}." for reason in why]
 

@@ -308,7 +308,6 @@ def _analyse(given: Dated, options: ProgressOptions, _: Draws) -> Answer:
         answer=headline(result),
         summary=facts,
         tables=tables(result),
-        short=tables(result, most=_MOST),
         document=to_document(result) | given.document,
         chart=lambda: chart(result, find=options.find),
         title=title(result),
@@ -359,18 +358,12 @@ ANALYSIS = Analysis(
 
 _NAME = 44
 _ALPHA = 0.05
-_MOST = 12
 
 
-def tables(result: Progress, *, most: int | None = None) -> tuple[Table, ...]:
-    """The line of best-so-far and, where there are scores by query, the comparisons.
-
-    Args:
-        result: what was found.
-        most: rows of each table, the latest steps and the smallest p; `None` for all.
-    """
-    line = _line_table(result, most)
-    return (line, _comparison_table(result, most)) if result.comparisons else (line,)
+def tables(result: Progress) -> tuple[Table, ...]:
+    """Tabulate the line of best-so-far and, where there are scores by query, the comparisons."""
+    line = _line_table(result)
+    return (line, _comparison_table(result)) if result.comparisons else (line,)
 
 
 def title(result: Progress) -> str:
@@ -413,7 +406,7 @@ def _is_significant(p: float | None) -> bool:
     return p is not None and p < _ALPHA
 
 
-def _line_table(result: Progress, most: int | None) -> Table:
+def _line_table(result: Progress) -> Table:
     tested = bool(result.comparisons)
     shown = [
         *columns("text", "", "date", "system"),
@@ -428,16 +421,13 @@ def _line_table(result: Progress, most: int | None) -> Table:
         named = (names[step.entry.id], step.entry.day.isoformat(), cut(step.entry.name, _NAME))
         p = (step.p, step.p_then, step.family_then) if tested else ()
         rows.append((*named, step.score, step.gain, *p))
-    last = len(rows) if most is None else most
     return Table(
         title="Best so far",
         columns=tuple(shown),
-        rows=tuple(rows[-last:]),
-        notes=(
-            *([f"The last {last} of {len(rows)} steps."] if len(rows) > last else []),
-            *_line_notes(result, tested=tested),
-        ),
+        rows=tuple(rows),
+        notes=tuple(_line_notes(result, tested=tested)),
         method=_line_method(result, tested=tested),
+        first=range(len(rows))[::-1],
     )
 
 
@@ -467,14 +457,9 @@ def _names(result: Progress) -> Mapping[str, str]:
     return {entry.id: entry.id for entry in result.entries} | line
 
 
-def _comparison_table(result: Progress, most: int | None) -> Table:
+def _comparison_table(result: Progress) -> Table:
     names = _names(result)
-    shown = result.comparisons
-    if most is not None and len(shown) > most:
-        least = sorted(shown, key=lambda one: 2.0 if one.p_corrected is None else one.p_corrected)
-        taken = {id(one) for one in least[:most]}
-        shown = tuple(one for one in shown if id(one) in taken)
-    left = len(result.comparisons) - len(shown)
+    ps = [2.0 if one.p_corrected is None else one.p_corrected for one in result.comparisons]
     share = f"{result.level:.0%}"
     return Table(
         title="Steps and top three",
@@ -484,8 +469,7 @@ def _comparison_table(result: Progress, most: int | None) -> Table:
             *columns("p", *(f"p {name}" for name in TESTS)),
             Column(name="corrected", form="p"),
         ),
-        rows=tuple(_comparison_row(one, names) for one in shown),
-        notes=(f"{plural(left, 'comparison')} with a larger p left out here.",) if left else (),
+        rows=tuple(_comparison_row(one, names) for one in result.comparisons),
         method=(
             (
                 f"Corrected: {result.decide}, two-sided, by Holm over this family of "
@@ -497,6 +481,7 @@ def _comparison_table(result: Progress, most: int | None) -> Table:
                 "queries; the other p-values are before correction."
             ),
         ),
+        first=sorted(range(len(ps)), key=ps.__getitem__),
     )
 
 

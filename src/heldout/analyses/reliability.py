@@ -177,7 +177,6 @@ def measure_reliability(
     options: ReliabilityOptions,
     *,
     executor: Executor | None = None,
-    compiled: bool = True,
 ) -> Reliability:
     """Split the queries in two, many times, and see how often the halves agree.
 
@@ -187,7 +186,6 @@ def measure_reliability(
         rng: where splits come from; they do not depend on `executor`.
         options: of splits and tests; no correction for many pairs, as in the paper.
         executor: where to compute; `None` for here.
-        compiled: whether numba may be used where it is installed; the answer is the same.
 
     Raises:
         InputError: codes `too-few-systems`, `too-few-queries`, `missing-scores`.
@@ -203,7 +201,7 @@ def measure_reliability(
             "each half needs two, or nothing says how far scores vary in it",
         )
     drawn = _draw_halves(rng, queries, options.splits)
-    counted = _count_all(split_scores(matrix.values, drawn, compiled=compiled), options, executor)
+    counted = _count_all(split_scores(matrix.values, drawn), options, executor)
     pairs = len(matrix.systems) * (len(matrix.systems) - 1) // 2
     compared = 2 * pairs * options.splits
     return Reliability(

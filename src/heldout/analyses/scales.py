@@ -172,7 +172,6 @@ def _analyse(measure: str, options: ScalesOptions, _: Draws) -> Answer:
         answer=headline(scale),
         summary=summary(scale),
         tables=tables(scale),
-        short=tables(scale, most=_MOST),
         document=to_document(scale) | {"measure": str(parsed)},
         chart=lambda: chart(scale),
         title=title(scale),
@@ -209,7 +208,6 @@ ANALYSIS = Analysis(
 )
 
 
-_MOST = 10
 _LISTS = 64
 _DRAWN = 4096
 _CIRCLES = 40

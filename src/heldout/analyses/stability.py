@@ -123,7 +123,6 @@ def bootstrap_stability(
 
 _MANY = 30
 """Queries from which on no note says that ranges are wide."""
-_MOST = 20
 _TOP = 5
 _TIES = {
     "earlier": "of equal means the earlier in the table gets the better rank",
@@ -174,21 +173,18 @@ def _say_first(stability: Stability, ranges: RankRanges) -> str:
     )
 
 
-def tables(
-    stability: Stability, ranges: RankRanges, *, measure: str = "", most: int | None = None
-) -> tuple[Table, ...]:
+def tables(stability: Stability, ranges: RankRanges, *, measure: str = "") -> tuple[Table, ...]:
     """Every system's ranks, and the top of the table of probabilities.
 
     Args:
         stability: ranks under the bootstrap.
         ranges: of the same table of scores.
         measure: what was measured, for the heading.
-        most: systems that are shown, the best ones; `None` for all.
     """
-    return _rank_table(stability, ranges, measure or "score", most), _top_table(stability)
+    return _rank_table(stability, ranges, measure or "score"), _top_table(stability)
 
 
-def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: int | None) -> Table:
+def _rank_table(stability: Stability, ranges: RankRanges, measure: str) -> Table:
     own = (stability.rank_counts.diagonal() / stability.trials).tolist()
     expected = stability.expected_rank.tolist()
     ranked = zip(
@@ -197,9 +193,6 @@ def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: in
         strict=True,
     )
     rows = [(rank, *cells) for rank, cells in enumerate(ranked, start=1)]
-    cut = []
-    if most is not None and len(rows) > most:
-        cut = [f"the first {most:,} of {len(rows):,} systems"]
     return Table(
         title=f"Ranks of {len(rows):,} systems on {plural(stability.queries, 'query', 'queries')}",
         columns=(
@@ -209,8 +202,8 @@ def _rank_table(stability: Stability, ranges: RankRanges, measure: str, most: in
             Column(name="expected rank", form="score", decimals=1),
             Column(name="at this rank", form="share", decimals=3),
         ),
-        rows=tuple(rows[:most]),
-        notes=(*cut, _range_note(ranges), *_few_queries(ranges), *_warnings(ranges)),
+        rows=tuple(rows),
+        notes=(_range_note(ranges), *_few_queries(ranges), *_warnings(ranges)),
         method=(*_range_method(ranges), *_trial_notes(stability)),
     )
 
@@ -346,9 +339,6 @@ def _analyse(scores: Scores, options: StabilityOptions, draws: Draws) -> Answer:
         answer=headline(ranges),
         summary=(*summary(found, ranges), *scores.facts),
         tables=tables(found, ranges, measure=scores.measure),
-        short=tables(found, ranges, measure=scores.measure, most=_MOST)
-        if len(found.systems) > _MOST
-        else None,
         document=document | {"ranges": to_document(ranges, "lead", "told_apart")} | scores.document,
         chart=lambda: chart(found, ranges, measure=scores.measure),
         title=title(found),

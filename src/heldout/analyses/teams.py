@@ -405,7 +405,6 @@ def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
         answer=headline(result),
         summary=(("teams", _say(result)), *given.facts, *([("until", until)] if until else [])),
         tables=tables(result),
-        short=tables(result, most=_MOST),
         document=to_document(result) | given.document | {"until": until},
         chart=(lambda: chart(result)) if drawn else None,
         title=title(result),
@@ -478,7 +477,6 @@ ANALYSIS = Analysis(
 
 
 _SHOWN = 40
-_MOST = 20
 
 
 def title(result: Teams) -> str:
@@ -536,23 +534,14 @@ def _ends(slope: Slope) -> list[float]:
 _NAME = 40
 
 
-def tables(result: Teams, *, most: int | None = None) -> tuple[Table, ...]:
-    """The groups and, where runs are known, those that are nearly the same across teams.
-
-    Args:
-        result: what was found.
-        most: groups that are shown; `None` for all. Those without a slope are left out first.
-    """
-    groups = _group_table(result, most)
-    return (groups,) if result.variants is None else (groups, _variant_table(result, most))
+def tables(result: Teams) -> tuple[Table, ...]:
+    """Tabulate the groups and, where runs are known, those nearly the same across teams."""
+    groups = _group_table(result)
+    return (groups,) if result.variants is None else (groups, _variant_table(result.variants))
 
 
-def _group_table(result: Teams, most: int | None) -> Table:
-    shown = result.groups
-    if most is not None and len(shown) > most:
-        known = tuple(group for group in shown if group.slope is not None)
-        shown = (known or shown)[:most]
-    left = len(result.groups) - len(shown)
+def _group_table(result: Teams) -> Table:
+    groups = result.groups
     intervals = (f"{result.level:.0%} from", "to", "all: from", "to")
     return Table(
         title=f"By {result.by}: {result.public} against {result.reserve}, {result.measure}",
@@ -563,9 +552,10 @@ def _group_table(result: Teams, most: int | None) -> Table:
             *columns("difference", "slope", *(intervals if result.trials else ())),
             *columns("difference", "OLS from", "to"),
         ),
-        rows=tuple(_group_row(group, known=result.trials > 0) for group in shown),
-        notes=tuple(_group_notes(result, left)),
+        rows=tuple(_group_row(group, known=result.trials > 0) for group in groups),
+        notes=tuple(_group_notes(result)),
         method=_group_method(result),
+        first=sorted(range(len(groups)), key=lambda place: groups[place].slope is None),
     )
 
 
@@ -600,15 +590,13 @@ def _group_method(result: Teams) -> tuple[str, ...]:
     )
 
 
-def _group_notes(result: Teams, left: int) -> list[str]:
+def _group_notes(result: Teams) -> list[str]:
     notes = [
         (
             f"Slope of ({result.reserve} - {result.public}) from one submission to the next; below "
             "0 where the released score rises faster."
         )
     ]
-    if left:
-        notes.append(f"{plural(left, 'group is', 'groups are')} left out here.")
     why = {group.why for group in result.groups if group.why}
     notes += [f"No slope: {reason}." for reason in sorted(why)]
     if result.nameless:
@@ -616,20 +604,17 @@ def _group_notes(result: Teams, left: int) -> list[str]:
     return notes
 
 
-def _variant_table(result: Teams, most: int | None) -> Table:
-    groups = result.variants or ()
-    left = len(groups) - len(groups[:most])
+def _variant_table(groups: Sequence[VariantGroup]) -> Table:
     return Table(
         title="Nearly the same runs, different teams",
         columns=(
             *columns("text", "entries", "teams"),
             Column(name="least RBO", form="score", decimals=2),
         ),
-        rows=tuple((", ".join(g.entries), "; ".join(g.teams), g.least_rbo) for g in groups[:most]),
+        rows=tuple((", ".join(g.entries), "; ".join(g.teams), g.least_rbo) for g in groups),
         notes=(
             "Linked by the board's rule for variants; RBO of the first ten documents."
             if groups
             else "No two teams have runs that the board's rule calls variants of each other.",
-            *((f"{plural(left, 'group is', 'groups are')} left out here.",) if left else ()),
         ),
     )

@@ -7,15 +7,12 @@ from itertools import islice
 from math import isfinite
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from heldout.answers.table import Cell, Column, Table, to_latex, to_markdown
 from heldout.files.frames import make_frame
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from heldout.charts.svg import Chart
 
 
@@ -31,8 +28,7 @@ class Answer:
             here, and many results are a tuple of them; `to_dict` makes lists of both.
         chart: draws the picture; called only where a picture is asked for.
         title: what the picture shows, for those who do not see it.
-        short: the tables for a terminal: rows that say the same are one line with their count;
-            `None` where `tables` are short.
+        short: the tables for a terminal; `None` for the rows of `tables` that matter most.
     """
 
     answer: str
@@ -171,7 +167,7 @@ def format_json(value: Any, *, newline: str = "\n") -> Iterator[str]:
 
     Args:
         value: what JSON can hold, values that `msgspec.to_builtins` knows, and among the values of
-            dictionaries tables of numbers, tuples of results, and results in columns.
+            dictionaries tables of numbers, and sequences of results.
         newline: between the lines.
 
     Raises:
@@ -180,9 +176,7 @@ def format_json(value: Any, *, newline: str = "\n") -> Iterator[str]:
     import json  # noqa: PLC0415 - most calls need none
 
     inner = f"{newline}  "
-    if isinstance(value, InColumns):
-        yield from _format_columns(value, newline)
-    elif _is_results(value):
+    if _is_results(value):
         yield from _format_results(value, newline)
     elif _is_table(value):
         yield "["
@@ -226,73 +220,6 @@ def _format_results(results: Sequence[Any], newline: str) -> Iterator[str]:
 _AT_ONCE = 128
 
 
-@runtime_checkable
-class InColumns(Protocol):
-    """Many results whose fields are columns: JSON is made of them without an object of each."""
-
-    def __len__(self) -> int: ...
-
-    def columns(self, start: int, stop: int) -> dict[str, Any]:
-        """The document of one result, with a column in place of each value that differs.
-
-        Args:
-            start: the first result.
-            stop: the one after the last.
-
-        Returns:
-            A column is an array of numbers, NaN where undefined, or a list of what has a hash.
-            Columns stand in dictionaries only.
-        """
-        ...
-
-
-def _format_columns(results: InColumns, newline: str) -> Iterator[str]:
-    """Results in columns as a list: what is the same in all is written once, and filled in."""
-    inner = f"{newline}  "
-    known: dict[tuple[str, Any], str] = {}
-    yield "["
-    for start in range(0, len(results), _FILLED):
-        document = results.columns(start, min(start + _FILLED, len(results)))
-        columns: list[list[str]] = []
-        form = inner + _leave_blanks(document, inner, columns, known)
-        yield ("," if start else "") + ",".join(map(form.__mod__, zip(*columns, strict=True)))
-    yield f"{newline}]" if len(results) else "]"
-
-
-_FILLED = 256
-
-
-def _leave_blanks(
-    value: Any, newline: str, columns: list[list[str]], known: dict[tuple[str, Any], str]
-) -> str:
-    """A document with a blank for each column, whose texts are added to `columns`.
-
-    Args:
-        value: the document, or a part of it.
-        newline: between its lines.
-        columns: of the parts before.
-        known: texts of values in lists, by `newline` and value.
-    """
-    if isinstance(value, dict) and value:
-        inner = f"{newline}  "
-        parts = [
-            f"{inner}{_encode(key, inner)}: ".replace("%", "%%")
-            + _leave_blanks(one, inner, columns, known)
-            for key, one in value.items()
-        ]
-        return f"{{{','.join(parts)}{newline}}}"
-    if isinstance(value, list):
-        for one in set(value):
-            if (newline, one) not in known:
-                known[newline, one] = _encode(one, newline)
-        columns.append([known[newline, one] for one in value])
-        return "%s"
-    if hasattr(value, "tolist"):
-        columns.append(_format_numbers(value))
-        return "%s"
-    return _encode(value, newline).replace("%", "%%")
-
-
 def _encode(value: Any, newline: str) -> str:
     import json  # noqa: PLC0415 - most calls need none
 
@@ -300,26 +227,6 @@ def _encode(value: Any, newline: str) -> str:
 
     plain = msgspec.to_builtins(value, str_keys=True)
     return json.dumps(plain, indent=2, allow_nan=False).replace("\n", newline)
-
-
-_PLAIN = (1e-4, 1e16)
-"""From where to where Python writes a number without an exponent."""
-
-
-def _format_numbers(column: "NDArray[np.number]") -> list[str]:
-    """Each number as `json.dumps` writes it; null for NaN and for infinite ones."""
-    import msgspec  # noqa: PLC0415 - most calls need none
-    import numpy as np  # noqa: PLC0415 - the same
-
-    numbers = column.tolist()
-    # Shortest digits as in Python, five times as fast; exponents look different
-    texts = msgspec.json.encode(numbers).decode()[1:-1].split(",")
-    if column.dtype.kind == "f":
-        size = np.abs(column)
-        least, most = _PLAIN
-        for place in np.flatnonzero(((size < least) | (size >= most)) & (size < np.inf)).tolist():
-            texts[place] = repr(numbers[place])
-    return texts
 
 
 def _is_table(value: Any) -> bool:

@@ -7,7 +7,6 @@ shown as 0.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from math import isfinite
 from typing import Literal, overload
 
@@ -111,6 +110,8 @@ class Table:
             are left out, why a value is undefined. Two lines as a rule.
         method: sentences on how it was made: tests, families, corrections, draws. A terminal
             prints them with `--explain`.
+        first: places of the rows to show where there is not room for all, those that matter most
+            first; none where that is the order of the rows.
     """
 
     title: str
@@ -118,6 +119,7 @@ class Table:
     rows: Sequence[Row]
     notes: tuple[str, ...] = ()
     method: tuple[str, ...] = ()
+    first: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         for row in () if isinstance(self.rows, LateRows) else self.rows:
@@ -161,42 +163,43 @@ def format_cells(table: Table) -> list[list[str]]:
     ]
 
 
-def fold_rows(rows: Sequence[Row], place: int = 0) -> list[tuple[Row, int]]:
-    """Rows that follow each other and differ in one name alone, as one row.
-
-    Args:
-        rows: cells.
-        place: of the name.
-
-    Returns:
-        Rows with how many each stands for; a name that stands for several counts the others.
-    """
-    groups = groupby(rows, key=lambda row: (*row[:place], *row[place + 1 :]))
-    folded = []
-    for _, group in groups:
-        first, *others = group
-        if others:
-            name = f"{first[place]} and {len(others):,} more"
-            first = (*first[:place], name, *first[place + 1 :])
-        folded.append((first, 1 + len(others)))
-    return folded
-
-
 def shorten(table: Table, most: int, *, what: str = "row") -> Table:
-    """The first rows of a long table, with a note of how many are left out.
+    """Return the rows of a long table that matter most, with a note of how many are left out.
 
     Args:
         table: returned as it is where it has no more rows.
         most: rows that are left; those that differ in their first cell alone are one.
         what: what a row is of, as `system`.
     """
-    if len(table.rows) <= most:
+    count = len(table.rows)
+    if count <= most:
         return table
-    folded = fold_rows(table.rows)[:most]
-    left = len(table.rows) - sum(count for _, count in folded)
+    groups: dict[Row, list[Cell]] = {}
+    for place in table.first or range(count):
+        name, *others = table.rows[place]
+        if len(groups) == most and tuple(others) not in groups:
+            break
+        groups.setdefault(tuple(others), []).append(name)
+    rows = tuple(
+        (names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more", *others)
+        for others, names in groups.items()
+    )
+    left = count - sum(map(len, groups.values()))
     said = f"{plural(left, f'more {what} is', f'more {what}s are')} left out here"
-    notes = (said, *table.notes) if left else table.notes
-    return replace(table, rows=tuple(row for row, _ in folded), notes=notes)
+    return replace(table, rows=rows, notes=(said, *table.notes) if left else table.notes, first=())
+
+
+def ends_first(values: Sequence[float | None]) -> list[int]:
+    """Return the places of values: the largest, the smallest, the next largest and so on.
+
+    Args:
+        values: undefined ones come last.
+    """
+    known = [place for place, value in enumerate(values) if value is not None]
+    known.sort(key=lambda place: -(values[place] or 0.0))
+    turns = [one for pair in zip(known, reversed(known), strict=True) for one in pair]
+    undefined = [place for place, value in enumerate(values) if value is None]
+    return [*turns[: len(known)], *undefined]
 
 
 def list_notes(table: Table, *, explain: bool = True) -> tuple[str, ...]:

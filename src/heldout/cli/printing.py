@@ -458,14 +458,22 @@ def _write_chart(answer: "Answer", path: Path) -> None:
         print_facts(messages(), [("chart" if written else "as before", str(path))])
 
 
+_ROWS = 40
+"""Of all tables together, shared evenly, that a terminal shows where nobody asks for more."""
+
+
 def _print_all(console: Console, answer: "Answer", output: TableOutput) -> None:
-    from heldout.answers.table import list_notes
+    from heldout.answers.table import list_notes, shorten
 
     _print_hanging(console, "", answer.answer)
     if answer.summary:
         console.print()
         print_facts(console, answer.summary)
-    tables = answer.tables if output.every or answer.short is None else answer.short
+    short = answer.short
+    if short is None:
+        most = _ROWS // max(len(answer.tables), 1)
+        short = [shorten(table, most) for table in answer.tables]
+    tables = answer.tables if output.every else short
     folded = [table.rows for table in tables] != [table.rows for table in answer.tables]
     for table in tables:
         _print_table(console, table)

@@ -4,11 +4,8 @@ What a loop over pairs, splits and tests does one call at a time is done here wi
 splits have in common: queries are sorted once for a pair and ranked in all splits side by side,
 and histograms of a system's scores serve all of its pairs. The p-values are those of `tests`.
 
-Rank sums: elements stand in order of a key, equal keys share their mean rank, and the ranks of
-labelled elements are added. For the signed-rank test elements are the differences that are not
-zero, in order of size, labelled where they are positive; for the rank-sum test they are the scores
-of both systems, labelled where they are the second's. Sums of ranks are doubled, so all figures are
-whole numbers.
+Rank sums: equal values share their mean rank. Sums of ranks are doubled, so all figures are whole
+numbers.
 
 Histograms: two samples' ranks and a sample's median follow from how often each value occurs, and
 sums over all pairs of histograms are matrix products. Counts are whole numbers below 2^53, so
@@ -17,15 +14,17 @@ products of float64 are exact.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.stats.batches import rank_sum_p, sign_p, signed_rank_p, t_p
-from heldout.stats.exact import DECIMALS, ValueScale, load_compiled, scale_of
-from heldout.stats.rank_correlation import MidrankSums, Sorted
+from heldout.stats.exact import DECIMALS, ValueScale, scale_of
 from heldout.stats.rank_tests import Corrections, Zeros
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,93 +104,96 @@ def _whole(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(numbers).astype(np.int64).swapaxes(1, 2)
 
 
+class SignedSums(NamedTuple):
+    """Whole numbers, int64 of shape (2, pairs, splits): of the first half, then of the second.
+
+    Attributes:
+        doubled: twice the sum of the mean ranks of positive differences, by their size.
+        ties: sum of t³ - t over groups of t equal sizes.
+        wins: positive differences.
+        losses: negative differences.
+    """
+
+    doubled: NDArray[np.int64]
+    ties: NDArray[np.int64]
+    wins: NDArray[np.int64]
+    losses: NDArray[np.int64]
+
+
 _DIGITS = 2
 
 
-def sort_elements(
-    keys: NDArray[np.generic],
-    labels: NDArray[np.bool_],
-    *,
-    queries: NDArray[np.intp] | None = None,
-    skip: NDArray[np.intp],
-) -> Sorted:
-    """Put the elements of each pair in order.
+def sum_signed_ranks(
+    differences: NDArray[np.float64], keys: NDArray[np.generic], member: NDArray[np.uint8]
+) -> SignedSums:
+    """Rank the sizes of differences that are not 0, in both halves of every split.
 
     Args:
-        keys: shape (pairs, elements), equal where elements are tied.
-        labels: same shape.
-        queries: that elements belong to, same shape; `None`: their places.
-        skip: how many of the smallest keys do not take part, shape (pairs,).
-    """
-    # 16 bits are sorted by their digits, and two runs in order are merged, but only where the
-    # order of equal keys is to be kept
-    stable = keys.itemsize <= _DIGITS or queries is not None
-    places = np.argsort(keys, axis=1, kind="stable" if stable else None)
-    flat = places + np.arange(len(keys))[:, None] * keys.shape[1]
-    ordered = keys.take(flat)
-    starts = np.ones(keys.shape, np.bool_)
-    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=starts[:, 1:])
-    return Sorted(
-        order=places if queries is None else queries.take(flat),
-        labels=labels.take(flat),
-        starts=starts,
-        skip=skip,
-    )
-
-
-def sum_midranks(
-    elements: Sorted, member: NDArray[np.uint8], *, compiled: bool = True
-) -> MidrankSums:
-    """Add up the mean ranks of labelled elements, in both halves of every split.
-
-    Args:
-        elements: in order.
+        differences: shape (pairs, queries).
+        keys: same shape, ascending with the size, equal where sizes are, and least for 0.
         member: shape (queries, splits): 1 where a query is in the first half, else 0.
-        compiled: whether numba may be used where it is installed; the answer is the same.
     """
-    shape = (2, len(elements.order), member.shape[1])
-    sums = MidrankSums(*(np.zeros(shape, np.int64) for _ in MidrankSums._fields))
-    loops = load_compiled() if compiled else None
-    walk = walk_plain if loops is None else loops.walk
-    walk(elements, member, sums)
+    shape = (2, len(differences), member.shape[1])
+    sums = SignedSums(*(np.zeros(shape, np.int64) for _ in SignedSums._fields))
+    inside = np.ascontiguousarray(member.T, dtype=np.float64)
+    # 16 bits are sorted by their digits
+    orders = np.argsort(keys, axis=1, kind="stable" if keys.itemsize <= _DIGITS else None)
+    for pair, (own, order) in enumerate(zip(differences, orders, strict=True)):
+        queries = order[np.count_nonzero(own == 0) :]
+        if len(queries):
+            for into, found in zip(
+                sums,
+                _sum_ranks(own[queries] > 0, keys[pair, queries], queries, inside),
+                strict=True,
+            ):
+                into[:, pair] = found
     return sums
 
 
-def walk_plain(elements: Sorted, member: NDArray[np.uint8], sums: MidrankSums) -> None:
-    """Add to sums of 0 what the elements give; `compiled.walk` does the same."""
-    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
+def _sum_ranks(
+    label: NDArray[np.bool_], keys: NDArray[np.generic], queries: Indices, inside: Floats
+) -> tuple[tuple[Floats, Floats], ...]:
+    """As `SignedSums`, of the queries of one pair in order of their keys."""
+    begins = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    sizes = np.diff(begins, append=len(queries)).astype(np.float64)
+    marks = np.add.reduceat(label, begins, dtype=np.float64)
+    if len(begins) == len(queries):
+        tied = inside.take(queries, axis=1)
+        ours = tied * marks
+    else:
+        from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
 
-    inside = member.astype(np.float64)
-    for pair, first in enumerate(elements.skip.tolist()):
-        queries = elements.order[pair, first:]
-        if not len(queries):
-            continue
-        label = elements.labels[pair, first:]
-        begins = np.flatnonzero(elements.starts[pair, first:])
-        sizes = np.diff(begins, append=len(queries))[:, None]
-        marks = np.add.reduceat(label, begins, dtype=np.int64)[:, None]
         # A sparse product gathers and adds in one go
-        ends = np.append(begins, len(queries))
-        shape = (len(begins), len(member))
-        tied = csr_array((np.ones(len(queries)), queries, ends), shape=shape) @ inside
-        ours = csr_array((label.astype(np.float64), queries, ends), shape=shape) @ inside
-        for half, (groups, mine) in enumerate(((tied, ours), (sizes - tied, marks - ours))):
-            ranks = np.cumsum(groups, axis=0)
-            total, labelled = ranks[-1].copy(), mine.sum(axis=0)
-            ranks *= 2
-            ranks -= groups
-            sums.doubled[half, pair] = np.einsum("gs,gs->s", mine, ranks) + labelled
-            sums.ties[half, pair] = np.einsum("gs,gs,gs->s", groups, groups, groups) - total
-            sums.labelled[half, pair] = labelled
-            sums.others[half, pair] = total - labelled
+        cells = (queries, np.append(begins, len(queries)))
+        shape = (len(begins), inside.shape[1])
+        tied = (csr_array((np.ones(len(queries)), *cells), shape=shape) @ inside.T).T
+        ours = (csr_array((label.astype(np.float64), *cells), shape=shape) @ inside.T).T
+    ranks, whole = np.cumsum(tied, axis=1), np.cumsum(sizes)
+    total, wins = ranks[:, -1].copy(), ours.sum(axis=1)
+    # Twice the mean rank of a group, less 1
+    ranks *= 2
+    ranks -= tied
+    whole = 2 * whole - sizes
+    above = np.einsum("sg,sg->s", ours, ranks)
+    rest = marks @ whole - ranks @ marks - ours @ whole + above
+    ties, others = np.zeros((2, len(total)))
+    if len(begins) < len(queries):
+        ties = np.einsum("sg,sg,sg->s", tied, tied, tied) - total
+        np.subtract(sizes, tied, out=tied)
+        others = np.einsum("sg,sg,sg->s", tied, tied, tied) - (len(queries) - total)
+    won = float(marks.sum())
+    return (
+        (above + wins, rest + won - wins),
+        (ties, others),
+        (wins, won - wins),
+        (total - wins, len(queries) - total - won + wins),
+    )
 
 
 PairedTest = Literal["sign", "rank-sum", "signed-rank", "t"]
 """The tests that are made of every pair, by their names in `heldout.stats.tests.TESTS`."""
 
 _UNSURE = 1e-3
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +224,6 @@ class Halves:
         histograms: with a scale, how often each system has each value in each half.
         order: without one, the queries by rising score for each system; else empty.
         ordered: likewise the scores in that order, rounded to 1e-12.
-        compiled: whether numba may be used.
     """
 
     values: Floats
@@ -231,7 +232,6 @@ class Halves:
     histograms: Histograms | None
     order: NDArray[np.intp]
     ordered: Floats
-    compiled: bool
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -272,14 +272,13 @@ def tile_pairs(systems: int, *, size: int = 12) -> list[tuple[Indices, Indices]]
     return list(zip(np.split(a[order], cuts), np.split(b[order], cuts), strict=True))
 
 
-def split_scores(values: ArrayLike, first: ArrayLike, *, compiled: bool = True) -> Halves:
+def split_scores(values: ArrayLike, first: ArrayLike) -> Halves:
     """Prepare scores for `compare_pairs`.
 
     Args:
         values: finite scores, shape (systems, queries).
         first: bool, shape (splits, queries): whether a query is in the first half. Each half
             has two queries or more.
-        compiled: whether numba may be used where it is installed; answers are the same.
     """
     scores = np.asarray(values, np.float64)
     member = np.ascontiguousarray(np.asarray(first, np.bool_).T).astype(np.uint8)
@@ -296,7 +295,6 @@ def split_scores(values: ArrayLike, first: ArrayLike, *, compiled: bool = True) 
         histograms=histograms,
         order=order,
         ordered=np.take_along_axis(rounded, order, axis=1),
-        compiled=compiled,
     )
 
 
@@ -315,16 +313,10 @@ def compare_pairs(
         near: a level that p-values are compared with, where no more is asked; see `batches.t_p`.
     """
     differences, keys = _subtract(halves, a, b)
-    signed = sum_midranks(
-        _sort_sizes(differences, keys, compiled=halves.compiled),
-        halves.member,
-        compiled=halves.compiled,
-    )
+    signed = sum_signed_ranks(differences, keys, halves.member)
     sizes = halves.sizes[:, None, :]
-    mean, squares = _sum_moments(
-        differences, halves.member, sizes, moved=signed.labelled + signed.others
-    )
-    wins, losses = signed.labelled, signed.others
+    wins, losses = signed.wins, signed.losses
+    mean, squares = _sum_moments(differences, halves.member, sizes, moved=wins + losses)
     doubled, ties = _rank_scores(halves, a, b)
     return PairTests(
         means=np.round(mean, DECIMALS),
@@ -334,8 +326,8 @@ def compare_pairs(
             "signed-rank": signed_rank_p(
                 signed.doubled,
                 signed.ties,
-                wins=signed.labelled,
-                losses=signed.others,
+                wins=wins,
+                losses=losses,
                 size=sizes,
                 zeros=options.zeros,
                 continuity=options.continuity,
@@ -416,34 +408,62 @@ def _rank_scores(
     """Twice the rank sums of B's scores among those of both, and their ties."""
     if halves.histograms is not None:
         return halves.histograms.rank_sums(a, b)
-    loops = load_compiled() if halves.compiled else None
-    if loops is not None:
-        doubled, ties = np.empty((2, 2, len(a), halves.member.shape[1]), np.int64)
-        loops.rank_scores((halves.order, halves.ordered), (a, b), halves.member, (doubled, ties))
-        return doubled, ties
-    sums = sum_midranks(_merge_scores(halves, a, b), halves.member, compiled=False)
-    return sums.doubled, sums.ties
+    doubled, ties = np.empty((2, 2, len(a), halves.member.shape[1]), np.int64)
+    systems = sorted({*a.tolist(), *b.tolist()})
+    inside = {system: _turn(halves, system) for system in systems}
+    below = {system: np.cumsum(inside[system], axis=1) for system in systems}
+    for pair, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+        doubled[:, pair] = _rank_both(halves, one, other, inside[other], below[one])
+        ties[:, pair] = _tie_both(halves, one, other, below)
+    return doubled, ties
 
 
-def _merge_scores(halves: Halves, a: Indices, b: Indices) -> Sorted:
-    """The scores of A and B of each pair in one order, those of B labelled."""
-    queries = np.concatenate((halves.order[a], halves.order[b]), axis=1)
-    both = np.concatenate((halves.ordered[a], halves.ordered[b]), axis=1)
-    labels = np.zeros(both.shape, np.bool_)
-    labels[:, len(halves.member) :] = True
-    return sort_elements(both, labels, queries=queries, skip=np.zeros(len(a), np.intp))
+def _turn(halves: Halves, system: int) -> NDArray[np.signedinteger]:
+    """Nobody, then whether each query is in the first half, by rising score: (splits, 1 + queries).
+
+    In 32 bits where twice a rank sum fits into them.
+    """
+    count, splits = halves.member.shape
+    inside = np.zeros((splits, count + 1), np.int32 if count <= _FIT else np.int64)
+    inside[:, 1:] = halves.member[halves.order[system]].T
+    return inside
 
 
-def _sort_sizes(differences: Floats, keys: NDArray[np.generic], *, compiled: bool) -> Sorted:
-    """The differences of each pair by their size, those of 0 left out."""
-    loops = load_compiled() if compiled else None
-    if loops is None:
-        return sort_elements(keys, differences > 0, skip=(differences == 0).sum(axis=1))
-    found = Sorted(
-        order=np.empty(differences.shape, np.intp),
-        labels=np.empty(differences.shape, np.bool_),
-        starts=np.empty(differences.shape, np.bool_),
-        skip=np.empty(len(differences), np.intp),
-    )
-    loops.sort_sizes(differences, found)
-    return found
+_FIT = 1 << 15
+
+
+def _rank_both(
+    halves: Halves,
+    a: int,
+    b: int,
+    inside: NDArray[np.signedinteger],
+    below: NDArray[np.signedinteger],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Twice the rank sums of B: what is below in A and what is equal, and the ranks in B itself."""
+    low, high = (halves.ordered[a].searchsorted(halves.ordered[b], side) for side in _SIDES)
+    lower = below.take(low, axis=1)
+    lower += lower if np.array_equal(low, high) else below.take(high, axis=1)
+    both = np.einsum("sq,sq->s", inside[:, 1:], lower)
+    whole = (low + high).astype(inside.dtype)
+    rest = whole.sum() - inside[:, 1:] @ whole - lower.sum(axis=1) + both
+    first, second = halves.sizes
+    return both + first * (first + 1), rest + second * (second + 1)
+
+
+def _tie_both(
+    halves: Halves, a: int, b: int, below: Mapping[int, NDArray[np.signedinteger]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The sum of t³ - t over the scores that occur several times among those of A and B."""
+    scores = np.sort(np.concatenate((halves.ordered[a], halves.ordered[b])), kind="stable")
+    several = np.unique(scores[1:][scores[1:] == scores[:-1]])
+    first = np.zeros((halves.member.shape[1], len(several)), np.int64)
+    whole = np.zeros(len(several), np.int64)
+    for system in (a, b):
+        low, high = (halves.ordered[system].searchsorted(several, side) for side in _SIDES)
+        first += below[system].take(high, axis=1) - below[system].take(low, axis=1)
+        whole += high - low
+    one, other = ((t**3 - t).sum(axis=1) for t in (first, whole - first))
+    return one, other
+
+
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")

@@ -6,7 +6,7 @@ answers are the same, up to the rounding of sums. Arrays of p-values have any co
 stands for undefined, and a p is never 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,8 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr, stdtr, stdtrit
 
-from heldout.stats.exact import Samples, load_compiled
-from heldout.stats.rank_tests import EXACT_AT_MOST, Corrections, Zeros, estimate_pseudomedians
+from heldout.stats.exact import Samples
+from heldout.stats.rank_tests import (
+    EXACT_AT_MOST,
+    Corrections,
+    Zeros,
+    estimate_pseudomedians,
+    exact_p,
+)
 from heldout.stats.results import SMALLEST, TestColumns, check_options
 from heldout.stats.tests import TESTS
 
@@ -226,26 +232,24 @@ def _moments(samples: Samples) -> _Moments:
     return _Moments(mean, squares, freedom, np.where(squares > 0, error, 1.0))
 
 
-def signed_rank_tests(samples: Samples, *, level: float, compiled: bool = False) -> TestColumns:
+def signed_rank_tests(samples: Samples, *, level: float) -> TestColumns:
     """The signed-rank test of each sample of differences, two-sided.
 
     Args:
         samples: differences B - A; equal ones are equal floats.
         level: of the intervals, between 0 and 1.
-        compiled: whether numba may be used where it is installed; the answer is the same.
     """
     moved = samples.without_zeros()
     used = moved.sizes
     tested = (samples.sizes > 1) & (used > 0)
-    estimates = estimate_pseudomedians(moved, level=level, compiled=compiled)
-    above, ties, wins = _sum_ranks(moved, compiled=compiled)
-    p = signed_rank_p(above, ties, wins=wins, losses=used - wins, size=used)
-    exact = tested & (used <= EXACT_AT_MOST)
-    ranks = moved.some(exact).rank_sizes()
-    ends = np.cumsum(np.bincount(ranks.owners, minlength=int(exact.sum())))
-    for start, end, sample in zip([0, *ends], ends, np.flatnonzero(exact).tolist(), strict=False):
-        doubled = np.repeat(ranks.doubled[start:end], ranks.tied[start:end]).tolist()
-        p[sample] = _exact_p(doubled, int(above[sample]))
+    estimates = estimate_pseudomedians(moved, level=level)
+    ranks = moved.rank_sizes()
+    p = signed_rank_p(ranks.above, ranks.ties, wins=ranks.wins, losses=ranks.losses, size=used)
+    ends = np.cumsum(np.bincount(ranks.owners, minlength=len(used)))
+    for sample in np.flatnonzero(tested & (used <= EXACT_AT_MOST)):
+        part = slice(ends[sample - 1] if sample else 0, ends[sample])
+        doubled = np.repeat(ranks.doubled[part], ranks.tied[part])
+        p[sample] = exact_p(doubled / 2, ranks.above[sample] / 2, "two-sided")
     return _results(
         samples.sizes,
         used,
@@ -254,23 +258,10 @@ def signed_rank_tests(samples: Samples, *, level: float, compiled: bool = False)
         difference=estimates.centre,
         low=estimates.low,
         high=estimates.high,
-        statistic=_where(tested, above / 2),
+        statistic=_where(tested, ranks.above / 2),
         p=_where(tested, p),
         why=_why(samples.sizes, {_ZERO: used == 0, _FEW: np.isnan(estimates.low)}),
     )
-
-
-def _sum_ranks(
-    samples: Samples, *, compiled: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Of `SignedRanks` the sums: above, ties and wins."""
-    loops = load_compiled() if compiled else None
-    if loops is None:
-        ranks = samples.rank_sizes()
-        return ranks.above, ranks.ties, ranks.wins
-    above, ties, wins = np.empty((3, len(samples.sizes)), np.int64)
-    loops.sum_ranks(samples.values, samples.counts, samples.ends(), (above, ties, wins))
-    return above, ties, wins
 
 
 def _why(sizes: NDArray[np.int64], others: Mapping[str, Flags]) -> NDArray[np.int8]:
@@ -278,23 +269,6 @@ def _why(sizes: NDArray[np.int64], others: Mapping[str, Flags]) -> NDArray[np.in
     reasons = {_EMPTY: sizes == 0, _SINGLE: sizes == 1, **others}
     places = [_REASONS.index(reason) for reason in reasons]
     return np.select(list(reasons.values()), places, 0).astype(np.int8)
-
-
-def _exact_p(doubled: Sequence[int], above: int) -> float:
-    """Two-sided p of a rank sum when every sign is tossed.
-
-    How many of the 2^n outcomes have each sum are the digits of a long whole number: the product
-    of 1 + x^rank, where x is a power of two that no sum of digits reaches. A number modulo x - 1
-    is the sum of its digits.
-    """
-    width = len(doubled) + 1
-    outcomes = 1
-    for rank in doubled:
-        outcomes += outcomes << (rank * width)
-    everyone = (1 << width) - 1
-    at_least = (outcomes >> (above * width)) % everyone
-    at_most = (outcomes & ((1 << ((above + 1) * width)) - 1)) % everyone
-    return float(min(1.0, min(at_least, at_most) / (1 << (width - 2))))
 
 
 def _where(some: Flags, values: Floats) -> Floats:

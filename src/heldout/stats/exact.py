@@ -15,8 +15,6 @@ the sums still fit into a float64: on 5,793 queries and scores up to 1 that is 2
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -282,30 +280,6 @@ def gather_codes(codes: NDArray[np.uint16], sizes: NDArray[np.int64], values: Fl
     return replace(coded, values=values[coded.values])
 
 
-def gather_pairs(
-    rows: tuple[NDArray[np.uint8], NDArray[np.intp], NDArray[np.intp]],
-    codes: NDArray[np.uint16],
-    sizes: NDArray[np.int64],
-    values: Floats,
-) -> Samples | None:
-    """As `gather_codes`, of pairs of rows, counted by numba; `None` where that is not installed.
-
-    Args:
-        rows: what all rows hold, and for each pair the first and the second of its rows.
-        codes: the place in `values` for each two that rows may hold; 65,535 where there is none.
-        sizes: how many each pair has.
-        values: ascending.
-    """
-    loops = load_compiled()
-    if loops is None:
-        return None
-    known = len(values)
-    room = np.empty((3, len(sizes) * min(known, rows[0].shape[1])), np.int64)
-    filled = loops.count_codes(rows, np.minimum(codes, known).astype(np.uint16), known, tuple(room))
-    found, counts, owners = (one[:filled].copy() for one in room)
-    return Samples(values=values[found], counts=counts, owners=owners, sizes=sizes)
-
-
 def _gather_sorted(ordered: NDArray[Any], sizes: NDArray[np.int64]) -> Samples:
     """The first so many of each row, which are in order."""
     flat = ordered[np.arange(ordered.shape[1]) < sizes[:, None]]
@@ -409,13 +383,3 @@ def _fractions(
                 return None
             unit = math.lcm(unit, fraction.denominator)
     return None
-
-
-@cache
-def load_compiled() -> ModuleType | None:
-    """The loops that numba compiles (`heldout.stats.compiled`), `None` where it does not load."""
-    try:
-        from heldout.stats import compiled  # noqa: PLC0415 - numba is an extra, slow to load
-    except ImportError:
-        return None
-    return compiled

@@ -23,7 +23,7 @@ import math
 from collections.abc import Collection, Hashable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -210,38 +210,6 @@ def _refuse_ties(scores: Scores, name: str) -> None:
 def _bound(value: float) -> float:
     """The coefficient without what rounding adds beyond its ends."""
     return min(1.0, max(-1.0, value))
-
-
-class Sorted(NamedTuple):
-    """Elements of several pairs in ascending order of their keys, shape (pairs, elements) each.
-
-    Attributes:
-        order: the query that an element belongs to.
-        labels: whether its rank is added.
-        starts: whether its key differs from that of the element before.
-        skip: shape (pairs,): how many elements at the front do not take part.
-    """
-
-    order: NDArray[np.intp]
-    labels: NDArray[np.bool_]
-    starts: NDArray[np.bool_]
-    skip: NDArray[np.intp]
-
-
-class MidrankSums(NamedTuple):
-    """Whole numbers, int64 of shape (2, pairs, splits): of the first half, then of the second.
-
-    Attributes:
-        doubled: twice the sum of the mean ranks of labelled elements.
-        ties: sum of t³ - t over groups of t equal keys.
-        labelled: labelled elements.
-        others: elements without a label.
-    """
-
-    doubled: NDArray[np.int64]
-    ties: NDArray[np.int64]
-    labelled: NDArray[np.int64]
-    others: NDArray[np.int64]
 
 
 def midranks(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
 
 from heldout.errors import InputError
-from heldout.stats.exact import DECIMALS, Samples, differences, load_compiled
+from heldout.stats.exact import DECIMALS, Samples, differences
 from heldout.stats.rank_correlation import midranks
 from heldout.stats.results import SMALLEST, Alternative, Ask, Found, choose_tail, normal_p
 from heldout.stats.student import welch_freedom
@@ -219,21 +219,6 @@ def fold_histograms(counts: Integers) -> Integers:
     return np.cumsum(np.rint(ordered).astype(np.int64), axis=1) // 2
 
 
-def sort_averages(values: Floats) -> Floats:
-    """All Walsh averages of small samples, in ascending order, rounded to 1e-12.
-
-    Args:
-        values: finite, shape (samples, size).
-
-    Returns:
-        Shape (samples, size (size + 1) / 2).
-    """
-    first, second = np.triu_indices(values.shape[1])
-    averages = (values[:, first] + values[:, second]) / 2
-    averages.sort(axis=1)
-    return np.round(averages, DECIMALS) + 0.0
-
-
 Zeros = Literal["wilcox", "pratt", "zsplit"]
 Method = Literal["auto", "exact", "approximate"]
 Scores = NDArray[np.float64]
@@ -293,7 +278,7 @@ def rank_differences(
     signed = ranks[kept != 0]
     above = float(signed[moved > 0].sum())
     if method == "exact" or (method == "auto" and used <= EXACT_AT_MOST):
-        p = _exact_p(signed, above, ask.alternative)
+        p = exact_p(signed, above, ask.alternative)
     else:
         # scipy's zsplit leaves the ranks of zeros in the variance, and so does this
         spread = ranks if zeros == "zsplit" else signed
@@ -312,8 +297,8 @@ def rank_differences(
     )
 
 
-def _exact_p(ranks: Scores, above: float, alternative: Alternative) -> float:
-    """The chance of such a sum of positive ranks when every sign is tossed."""
+def exact_p(ranks: Scores, above: float, alternative: Alternative) -> float:
+    """Return the chance of such a sum of positive ranks when every sign is tossed."""
     doubled = np.rint(2 * ranks).astype(np.int64)
     chances = _sum_chances(doubled)
     place = round(2 * above)
@@ -383,32 +368,25 @@ class Pseudomedians(NamedTuple):
     high: Floats
 
 
-def estimate_pseudomedians(
-    samples: Samples, *, level: float, compiled: bool = True
-) -> Pseudomedians:
+def estimate_pseudomedians(samples: Samples, *, level: float) -> Pseudomedians:
     """Estimate the centre of each sample.
 
     Args:
         samples: some may be empty.
         level: of the intervals, between 0 and 1.
-        compiled: whether numba may be used where it is installed; the answer is the same.
     """
     places = _list_places(samples.sizes, level)
     averages = np.full(places.shape, np.nan)
     some = samples.sizes > 0
-    if compiled and load_compiled() is not None:
-        averages[some] = _look_for(samples, np.flatnonzero(some), places[some], compiled=True)
-    elif _has_whole_numbers(samples):
+    if _has_whole_numbers(samples):
         least = float(samples.values.min())
         averages[some] = _look_up(_fold(samples)[some], places[some]) / 2 + least
     else:
-        small = some & (samples.sizes <= EXACT_AT_MOST)
-        for size in np.unique(samples.sizes[small]).tolist():
-            rows = np.flatnonzero(samples.sizes == size)
-            laid_out = _lay_out(samples, rows, size)
-            averages[rows] = laid_out[:, places[rows[0]].clip(min=1) - 1]
-        large = np.flatnonzero(samples.sizes > EXACT_AT_MOST)
-        averages[large] = _look_for(samples, large, places[large], compiled=False)
+        ends = samples.ends()
+        for sample in np.flatnonzero(some):
+            part = slice(*ends[sample])
+            walsh = WalshAverages(samples.values[part], samples.counts[part])
+            averages[sample] = [walsh.find(place) if place else np.nan for place in places[sample]]
     first, second, low, high = np.where(places > 0, averages, np.nan).T
     return Pseudomedians(np.where(first == second, first, (first + second) / 2), low, high)
 
@@ -443,26 +421,6 @@ def _fold(samples: Samples) -> NDArray[np.int64]:
 def _look_up(reached: Integers, places: Integers) -> Floats:
     columns = [(reached < place[:, None]).sum(axis=1) for place in places.T]
     return np.stack(columns, axis=1).astype(np.float64)
-
-
-def _lay_out(samples: Samples, rows: Indices, size: int) -> Floats:
-    inside = (samples.sizes == size)[samples.owners]
-    values = np.repeat(samples.values[inside], samples.counts[inside])
-    return sort_averages(values.reshape(len(rows), size))
-
-
-def _look_for(samples: Samples, rows: Indices, places: Integers, *, compiled: bool) -> Floats:
-    ends = samples.ends()[rows]
-    loops = load_compiled() if compiled else None
-    if loops is not None:
-        averages = np.zeros(places.shape)
-        loops.find_averages(samples.values, samples.counts, ends, places, averages)
-        return np.round(averages, DECIMALS) + 0.0
-    found = []
-    for (start, end), wanted in zip(ends.tolist(), places.tolist(), strict=True):
-        walsh = WalshAverages(samples.values[start:end], samples.counts[start:end])
-        found.append([walsh.find(place) if place else np.nan for place in wanted])
-    return np.array(found).reshape(places.shape)
 
 
 Corrections = Literal["mann-whitney", "ranksums"]

@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, get_args, overload
+from typing import ClassVar, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -191,29 +191,6 @@ class TestColumns(Sequence[TestResult]):
             return tuple(self.take(np.arange(len(self))[place]).rows(0, len(self)))
         place = range(len(self))[place]
         return self.rows(place, place + 1)[0]
-
-    def columns(self, start: int, stop: int) -> dict[str, Any]:
-        """The fields of `TestResult` of pairs that follow each other, in columns where they differ.
-
-        Args:
-            start: the first pair.
-            stop: the one after the last.
-        """
-        part = self._part(start, stop)
-        return {
-            "test": self.test,
-            "n": self.n[part],
-            "used": self.used[part],
-            "difference": self.difference[part],
-            "low": self.low[part],
-            "high": self.high[part],
-            "level": self.level,
-            "alternative": "two-sided",
-            "statistic": self.statistic[part],
-            "p": self.p[part],
-            "why": self._whys(part),
-            "options": self.options,
-        }
 
     def _part(self, start: int, stop: int) -> slice | NDArray[np.int32]:
         return slice(start, stop) if self.place is None else self.place[start:stop]

@@ -18,7 +18,7 @@ Sources: Westfall and Young 1993 (step-down maxT); Romano
 and Wolf 2005; Mogstad, Romano, Shaikh and Wilhelm 2024 (both directions of a pair in one family).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.stats.exact import Whole, load_compiled, whole_numbers
+from heldout.stats.exact import Whole, whole_numbers
 from heldout.stats.resampling import Block, block_size, map_shares
 
 _QUERIES = 512
@@ -44,8 +44,6 @@ _SINGLE = 2.0**-20
 """More than the relative error of a difference of two numbers in single precision."""
 _LEAST = 1e-20
 """Less than any t that is not 0: differences are whole numbers, and below 2^53."""
-_COMPILED = 1 << 28
-"""From so many pairs times flips on, what numba saves is more than it takes to load."""
 
 _STEPS = (1, 2, 3, 5)
 _MOST_ABOVE = 1 << 18
@@ -67,9 +65,6 @@ def flip_test(
     executor: Executor | None = None,
 ) -> NDArray[np.float64]:
     """Two-sided p of every pair, not corrected for how many pairs there are.
-
-    By numpy alone: it is asked of one pair at a time (`heldout compare`), where numba takes longer
-    to load than it saves.
 
     Args:
         values: finite scores, shape (systems, queries).
@@ -103,7 +98,6 @@ def max_t(
     flips: int = 10_000,
     step_down: bool = True,
     executor: Executor | None = None,
-    compiled: bool = True,
 ) -> NDArray[np.float64]:
     """The p of every pair, corrected over all pairs and both directions of each.
 
@@ -117,7 +111,6 @@ def max_t(
         step_down: leave those that are significant out of the maximum for those that follow;
             else the single step.
         executor: where to compute; `None` for here.
-        compiled: whether numba may be used where it is installed; the answer is the same.
 
     Returns:
         Symmetric, shape (systems, systems): p of the direction in which the means differ. NaN
@@ -132,13 +125,11 @@ def max_t(
     if not len(rising):
         return np.full((len(values), len(values)), np.nan)
     rising = rising[np.argsort(family.found[rising], kind="stable")]
-    compiled = compiled and pairs.count * flips >= _COMPILED
     shares = map_shares(
         _max_share,
         whole,
         family,
         step_down,
-        compiled,
         rng=rng,
         draws=flips,
         size=block_size(len(rising)),
@@ -247,15 +238,12 @@ def _max_share(
     whole: Whole,
     family: _Family,
     step_down: bool,  # noqa: FBT001 - sent to another process by place
-    compiled: bool,  # noqa: FBT001 - the same
     blocks: Sequence[Block],
 ) -> _Peaks:
-    loops = load_compiled() if compiled else None
-    mark = mark_plain if loops is None else loops.mark
     sums = _sums(whole)
     return _join(
         [
-            _find_peaks(_flip_sums(whole, sums, group), family, mark, step_down=step_down)
+            _find_peaks(_flip_sums(whole, sums, group), family, step_down=step_down)
             for group in _group(blocks, len(sums))
         ]
     )
@@ -273,10 +261,7 @@ def _group(blocks: Sequence[Block], rows: int) -> Iterator[list[Block]]:
     yield group
 
 
-Mark = Callable[[NDArray[np.float32], NDArray[np.float32], np.float32, int, int], NDArray[np.bool_]]
-
-
-def _find_peaks(flipped: Floats, family: _Family, mark: Mark, *, step_down: bool) -> _Peaks:
+def _find_peaks(flipped: Floats, family: _Family, *, step_down: bool) -> _Peaks:
     """What remains of some flips.
 
     Rows are divided by the largest t so far before they are subtracted: then one number for each
@@ -295,7 +280,7 @@ def _find_peaks(flipped: Floats, family: _Family, mark: Mark, *, step_down: bool
         largest = peaks.largest
         np.multiply(centred[:last], (1 / largest).astype(np.float32), out=scaled[:last])
         margin = np.float32(_SINGLE * (spread / largest).max())
-        upper, lower = np.nonzero(mark(scaled, family.limits, margin, first, last))
+        upper, lower = np.nonzero(_mark(scaled, family.limits, margin, first, last))
         peaks.look_at(upper, lower + first)
     return peaks.result()
 
@@ -359,14 +344,14 @@ class _Search:
         )
 
 
-def mark_plain(
+def _mark(
     scaled: NDArray[np.float32],
     limits: NDArray[np.float32],
     margin: np.float32,
     first: int,
     last: int,
 ) -> NDArray[np.bool_]:
-    """Which pairs reach their limit in some flip; `compiled.mark` does the same.
+    """Mark the pairs that reach their limit in some flip.
 
     Args:
         scaled: shape (rows, flips).

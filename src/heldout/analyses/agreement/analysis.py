@@ -11,8 +11,6 @@ from heldout.answers.answer import Answer, to_document
 from heldout.options import Opt
 from heldout.stats.rank_correlation import RboTies
 
-_MOST = 14
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementOptions:
@@ -47,7 +45,6 @@ def _analyse(given: Ratings | Tops, options: AgreementOptions, draws: Draws) -> 
             answer=runs.headline(alike),
             summary=(*runs.summary(alike), *given.facts),
             tables=runs.tables(alike),
-            short=runs.tables(alike, most=_MOST),
             document=to_document(alike) | {"orders": list(given.orders)},
             chart=lambda: runs.chart(alike),
             title=runs.title(alike),
@@ -57,7 +54,6 @@ def _analyse(given: Ratings | Tops, options: AgreementOptions, draws: Draws) -> 
         answer=judges.headline(found),
         summary=judges.summary(found),
         tables=judges.tables(found),
-        short=judges.tables(found, most=_MOST),
         document=to_document(found),
         chart=(lambda: judges.chart(found)) if found.pairs else None,
         title=judges.title(found),

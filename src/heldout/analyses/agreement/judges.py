@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.agreement.runs import Interval, matrix_chart
-from heldout.answers.table import Column, Table, columns
+from heldout.answers.table import Column, Table, columns, ends_first
 from heldout.charts.plot import Plot
 from heldout.errors import InputError, plural
 from heldout.ids import Digest
@@ -428,21 +428,13 @@ def summary(found: JudgeAgreement) -> tuple[tuple[str, str], ...]:
     )
 
 
-def tables(found: JudgeAgreement, *, most: int | None = None) -> tuple[Table, ...]:
-    """All judges together, then each two, then of two alone where they differ.
-
-    Args:
-        found: what was found.
-        most: pairs that are shown, those that agree most and least; `None` for all.
-    """
+def tables(found: JudgeAgreement) -> tuple[Table, ...]:
+    """Tabulate all judges together, then each two, then of two alone where they differ."""
+    two = len(found.pairs) == 1 and len(found.categories) <= _SHOWN_GRADES
     return (
         _all_table(found),
-        *([_pair_table(found, most)] if found.pairs else []),
-        *(
-            [_confusion_table(found, found.pairs[0])]
-            if len(found.pairs) == 1 and len(found.categories) <= _SHOWN_GRADES
-            else []
-        ),
+        *([_pair_table(found)] if found.pairs else []),
+        *([_confusion_table(found, found.pairs[0])] if two else []),
     )
 
 
@@ -506,15 +498,10 @@ def _interval_note(found: JudgeAgreement) -> str:
     )
 
 
-def _pair_table(found: JudgeAgreement, most: int | None) -> Table:
+def _pair_table(found: JudgeAgreement) -> Table:
     graded = found.kind == "documents"
-    shown: Sequence[JudgePair] = found.pairs
-    if most is not None and len(shown) > most:
-        known = sorted(shown, key=lambda one: -2.0 if one.kappa.value is None else one.kappa.value)
-        known.reverse()
-        shown = [*known[: most // 2], *known[-(most // 2) :]]
     rows = []
-    for pair in shown:
+    for pair in found.pairs:
         row = (pair.first, pair.second, pair.units, pair.same, pair.kappa.value)
         overlap = (pair.overlap,) if graded else ()
         rows.append((*row, *(pair.interval or (None, None)), *overlap))
@@ -529,15 +516,14 @@ def _pair_table(found: JudgeAgreement, most: int | None) -> Table:
             *columns("share", *(["overlap"] if graded else []), decimals=3),
         ),
         rows=tuple(rows),
-        notes=tuple(_pair_notes(found, possible - len(found.pairs), len(found.pairs) - len(shown))),
+        notes=tuple(_pair_notes(found, possible - len(found.pairs))),
         method=(f"kappa: Cohen's, weights {found.options.weights}", _interval_note(found)),
+        first=ends_first([pair.kappa.value for pair in found.pairs]),
     )
 
 
-def _pair_notes(found: JudgeAgreement, apart: int, left: int) -> list[str]:
+def _pair_notes(found: JudgeAgreement, apart: int) -> list[str]:
     notes = []
-    if left:
-        notes.append(f"the pairs that agree most and least; {left:,} between them are left out")
     if found.relevant is not None:
         notes.append(f"grades from {found.relevant} on count 1, lower ones 0")
     if found.kind == "documents":

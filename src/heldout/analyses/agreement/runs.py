@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns, fold_rows
+from heldout.answers.table import Cell, Column, Table, columns, ends_first
 from heldout.charts.axes import place_axis
 from heldout.charts.plot import Plot, Row, shade
 from heldout.charts.svg import MUTED
@@ -295,21 +295,8 @@ def summary(found: RunAgreement) -> tuple[tuple[str, str], ...]:
     return tuple(lines)
 
 
-def tables(found: RunAgreement, *, most: int | None = None) -> tuple[Table, ...]:
-    """Each two runs.
-
-    Args:
-        found: what was found.
-        most: pairs that are shown, those most and least alike; `None` for all.
-    """
-    rows, left = [_pair_row(pair) for pair in found.pairs], 0
-    if most is not None and len(rows) > most:
-        known = [pair for _, pair in reversed(_known(found))] or found.pairs
-        folded = fold_rows([_pair_row(pair) for pair in known])
-        half = most // 2
-        chosen = [*folded[:half], *folded[half:][-half:]]
-        left = len(rows) - sum(count for _, count in chosen)
-        rows = [row for row, _ in chosen]
+def tables(found: RunAgreement) -> tuple[Table, ...]:
+    """Tabulate each two runs."""
     return (
         Table(
             title=f"How alike each two of {len(found.runs):,} runs rank",
@@ -319,9 +306,10 @@ def tables(found: RunAgreement, *, most: int | None = None) -> tuple[Table, ...]
                 *columns("score", "RBO", "low", "high", "shared", decimals=3),
                 *columns("score", "tau", "low", "high", "tau AP", decimals=3),
             ),
-            rows=tuple(rows),
-            notes=tuple(_notes(found, left)),
+            rows=tuple(map(_pair_row, found.pairs)),
+            notes=tuple(_notes(found)),
             method=tuple(_method(found)),
+            first=ends_first([pair.rbo.value for pair in found.pairs]),
         ),
     )
 
@@ -367,10 +355,8 @@ def _method(found: RunAgreement) -> list[str]:
     ]
 
 
-def _notes(found: RunAgreement, left: int) -> list[str]:
+def _notes(found: RunAgreement) -> list[str]:
     notes = ["shared: documents in both, of those of the shorter list"]
-    if left:
-        notes.append(f"the pairs most and least alike; {left:,} between them are left out here")
     means = [mean for pair in found.pairs for mean in (pair.rbo, pair.tau, pair.tau_ap)]
     undefined = {mean.why for mean in means if mean.why}
     return [*notes, *(f"undefined: {why}" for why in sorted(undefined))]

@@ -1,7 +1,5 @@
 """Which runs are better than which, by what they find and how high."""
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +23,7 @@ from heldout.analyses.outcomes.words import (
     verdict_headline,
 )
 from heldout.answers.answer import Answer
-from heldout.answers.sentence import name_one, name_some
+from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, LateRows, Row, Table, columns
 from heldout.errors import InputError, plural
 from heldout.scoring.first_ranks import first_ranks
@@ -33,51 +31,26 @@ from heldout.scoring.measures import parse_measure
 from heldout.scoring.names import read_measure
 from heldout.scoring.sources import Scores, queries_with_several
 
-Places = NDArray[np.intp]
 Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
-def choose_pairs(result: Outcomes, *, most: int) -> JudgedPairs:
-    """The pairs to show where there is not room for all.
+def rank_pairs(result: Outcomes) -> list[int]:
+    """Return the places of pairs, those first that matter most where there is not room for all.
 
-    Args:
-        result: of many pairs.
-        most: how many, at least 1.
-
-    Returns:
-        All pairs in their order, if they are no more. Else up to half of them are neighbours in
-        the line by verdict, from its head. Then come pairs with a verdict, those first whose runs
-        stand nearest in the line: they show how fine a difference is found. Then come the others,
-        by the smallest p of any of their tests.
+    Pairs with a verdict come first, those before others whose runs stand nearest in the line by
+    verdict: they show how fine a difference is found. Then come the others, by the smallest p of
+    any of their tests.
     """
-    if len(result.pairs) <= most:
-        return result.pairs
-    return result.pairs.take(_choose_places(result, np.arange(len(result.pairs)), most))
-
-
-def _choose_places(result: Outcomes, among: Places, most: int) -> Places:
-    """As `choose_pairs`: the places of pairs, of some of them."""
     pairs = result.pairs.tested.pairs
     line = () if result.order is None else result.order.systems
     stands = {name: place for place, name in enumerate(line)}
     at = np.array([stands.get(side.name, 0) for side in pairs.sides], np.intp)
-    first, second = at[pairs.a[among]], at[pairs.b[among]]
-    apart = np.abs(first - second)
-    nearest = np.flatnonzero(apart == 1) if result.order else np.zeros(0, np.intp)
-    nearest = nearest[np.argsort(np.minimum(first, second)[nearest])][: most // 2]
-    others = np.delete(np.arange(len(among)), nearest)
-    undecided = result.pairs.better[among[others]] == 0
-    least = _least_p(result)[among[others]]
-    order = np.lexsort((least, np.where(undecided, 0, apart[others]), undecided))
-    return among[np.concatenate((nearest, others[order[: most - len(nearest)]]))]
-
-
-def _least_p(result: Outcomes) -> Floats:
-    """The smallest p of each pair; 1 without any."""
+    undecided = result.pairs.better == 0
+    apart = np.where(undecided, 0, np.abs(at[pairs.a] - at[pairs.b]))
     ps = [test.column("p") for test in result.pairs.tested.tests.values()]
-    least: Floats = np.nan_to_num(np.fmin.reduce(ps), nan=1.0)
-    return least
+    least = np.nan_to_num(np.fmin.reduce(ps), nan=1.0)
+    places: list[int] = np.lexsort((least, apart, undecided)).tolist()
+    return places
 
 
 _INSTEAD = "compare runs by a measure, with heldout compare -m nDCG@10"
@@ -174,45 +147,18 @@ def find_opposed(pairs: JudgedPairs) -> Flags:
     return opposed
 
 
-def tables(result: Outcomes, *, most: int | None = None) -> tuple[Table, ...]:
-    """Counts and verdicts, search lengths, and the runs in a line.
-
-    Args:
-        result: of many pairs.
-        most: rows of each table: of pairs those with a verdict, see `choose_pairs`, and of the
-            line groups that no verdict sets apart; `None` for all pairs and runs.
-    """
-    places = np.arange(len(result.pairs)) if most is None else _shorten(result, most)
-    order = () if result.order is None else (_order_table(result.order, result, most),)
-    return (_found_table(result, places), _rank_table(result, places), *order)
+def tables(result: Outcomes) -> tuple[Table, ...]:
+    """Tabulate counts and verdicts, search lengths, and the runs in a line."""
+    first = rank_pairs(result)
+    order = () if result.order is None else (_order_table(result.order, result),)
+    return (_found_table(result, first), _rank_table(result, first), *order)
 
 
-def _shorten(result: Outcomes, most: int) -> Places:
-    """Pairs with a verdict; without any a few, so that one sees how far off they are."""
-    every, decided = np.arange(len(result.pairs)), np.flatnonzero(result.pairs.better)
-    if len(every) <= most:
-        return every
-    if not len(decided):
-        return _choose_places(result, every, most // 2)
-    return decided if len(decided) <= most else _choose_places(result, decided, most)
-
-
-def _describe_left_out(shown: Places, result: Outcomes) -> list[str]:
-    """How many pairs are not shown, with a verdict and without."""
-    left = np.delete(result.pairs.better, shown)
-    if not len(left):
-        return []
-    none = int((left == 0).sum())
-    return [
-        f"left out here: {plural(none, 'pair')} without a verdict, {len(left) - none:,} with one"
-    ]
-
-
-def _found_table(result: Outcomes, shown: Places) -> Table:
+def _found_table(result: Outcomes, first: list[int]) -> Table:
     size = result.queries
 
     def row(place: int) -> Row:
-        one = result.pairs[int(shown[place])]
+        one = result.pairs[place]
         counts = (one.neither, one.a_only, one.b_only, one.both)
         verdict = one.verdict
         decided: Cell = {"strict": verdict.p_strict, "do no harm": verdict.p_no_harm}.get(
@@ -236,11 +182,8 @@ def _found_table(result: Outcomes, shown: Places) -> Table:
             *columns("text", "better", "verdict"),
             Column(name="its p", form="p"),
         ),
-        rows=LateRows(len(shown), row),
-        notes=(
-            *_describe_left_out(shown, result),
-            "(1) found by neither, (2) by one alone: A wins or B wins, (3) by both",
-        ),
+        rows=LateRows(len(result.pairs), row),
+        notes=("(1) found by neither, (2) by one alone: A wins or B wins, (3) by both",),
         method=(
             "p: exact binomial on (2), undefined where no query is found by one alone",
             "where several documents are relevant the first one found counts",
@@ -250,27 +193,16 @@ def _found_table(result: Outcomes, shown: Places) -> Table:
                 "its p: of the verdict; strict: the largest p that it needs; do no harm: twice the "
                 "smaller p of its two ways"
             ),
-            *_describe_choice(shown, result),
         ),
+        first=first,
     )
 
 
-def _describe_choice(shown: Places, result: Outcomes) -> list[str]:
-    if len(shown) == len(result.pairs):
-        return []
-    return [
-        (
-            "pairs shown: neighbours at the head of the line by verdict, then verdicts between "
-            "runs that stand nearest in it, then pairs with the smallest p"
-        )
-    ]
-
-
-def _rank_table(result: Outcomes, shown: Places) -> Table:
+def _rank_table(result: Outcomes, first: list[int]) -> Table:
     ps = columns("p", "WSR p", "WSR corr.", "t p", "t corr.")
 
     def row(place: int) -> Row:
-        one = result.pairs[int(shown[place])]
+        one = result.pairs[place]
         cells: Row = (one.a.name, one.b.name)
         for means, lines in zip((one.esl, one.rr), _RANKED, strict=True):
             tested = [p for line in lines for p in (one.tests[line].p, one.corrected[line])]
@@ -286,7 +218,7 @@ def _rank_table(result: Outcomes, shown: Places) -> Table:
             *columns("score", "A RR", "B RR"),
             *ps,
         ),
-        rows=LateRows(len(shown), row),
+        rows=LateRows(len(result.pairs), row),
         notes=(
             (
                 "ESL: lower is better; WSR: signed-rank; t: paired t; no p where no query "
@@ -296,22 +228,13 @@ def _rank_table(result: Outcomes, shown: Places) -> Table:
         method=(
             "case (3) is selected on its outcome: heldout compare shows Success@j for all queries",
         ),
+        first=first,
     )
 
 
-def _order_table(order: RunOrder, result: Outcomes, most: int | None) -> Table:
-    """The line, each run in its place; short, runs that no verdict sets apart are one row."""
-    rows: list[Row] = [
-        (place, name, _say_below(order, place - 1))
-        for place, name in enumerate(order.systems, start=1)
-    ]
-    hidden = 0
-    if most is not None and len(rows) > most:
-        rows = [_group_row(order, start, end) for start, end in _find_groups(order)]
-        hidden = len(rows) - most
+def _order_table(order: RunOrder, result: Outcomes) -> Table:
+    """Tabulate the line, each run in its place."""
     notes = ["a run stands behind all that beat it, and by mean RR where no verdict decides"]
-    if hidden > 0:
-        notes.append(f"{plural(hidden, 'more group is', 'more groups are')} left out here")
     method = [f"{order.verdicts:,} of {plural(len(result.pairs), 'pair')} have a verdict"]
     if order.circles:
         notes.append(
@@ -327,20 +250,13 @@ def _order_table(order: RunOrder, result: Outcomes, most: int | None) -> Table:
             Column(name="run"),
             Column(name="below the one before"),
         ),
-        rows=tuple(rows[:most]),
+        rows=tuple(
+            (place, name, _say_below(order, place - 1))
+            for place, name in enumerate(order.systems, start=1)
+        ),
         notes=tuple(notes),
         method=tuple(method),
     )
-
-
-def _find_groups(order: RunOrder) -> list[tuple[int, int]]:
-    """Runs that follow each other with no verdict between neighbours: where each group lies."""
-    starts = [0, *(row for row, by in enumerate(order.by_verdict, start=1) if by)]
-    return list(pairwise([*starts, len(order.systems)]))
-
-
-def _group_row(order: RunOrder, start: int, end: int) -> Row:
-    return (start + 1, name_some(order.systems[start:end]), _say_below(order, start))
 
 
 def _say_below(order: RunOrder, row: int) -> str:
@@ -364,7 +280,6 @@ def _describe_circles(order: RunOrder) -> str:
 
 _DEFAULT = "RR@100"
 _UNCUT = 1000
-_MOST = 10
 
 
 def _analyse(scores: Scores, options: OutcomesOptions, draws: Draws) -> Answer:
@@ -383,7 +298,6 @@ def _analyse(scores: Scores, options: OutcomesOptions, draws: Draws) -> Answer:
         answer=headline(found, several=several, baseline=baseline),
         summary=(*summary(found), *scores.facts),
         tables=tables(found),
-        short=tables(found, most=_MOST),
         document=describe_outcomes(found, several)
         | scores.document
         | {"baseline": baseline, "esl_and_rr_disagree": {"pairs": opposed, "significant": sure}},

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from heldout.analyses.outcomes.options import Margins
 from heldout.scoring.first_ranks import FirstRanks, Side
 from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
-from heldout.stats.exact import DECIMALS, Samples, gather_codes, gather_pairs, gather_samples
+from heldout.stats.exact import DECIMALS, Samples, gather_codes, gather_samples
 from heldout.stats.rank_tests import share_not_lower_p
 from heldout.stats.results import Alternative, TestColumns, TestResult, with_none
 from heldout.stats.student import bounded_mean_p, crossed_t
@@ -54,9 +54,6 @@ _CELLS = 1 << 18
 _ROWS = 1024
 _TASKS = 32
 
-# Pairs from which numba saves more time than it takes to load
-_MANY = 1 << 13
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pairs(Sequence[Pair]):
@@ -87,11 +84,6 @@ class Pairs(Sequence[Pair]):
     def take(self, places: NDArray[np.intp]) -> "Pairs":
         """Some of the pairs."""
         return replace(self, a=self.a[places], b=self.b[places])
-
-    def columns(self, places: NDArray[np.intp]) -> dict[str, list[Any]]:
-        """The fields of some of `sides`."""
-        sides = [self.sides[place] for place in places.tolist()]
-        return {"name": [side.name for side in sides], "runs": [side.runs for side in sides]}
 
     def __len__(self) -> int:
         return len(self.a)
@@ -240,19 +232,6 @@ class TestedPairs(Sequence[PairTests]):
         (fields,) = self.rows(place, place + 1)
         return PairTests(**fields)
 
-    def columns(self, start: int, stop: int) -> dict[str, Any]:
-        """The fields of `PairTests` of pairs that follow each other, in columns."""
-        part = slice(start, stop)
-        return {
-            "a": self.pairs.columns(self.pairs.a[part]),
-            "b": self.pairs.columns(self.pairs.b[part]),
-            **{name: getattr(self, name)[part] for name in _COUNTS},
-            "esl": {"a": self.esl[0, part], "b": self.esl[1, part]},
-            "rr": {"a": self.rr[0, part], "b": self.rr[1, part]},
-            "tests": {line: test.columns(start, stop) for line, test in self.tests.items()},
-            **{name: getattr(self, name)[part] for name in _PS},
-        }
-
     def rows(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
         """The fields of `PairTests` of pairs that follow each other."""
         part = slice(start, stop)
@@ -313,7 +292,7 @@ def compare_runs(
     some = Pairs.of(pairs)
     place = {name: row for row, name in enumerate(ranks.systems)}
     rows = np.array([place[run] for side in some.sides for run in side.runs], np.intp)
-    ask = _Ask(margins, level, ranks.k, compiled=len(some) >= _MANY)
+    ask = _Ask(margins, level, ranks.k)
     found = _gather(
         len(some), _compare_all(ranks.ranks, (rows[some.a], rows[some.b]), ask, executor)
     )
@@ -341,7 +320,6 @@ class _Ask(NamedTuple):
     margins: Margins
     level: float
     k: int
-    compiled: bool
 
 
 class _Compared(NamedTuple):
@@ -497,15 +475,6 @@ class _Scale(NamedTuple):
             gather_codes(self.share.take(places), sizes, self.shares),
         )
 
-    def gather_compiled(
-        self, rows: tuple[Rows, Rows], sizes: Integers
-    ) -> tuple[Samples, Samples] | None:
-        """The same, counted by numba; `None` where that is not installed."""
-        both = (self.ranks, *rows)
-        lengths = gather_pairs(both, self.length, sizes, self.lengths)
-        shares = gather_pairs(both, self.share, sizes, self.shares)
-        return None if lengths is None or shares is None else (lengths, shares)
-
 
 _FEW_RANKS = 255
 _NONE = np.iinfo(np.uint16).max
@@ -517,10 +486,9 @@ def _compare_rows(
     first, second = (ranks[own] for own in rows)
     both = (first > 0) & (second > 0)
     answered = both.sum(axis=1)
-    samples = scale.gather_compiled(rows, answered) if scale is not None and ask.compiled else None
-    if scale is not None and samples is None:
+    if scale is not None:
         samples = scale.gather(rows, answered)
-    elif samples is None:
+    else:
         a, b = (np.where(both, one, 1) for one in (first, second))
         # Rounded once from whole numbers, so that equal differences are equal floats
         samples = gather_samples(b - a, both), gather_samples((a - b) / (a * b), both)
@@ -535,9 +503,9 @@ def _compare_rows(
         esl=_means(first * both, second * both, answered),
         rr=_means(both / np.maximum(first, 1), both / np.maximum(second, 1), answered),
         tests={
-            "esl_signed_rank": signed_rank_tests(lengths, level=ask.level, compiled=ask.compiled),
+            "esl_signed_rank": signed_rank_tests(lengths, level=ask.level),
             "esl_t": t_tests(lengths, level=ask.level),
-            "rr_signed_rank": signed_rank_tests(shares, level=ask.level, compiled=ask.compiled),
+            "rr_signed_rank": signed_rank_tests(shares, level=ask.level),
             "rr_t": t_tests(shares, level=ask.level),
         },
         # Lower is better: A does no harm if B - A is above minus the margin, B if it is below it

@@ -243,24 +243,6 @@ class JudgedPairs(Sequence[Judged]):
         for start in range(0, len(self), _ROWS):
             yield from self.rows(start, min(start + _ROWS, len(self)))
 
-    def columns(self, start: int, stop: int) -> dict[str, Any]:
-        """The fields of `Judged` of pairs that follow each other, in columns where they differ."""
-        part = slice(start, stop)
-        kinds = [self.kinds[place] for place in self.kind[part].tolist()]
-        return {
-            **self.tested.columns(start, stop),
-            "declared": self.declared,
-            "corrected": {line: ps[part] for line, ps in self.corrected.items()},
-            "verdict": {
-                "word": [kind.word for kind in kinds],
-                "better": [kind.better for kind in kinds],
-                "why": [kind.why for kind in kinds],
-                "plain": [kind.plain for kind in kinds],
-                "p_strict": self.p_strict[part],
-                "p_no_harm": self.p_no_harm[part],
-            },
-        }
-
     def rows(self, start: int, stop: int) -> list[Judged]:
         """Pairs that follow each other."""
         part = slice(start, stop)

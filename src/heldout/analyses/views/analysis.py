@@ -21,7 +21,7 @@ from heldout.analyses.views.views import (
 )
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Column, Table, columns, ends_first
 from heldout.charts.axes import place_axis
 from heldout.charts.plot import Plot, Row, shade
 from heldout.charts.svg import RECORD
@@ -136,7 +136,6 @@ def view_chart(result: Views) -> Plot:
 
 
 _SHOWN = 3
-_MOST = 8
 
 
 def transfer_headline(transfer: Transfer) -> str:
@@ -182,33 +181,23 @@ def transfer_summary(transfer: Transfer) -> tuple[tuple[str, str], ...]:
     return tuple(lines)
 
 
-def tables(result: Views, *, most: int | None = None) -> tuple[Table, ...]:
-    """Ranks of the named runs on each view, then the agreement between views.
-
-    Args:
-        result: what was found.
-        most: rows of each table; `None` for all.
-    """
-    ranks = (_rank_table(result, most),) if result.ranks else ()
-    return (*ranks, *transfer_tables(result.transfer, most=most))
+def tables(result: Views) -> tuple[Table, ...]:
+    """Tabulate the ranks of the named runs on each view, then the agreement between views."""
+    ranks = (_rank_table(result),) if result.ranks else ()
+    return (*ranks, *transfer_tables(result.transfer))
 
 
-def transfer_tables(transfer: Transfer, *, most: int | None = None) -> tuple[Table, ...]:
-    """Agreement between every two views; before it, with more than three views, by view.
-
-    Args:
-        transfer: what was found.
-        most: rows of each table, of pairs those most and least alike; `None` for all.
-    """
-    by_view = (_view_table(transfer, most),) if len(transfer.views) > _SHOWN else ()
-    return (*by_view, _pair_table(transfer, most))
+def transfer_tables(transfer: Transfer) -> tuple[Table, ...]:
+    """Tabulate the agreement of every two views; before it, with more than three, of each view."""
+    by_view = (_view_table(transfer),) if len(transfer.views) > _SHOWN else ()
+    return (*by_view, _pair_table(transfer))
 
 
 def _say(pair: ViewAgreement) -> str:
     return f"{pair.first} and {pair.second}, tau {pair.tau:.3f} over {pair.systems:,} systems"
 
 
-def _rank_table(result: Views, most: int | None) -> Table:
+def _rank_table(result: Views) -> Table:
     queries = ", ".join(f"{name} {s.queries:,}" for name, s in result.stability.items())
     first = next(iter(result.stability.values()))
     return Table(
@@ -222,12 +211,11 @@ def _rank_table(result: Views, most: int | None) -> Table:
         ),
         rows=tuple(
             (one.system, one.view, one.score, one.rank, one.expected, f"{one.low}–{one.high}")
-            for one in result.ranks[:most]
+            for one in result.ranks
         ),
         notes=(
             "the middle of the trials' ranks describes and is no confidence interval",
             *_say_left_out(result),
-            *_say_more(len(result.ranks), most, "row"),
         ),
         method=(
             (
@@ -239,12 +227,6 @@ def _rank_table(result: Views, most: int | None) -> Table:
     )
 
 
-def _say_more(count: int, most: int | None, what: str) -> list[str]:
-    """How many rows a terminal leaves out."""
-    left = 0 if most is None else count - most
-    return [f"{plural(left, f'more {what} is', f'more {what}s are')} left out here"] * (left > 0)
-
-
 def _say_left_out(result: Views) -> list[str]:
     if not result.left_out:
         return []
@@ -252,7 +234,7 @@ def _say_left_out(result: Views) -> list[str]:
     return [f"left out, since a view lacks them: {len(result.left_out):,} ({named}…)"]
 
 
-def _view_table(transfer: Transfer, most: int | None) -> Table:
+def _view_table(transfer: Transfer) -> Table:
     rows = []
     for view, scored in zip(transfer.views, transfer.scored, strict=True):
         others = sorted(
@@ -272,8 +254,7 @@ def _view_table(transfer: Transfer, most: int | None) -> Table:
             Column(name="least alike"),
             Column(name="tau", form="score", decimals=3),
         ),
-        rows=tuple(rows[:most]),
-        notes=tuple(_say_more(len(rows), most, "view")),
+        rows=tuple(rows),
     )
 
 
@@ -284,9 +265,9 @@ def _view_row(view: str, scored: int, others: Sequence[tuple[float, str]]) -> tu
     return (view, scored, sum(tau for tau, _ in others) / len(others), alike, most, apart, least)
 
 
-def _pair_table(transfer: Transfer, most: int | None) -> Table:
-    shown, between = _choose_pairs(transfer.pairs, most)
-    undefined = {pair.why for pair in transfer.pairs if pair.why}
+def _pair_table(transfer: Transfer) -> Table:
+    pairs = transfer.pairs
+    undefined = {pair.why for pair in pairs if pair.why}
     return Table(
         title="How alike two views rank the systems that both have",
         columns=(
@@ -300,11 +281,10 @@ def _pair_table(transfer: Transfer, most: int | None) -> Table:
                 *(pair.first, pair.second, pair.systems, pair.tau, pair.tau_ap),
                 *(pair.tau_first_top, pair.tau_second_top, pair.shared_top),
             )
-            for pair in shown
+            for pair in pairs
         ),
         notes=(
             "no test, no interval: views of few queries differ by chance alone",
-            *between,
             *(f"undefined: {why}" for why in sorted(undefined)),
         ),
         method=(
@@ -314,21 +294,8 @@ def _pair_table(transfer: Transfer, most: int | None) -> Table:
                 "all that tie with the last; few systems, so it moves much by chance"
             ),
         ),
+        first=ends_first([pair.tau for pair in pairs]),
     )
-
-
-def _choose_pairs(
-    pairs: Sequence[ViewAgreement], most: int | None
-) -> tuple[Sequence[ViewAgreement], list[str]]:
-    """Where there is no room for all, the pairs most and least alike; and what is left out."""
-    if most is None or len(pairs) <= most:
-        return pairs, []
-    known = sorted(pairs, key=lambda one: 2.0 if one.tau is None else -one.tau)
-    defined = [one for one in known if one.tau is not None] or known
-    half = most // 2
-    shown = [*defined[:half], *defined[half:][-half:]]
-    left = len(pairs) - len(shown)
-    return shown, [f"the pairs most and least alike; {left:,} between them are left out here"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -456,7 +423,6 @@ def _analyse(given: LoadedViews | Means, options: ViewsOptions, draws: Draws) ->
         answer=transfer_headline(result.transfer),
         summary=(*summary(result), *given.facts),
         tables=tables(result),
-        short=tables(result, most=_MOST),
         document=to_document(result)
         | {
             "stability": {
@@ -483,7 +449,6 @@ def _compare(given: Means, options: ViewsOptions) -> Answer:
         answer=transfer_headline(found),
         summary=(*transfer_summary(found), ("systems", count)),
         tables=transfer_tables(found),
-        short=transfer_tables(found, most=_MOST),
         document=to_document(found),
         chart=(lambda: transfer_chart(found)) if found.pairs else None,
         title=transfer_title(found),
