@@ -1,87 +1,43 @@
-"""The table of attacks: what each attempts, its result, and its test.
-
-Run as a program it prints the page attacks.md, or with `--tests` the tests that it names.
-"""
+"""The attacks of docs/reference/attacks.md. Run as a program it prints the tests that they name."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from attack_table import (
-    clocks,
-    containers,
-    forges,
-    links,
-    metadata,
-    organisers,
-    probes,
-    pulls,
-    registrations,
-    replays,
-    requests,
-    signed,
-    uploads,
-)
-from attack_table.attack import Attack
-
-__all__ = ["ATTACKS", "format_page"]
-
-ATTACKS: tuple[Attack, ...] = (
-    *requests.attacks(),
-    *metadata.attacks(),
-    *containers.attacks(),
-    *replays.attacks(),
-    *probes.attacks(),
-    *organisers.attacks(),
-    *registrations.attacks(),
-    *clocks.attacks(),
-    *forges.attacks(),
-    *links.attacks(),
-    *pulls.attacks(),
-    *signed.attacks(),
-    *uploads.attacks(),
-)
-
-_INTRODUCTION = """\
-# Which attacks are tested?
-
-**{count} attacks, all refused or contained.** Each line names its test below `tests/`; ″ is the same as in the line above.
-*Unchanged*: vault and board are byte for byte as before. {own} attacks are played through the command line; their tests check that
-nothing was run. The [threat model](../explanation/threat-model.md) says what an attacker can still do.
-
-    python -m pytest tests/scenario/test_attacks*.py -q     # plays {own}, prints their counts
-    python tests/scenario/attacks.py --tests > attacks.txt
-    python -m pytest -q @attacks.txt                        # all {count}
-
-`tests/scenario/attacks.py` writes this page.
-"""  # noqa: E501 - lines of the page
-
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "attacks.md"
 _DITTO = "″"
 
 
-def format_page(attacks: Sequence[Attack]) -> str:
-    """The page docs/reference/attacks.md."""
-    own = sum(attack.module.startswith("scenario/test_attacks_by_") for attack in attacks)
-    parts = [_INTRODUCTION.format(count=len(attacks), own=own)]
-    for family in dict.fromkeys(attack.family for attack in attacks):
-        parts.append(f"\n## {family}\n\n| attack | attempt | result | test |\n")
-        parts.append("| --- | --- | --- | --- |\n")
-        parts += _format_rows([attack for attack in attacks if attack.family == family])
-    return "".join(parts)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """A line of the page.
+
+    Attributes:
+        name: the attack.
+        module: path of its test's module below tests/.
+        function: name of the test.
+    """
+
+    name: str
+    module: str
+    function: str
 
 
-def _format_rows(attacks: Sequence[Attack]) -> Iterator[str]:
-    """A row for each attack; a cell that repeats the one above is a ditto mark."""
-    above = ("", "", "")
-    for attack in attacks:
-        cells = (attack.tries, attack.becomes, f"`{attack.test}`")
-        shown = [_DITTO if cell == last else cell for cell, last in zip(cells, above, strict=True)]
-        yield f"| {attack.name} | {' | '.join(shown)} |\n"
-        above = cells
+def _read_page() -> tuple[Attack, ...]:
+    """The lines of all tables of the page; a ditto mark repeats the cell above."""
+    found, above = list[Attack](), [""] * 3
+    for line in PAGE.read_text("utf-8").splitlines():
+        if not line.startswith("| ") or line.startswith(("| attack |", "| --- |")):
+            continue
+        name, *cells = line.removeprefix("| ").removesuffix(" |").split(" | ")
+        above = [last if cell == _DITTO else cell for cell, last in zip(cells, above, strict=True)]
+        module, _, function = above[-1].strip("`").partition("::")
+        found.append(Attack(name=name, module=module, function=function))
+    return tuple(found)
 
+
+ATTACKS = _read_page()
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--tests"]:
-        tests = dict.fromkeys(attack.test for attack in ATTACKS)
-        sys.stdout.write("".join(f"tests/{test}\n" for test in tests))
-    else:
-        sys.stdout.write(format_page(ATTACKS))
+    tests = dict.fromkeys(f"tests/{attack.module}::{attack.function}\n" for attack in ATTACKS)
+    sys.stdout.write("".join(tests))

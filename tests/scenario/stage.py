@@ -120,7 +120,7 @@ def is_calm(answer: Answer) -> bool:
 def check_all_played(
     contained: AbstractSet[str], request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a module played is what the table says of it, or a part where a part was asked for.
+    """What a module played is what the page says of it, or a part where a part was asked for.
 
     Of several processes that share the tests each plays a part.
     """
@@ -129,7 +129,7 @@ def check_all_played(
     assert contained <= own
     told = f"{len(contained)} of {len(own)} attacks played here, all contained"
     with capsys.disabled():
-        sys.stdout.write(f"\n{told}; the table has {len(ATTACKS)}\n")
+        sys.stdout.write(f"\n{told}; the page has {len(ATTACKS)}\n")
     whole = len([item for item in request.session.items if item.path == request.path])
     shared = hasattr(request.config, "workerinput")
     assert contained == own or whole < len(own) or shared

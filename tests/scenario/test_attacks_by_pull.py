@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from attack_table import pulls
 from stage import LATER, MINE, Files, Stage, check_all_played, is_calm, set_stage, three
 from town import FOUNDED, Answer, Town, call, commit_tree, git
 
@@ -23,6 +22,16 @@ contained: set[str] = set()
 
 ID = "20261102-second"  # of the submission that waits; its draft lies in the clone
 OTHER = "of another board than this clone has worked with"
+
+LOGS = ("a fitting .heldout/pinned.json", "no pinned.json", "a fitting .git/heldout/pinned.json")
+# What was in a clone's tree before: its name in `.git/heldout` is the same, without `.heldout/`.
+OVERWRITTEN = (
+    *("keys/ID", "receipts/ID.json", "packed/ID.json", "team/key", "tokens/HOST"),
+    *("a draft's metadata", ".heldout as a symlink", ".heldout as a submodule"),
+    *("drafts as a file", "both as symlinks"),
+)
+SPELLINGS = (".HELDOUT", "Drafts", ".heldout ", ".heldout.", "drafts::$DATA", "HELDOU~1")
+ARCHIVES = ("a fitting .heldout/pinned.json", "a .git folder with a fitting pinned.json")
 
 
 @pytest.fixture
@@ -109,7 +118,7 @@ def _push_into_git_folder(town: Town, changes: Files, pin: bytes) -> None:
     git(town.clone, "push", "-q", "origin", f"{hostile}:refs/heads/main")
 
 
-@pytest.mark.parametrize("log", pulls.LOGS)
+@pytest.mark.parametrize("log", LOGS)
 def test_a_log_of_another_board_is_pulled(
     stage: "contextlib.AbstractContextManager[Stage]", log: str
 ) -> None:
@@ -164,7 +173,7 @@ def _overwrite(name: str) -> Files:
     return named[name]
 
 
-@pytest.mark.parametrize("name", pulls.OVERWRITTEN)
+@pytest.mark.parametrize("name", OVERWRITTEN)
 def test_a_pull_overwrites_nothing_of_a_clone(
     stage: "contextlib.AbstractContextManager[Stage]", name: str
 ) -> None:
@@ -191,7 +200,7 @@ def test_a_pull_overwrites_nothing_of_a_clone(
 _TOPS = (".heldout", "drafts")
 
 
-@pytest.mark.parametrize("name", pulls.SPELLINGS)
+@pytest.mark.parametrize("name", SPELLINGS)
 def test_a_pull_in_another_spelling(
     stage: "contextlib.AbstractContextManager[Stage]", name: str
 ) -> None:
@@ -338,7 +347,7 @@ def _unzip(path: Path, folder: Path) -> None:
     subprocess.run(command, check=True)
 
 
-@pytest.mark.parametrize("brought", pulls.ARCHIVES)
+@pytest.mark.parametrize("brought", ARCHIVES)
 def test_a_hostile_board_zip_over_an_unpacked_board(
     stage: "contextlib.AbstractContextManager[Stage]", brought: str
 ) -> None:
