@@ -75,7 +75,7 @@ alone: .venv/ready
 # What needs one processor each runs side by side; the tests use all of them.
 check: .venv/ready
 	$(MAKE) -j2 types lint layers house docs
-	$(MAKE) test alone bench-smoke
+	$(MAKE) test
 
 # The packages, in dist, and whether they work without the sources.
 wheel: .venv/ready

@@ -24,4 +24,4 @@ def test_each_module_of_boards_and_analyses_loads_without_the_other_wings() -> N
         [sys.executable, "-c", SCRIPT], capture_output=True, check=False, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 100
+    assert int(done.stdout) > 60
