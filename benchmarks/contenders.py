@@ -11,14 +11,7 @@ from workplace import HERE, Workplace
 __all__ = ["INPUTS", "MEASURES", "Contender", "Input", "contend", "contend_many"]
 
 MEASURES = ("RR@10", "nDCG@10", "AP", "R@1000")
-_ACCELERATORS = ("compiled", "lbzip2", "isal")
-_USABLE = {
-    "": ("compiled",),
-    "bz2": ("compiled", "lbzip2"),
-    "gz": ("compiled", "isal"),
-    "zst": ("compiled",),
-}
-"""By archive: which accelerators can matter."""
+_ARCHIVES = ("bz2", "gz", "zst")
 _UNPACKERS = {"bz2": "bzip2", "gz": "gzip"}
 _TREC = ("trec_eval", "pytrec_eval", "ir_measures", "ranx", "trectools", "pandas", "polars")
 _OFFICIAL = "ms_marco_eval.py"
@@ -49,7 +42,7 @@ class Input:
     def archive(self) -> str:
         """`bz2`, `gz`, `zst`, or nothing."""
         last = Path(self.file).suffix[1:]
-        return last if last in _USABLE else ""
+        return last if last in _ARCHIVES else ""
 
     @property
     def qrels(self) -> str:
@@ -109,7 +102,6 @@ class Contender:
         role: reading alone, ourselves, or another tool.
         command: program and arguments.
         scores: reads the scores from what it prints; `None` if it has none.
-        without: accelerators that heldout must not use.
         missing: why it cannot be measured, if so.
     """
 
@@ -117,16 +109,15 @@ class Contender:
     role: Role
     command: tuple[str, ...]
     scores: Callable[[str], Scores] | None = None
-    without: str = ""
     missing: str = ""
 
 
 def contend(given: Input, workplace: Workplace) -> tuple[Contender, ...]:
     """All contenders on an input, also those that are not there."""
     floors = _start_up(workplace) if given.small else _floors(given, workplace)
-    ours = _ourselves(given.archive, workplace, _files(given, workplace))
+    ours = _ourselves(workplace, _files(given, workplace))
     peers = [_peer(name, given, workplace) for name in given.peers]
-    return (*floors, *ours, *peers)
+    return (*floors, ours, *peers)
 
 
 def _files(given: Input, workplace: Workplace) -> tuple[str, ...]:
@@ -153,7 +144,7 @@ def _floors(given: Input, workplace: Workplace) -> Iterator[Contender]:
     inside: dict[str, tuple[str, ...]] = {
         "": (),
         "bz2": ("stdlib", "rapidgzip"),
-        "gz": ("zlib", "isal"),
+        "gz": ("zlib",),
         "zst": ("zstandard",),
     }
     for name, command in programs[given.archive].items():
@@ -174,29 +165,14 @@ def _floors(given: Input, workplace: Workplace) -> Iterator[Contender]:
         )
 
 
-def _ourselves(archive: str, workplace: Workplace, files: tuple[str, ...]) -> Iterator[Contender]:
-    """Everything there is, each accelerator on its own, and numpy alone."""
-    usable = _USABLE[archive]
-    variants = {"heldout": set(usable)}
-    if len(usable) > 1:
-        variants |= {f"heldout, {name} only": {name} for name in usable}
-    variants["heldout, numpy only"] = set()
-    there = {name: bool(workplace.versions.get(name)) for name in _ACCELERATORS}
-    there["compiled"] = workplace.compiled
+def _ourselves(workplace: Workplace, files: tuple[str, ...]) -> Contender:
     measures = [part for name in MEASURES for part in ("-m", name)]
-    for name, wanted in variants.items():
-        absent = [] if name == "heldout" else sorted(part for part in wanted if not there[part])
-        yield Contender(
-            name=name,
-            role="heldout",
-            command=(
-                *_program(workplace),
-                *("evaluate", *files, *measures, "--json", "--no-cache"),
-            ),
-            scores=_heldout_scores,
-            without=",".join(part for part in _ACCELERATORS if part not in wanted),
-            missing=f"{', '.join(absent)} not installed" if absent else "",
-        )
+    return Contender(
+        name="heldout",
+        role="heldout",
+        command=(*_program(workplace), *("evaluate", *files, *measures, "--json", "--no-cache")),
+        scores=_heldout_scores,
+    )
 
 
 def _program(workplace: Workplace) -> tuple[str, ...]:
@@ -270,7 +246,7 @@ def contend_many(workplace: Workplace, data: Path) -> tuple[Contender, ...]:
         scores=_many_scores,
         missing="" if workplace.versions["ir_measures"] else "not installed",
     )
-    return (*_ourselves("gz", workplace, (*runs, "--qrels", qrels)), peer)
+    return (_ourselves(workplace, (*runs, "--qrels", qrels)), peer)
 
 
 def _heldout_scores(output: str) -> Scores:

@@ -13,7 +13,7 @@ from heldout.board.policy.similarity import DEPTH
 from heldout.ids import DocId, QueryId
 from heldout.rankers.run import Hit, Run, fuse_reciprocal, fuse_scores
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.scans import Signature
 
 __all__ = ["FUSIONS", "Campaign", "load", "read_run", "sign"]

@@ -22,13 +22,6 @@ def _bz2(path: str, cores: int) -> Iterator[bytes]:
         yield unpacker.decompress(data)
 
 
-def _lbzip2(path: str, cores: int) -> Iterator[bytes]:
-    subprocess: Any = import_module("subprocess")  # only here: the others must start fast
-    command = ["lbzip2", f"-n{cores}", "-dc", path]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-        yield from _pieces(child.stdout)
-
-
 def _rapidgzip(path: str, cores: int) -> Iterator[bytes]:
     rapidgzip: Any = import_module("rapidgzip")
     with rapidgzip.IndexedBzip2File(path, parallelization=cores) as file:
@@ -38,14 +31,6 @@ def _rapidgzip(path: str, cores: int) -> Iterator[bytes]:
 def _zlib(path: str, cores: int) -> Iterator[bytes]:
     del cores
     unpacker = zlib.decompressobj(wbits=31)
-    for data in _read(path):
-        yield unpacker.decompress(data)
-
-
-def _isal(path: str, cores: int) -> Iterator[bytes]:
-    del cores
-    isal_zlib: Any = import_module("isal.isal_zlib")
-    unpacker = isal_zlib.decompressobj(wbits=31)
     for data in _read(path):
         yield unpacker.decompress(data)
 
@@ -70,10 +55,8 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 FLOORS: Mapping[str, Callable[[str, int], Iterator[bytes]]] = {
     "stdlib": _bz2,
-    "lbzip2": _lbzip2,
     "rapidgzip": _rapidgzip,
     "zlib": _zlib,
-    "isal": _isal,
     "zstandard": _zstandard,
 }
 

@@ -86,7 +86,7 @@ def _check(contender: Contender, tell: Callable[[str], None]) -> _Entry:
 def _run(contender: Contender, *, watch: bool) -> Ran:
     return run_process(
         contender.command,
-        environ=child_environment(contender.without),
+        environ=child_environment(),
         keep=contender.scores is not None,
         watch=watch,
     )

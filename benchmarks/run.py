@@ -161,7 +161,7 @@ def _measure_warm(workplace: Workplace, repeats: int) -> Table:
     script = str(HERE / "warm.py")
     command = [str(workplace.python), script, str(workplace.data), str(repeats)]
     ran = subprocess.run(
-        [*command, str(workplace.cores)],
+        command,
         check=True,
         stdout=subprocess.PIPE,
         env=child_environment(),

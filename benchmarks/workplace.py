@@ -22,7 +22,6 @@ _DISTRIBUTIONS = (
     "pandas",
     "polars",
     "rapidgzip",
-    "isal",
 )
 _PROGRAMS = ("lbzip2", "bzip2", "gzip", "zstd")
 _ASK = """
@@ -65,14 +64,13 @@ class Workplace:
     cores: int
 
 
-def child_environment(without: str = "") -> dict[str, str]:
-    """Environment of a contender, where heldout lacks the accelerators that are named."""
-    kept = {
+def child_environment() -> dict[str, str]:
+    """Environment of a contender."""
+    return {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("HELDOUT_", "PYTHON"))
     }
-    return {**kept, "HELDOUT_WITHOUT": without}
 
 
 def find_workplace(

@@ -13,8 +13,8 @@ from hashlib import blake2b
 import numpy as np
 from collide import colliding_ids
 
-from heldout.trec.accelerators import Accelerators, Scanner
 from heldout.trec.runs import scan_run
+from heldout.trec.scanning.scanners import Scanner
 from heldout.trec.scans import Scan
 
 __all__ = ["format_queries", "usual_ids"]
@@ -43,7 +43,7 @@ def _scan(run: bytes, judged: bytes, scanner: Scanner) -> tuple[Scan, float]:
             path="run",
             order="trec",
             qrels={"q0": {judged.decode(): 1}},
-            accelerators=Accelerators(scanner=scanner),
+            scanner=scanner,
         )
         took.append(time.perf_counter() - begun)
     return found, min(took)
@@ -55,7 +55,7 @@ def main() -> None:
     usual = usual_ids(100_000)
     print("documents queries  scanner   usual s  colliding s")
     for count, queries in ((100_000, 1), (280, 357), (1000, 100)):
-        for scanner in ("compiled", "numpy", "plain"):
+        for scanner in ("compiled", "numpy"):
             took = []
             for ids in (usual, colliding):
                 run = format_queries(ids[:count], queries=queries)

@@ -18,18 +18,16 @@ import numpy as np
 from structured import Case, make_case
 
 from heldout.trec import runs as gathering
-from heldout.trec.accelerators import Accelerators, Scanner
 from heldout.trec.reading import sources as archives
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
 from heldout.trec.scanning import scanners as numeric
+from heldout.trec.scanning.scanners import Scanner
 from heldout.trec.scans import Scan
 
 __all__ = ["check", "run_seeded"]
 
-OTHERS: tuple[Scanner, ...] = (
-    ("numpy", "compiled") if find_spec("heldout.trec.scanning._scan") else ("numpy",)
-)
+OTHERS: tuple[Scanner, ...] = ("compiled",) if find_spec("heldout.trec.scanning._scan") else ()
 
 ENDS_READING = {"no-scores", "nul-byte"}
 """After these, and at limits, counts go only as far as the file was read."""
@@ -56,7 +54,7 @@ def scan(case: Case, scanner: Scanner) -> Scan:
         qrels=case.qrels,
         expected=case.expected,
         limits=case.limits,
-        accelerators=Accelerators(scanner=scanner),
+        scanner=scanner,
         signature_depth=case.depth,
     )
 
@@ -89,7 +87,7 @@ def check(data: bytes) -> None:
     """
     case = make_case(data)
     with small_buffers(case):
-        plain = scan(case, "plain")
+        plain = scan(case, "numpy")
         for name in OTHERS:
             other = scan(case, name)
             if found := differences(plain, other):
@@ -102,7 +100,7 @@ def check_uncut(case: Case, plain: Scan) -> None:
     """The same comes out of one piece, unless the first piece was too short to tell the form."""
     whole = replace(case, piece=len(case.run) + 1)
     with small_buffers(whole):
-        other = scan(whole, "plain")
+        other = scan(whole, "numpy")
     if found := differences(plain, other) if plain.form == other.form else []:
         raise AssertionError(f"cut into pieces it differs in {found}: {tell(case, plain, other)}")
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from heldout.trec.orders import Order
 from heldout.trec.ranking import sort_keys
-from heldout.trec.scanning.plain import BROKEN
-from heldout.trec.scanning.scanners import make_scanner
+from heldout.trec.scanning.scanners import BROKEN, make_scanner
 from heldout.trec.text import parse_scores
 
 __all__ = ["Verdict", "compare", "make_tokens", "read_scores"]

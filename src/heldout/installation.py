@@ -14,17 +14,15 @@ from importlib.util import find_spec
 from typing import Literal
 
 from heldout.errors import InputError
-from heldout.trec.accelerators import INTERFACE, Accelerators, find_accelerators, switched_off
 
 Kind = Literal["package", "program", "engine", "compiled"]
 Group = Literal["base", "reading", "analyses", "boards", "judging", "rankers", "data"]
-State = Literal["in use", "ready", "off", "missing", "broken"]
-"""`in use` when runs are read, `ready` to be imported or started, `off` by `HELDOUT_WITHOUT`."""
+State = Literal["in use", "ready", "missing", "broken"]
+"""`in use` when runs are read, `ready` to be imported or started."""
 
-_SWITCH = "HELDOUT_WITHOUT"
 _PATIENCE = 5.0
 _START = 20.0
-_LOADED = {"numpy": "numpy", "isal": "isal.isal_zlib"}
+_LOADED = {"numpy": "numpy"}
 """What of a package must load: reading runs needs no more, and the others take long."""
 _SCANNER = "heldout.trec.scanning._scan"
 _VERSION = re.compile(r"\d+(\.\d+)+")
@@ -37,7 +35,7 @@ class Part:
     """Something that heldout can use.
 
     Attributes:
-        name: of the package, of the program, or `compiled`, as `HELDOUT_WITHOUT` names it.
+        name: of the package, of the program, or `compiled`.
         kind: a Python package, a program on the PATH, one of those that run containers, or what a C
             compiler makes of ours.
         group: `base` is needed by every command; the others are what a part is for.
@@ -65,7 +63,6 @@ _BASE = (
 _WEB = ("fastapi", "uvicorn", "python-multipart", "itsdangerous", "SQLAlchemy", "psycopg")
 _TORCH = ("torch", "transformers", "sentencepiece", "protobuf", "sentence-transformers")
 _EXTRAS: tuple[tuple[str, Group, str, str, tuple[str, ...]], ...] = (
-    ("fast", "reading", "runs in gz", f"gzip is unpacked by faster code; {_GAIN}", ("isal",)),
     (
         "cluster",
         "analyses",
@@ -154,14 +151,6 @@ PARTS: tuple[Part, ...] = (
         f"a C compiler, then: {_AGAIN}",
     ),
     Part(
-        "lbzip2",
-        "program",
-        "reading",
-        "runs in bz2",
-        f"bzip2 is unpacked with all cores, not with one; {_GAIN}",
-        "apt install lbzip2, or brew install lbzip2",
-    ),
-    Part(
         "git",
         "program",
         "boards",
@@ -209,32 +198,19 @@ def find_parts(environ: Mapping[str, str], parts: Sequence[Part] = PARTS) -> tup
     """How each part stands, in the same order.
 
     Args:
-        environ: `PATH`, where programs are looked for, `HELDOUT_WITHOUT` and `HELDOUT_ENGINE`.
+        environ: `PATH`, where programs are looked for, and `HELDOUT_ENGINE`.
         parts: which to look for.
     """
-    used = find_accelerators(environ)
-    return tuple(_settle(_find(part, environ), environ, used) for part in parts)
+    return tuple(_settle(_find(part, environ)) for part in parts)
 
 
-def find_unknown_switches(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Names in `HELDOUT_WITHOUT` that switch nothing off."""
-    known = {part.name for part in PARTS if part.group == "reading"}
-    return tuple(sorted(switched_off(environ) - known))
-
-
-def _settle(finding: Finding, environ: Mapping[str, str], used: Accelerators) -> Finding:
-    """What follows from how the part is used, or is not."""
+def _settle(finding: Finding) -> Finding:
+    """Say what follows from how the part is used, or is not."""
     part = finding.part
-    absent = finding.state in {"missing", "broken"}
     if part.group == "base":
-        return replace(finding, stops=absent)
-    if part.group != "reading" or finding.state == "missing":
-        return finding
-    if part.name in switched_off(environ):
-        return replace(finding, state="off", why=f"{_SWITCH}={environ[_SWITCH]}")
-    if part.name not in {used.scanner, used.bzip2, used.gzip}:
-        return finding
-    return finding if absent else replace(finding, state="in use")
+        return replace(finding, stops=finding.state in {"missing", "broken"})
+    in_use = part.group == "reading" and finding.state == "ready"
+    return replace(finding, state="in use") if in_use else finding
 
 
 def _find(part: Part, environ: Mapping[str, str]) -> Finding:
@@ -247,12 +223,13 @@ def _find(part: Part, environ: Mapping[str, str]) -> Finding:
             return Finding(part=part, state="missing")
         version = None if compiled else metadata.version(part.name)
         loaded = import_module(_SCANNER if compiled else _LOADED.get(part.name, __name__))
+        wanted = import_module("heldout.trec.scanning.scanners").INTERFACE if compiled else 0
     except metadata.PackageNotFoundError:
         return Finding(part=part, state="missing")
     except ImportError as error:
         why = f"it does not load: {error}"
         return Finding(part=part, state="broken", version=version, why=why)
-    if compiled and loaded.INTERFACE != INTERFACE:
+    if compiled and wanted != loaded.INTERFACE:
         why = "it was built for another version of heldout"
         return Finding(part=part, state="broken", why=why)
     return Finding(part=part, state="ready", version=version)

@@ -22,7 +22,7 @@ from heldout.board.policy.ensembles import (
 from heldout.board.policy.similarity import DEPTH
 from heldout.ids import DocId, QueryId
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.scans import Signature
 
 KNOWN = 12

@@ -26,7 +26,7 @@ from heldout.board.policy.similarity import (
     rank_biased_overlap,
 )
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.scans import Signature
 
 Ranking = Sequence[object]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -19,12 +19,11 @@ from packaging.requirements import Requirement
 from heldout import installation
 from heldout.board.organiser import containers
 from heldout.cli.program import main
-from heldout.installation import PARTS, Finding, find_parts, find_unknown_switches
-from heldout.trec.accelerators import Bzip2, Gzip, Scanner, find_accelerators
+from heldout.installation import PARTS, Finding, find_parts
+from heldout.trec.scanning import scanners
 
 module = import_module("heldout.cli.doctor")
 ROOT = Path(__file__).parents[2]
-READING = [part.name for part in PARTS if part.group == "reading"]
 OPTIONAL = [part.name for part in PARTS if part.group != "base"]
 
 
@@ -58,12 +57,10 @@ def hide(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             return "1.0"
 
         def find_spec(name: str) -> object:
-            hidden = name == "isal" and "isal" in names
-            return None if hidden or (name.endswith("._scan") and "compiled" in names) else name
+            return None if name.endswith("._scan") and "compiled" in names else name
 
         monkeypatch.setattr(metadata, "version", version)
         monkeypatch.setattr(installation, "find_spec", find_spec)
-        monkeypatch.setattr("heldout.trec.accelerators.find_spec", find_spec)
 
     return hide_packages
 
@@ -91,11 +88,6 @@ def test_the_table_has_every_dependency_and_every_extra() -> None:
         assert part.name in named[extra[1] if extra else "base"]
 
 
-def test_the_table_has_every_accelerator() -> None:
-    known = {*get_args(Scanner), *get_args(Bzip2), *get_args(Gzip)}
-    assert known - {"numpy", "plain", "stdlib"} == set(READING)
-
-
 # machines
 
 
@@ -104,8 +96,8 @@ def test_nothing_optional(hide: Callable[..., None], monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", "")
     result = call()
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("All that scoring runs needs is here; 32 of 32 ")
-    for extra in ("fast", "cluster", "png", "web", "rankers", "neural", "timestamps", "measures"):
+    assert result.output.startswith("All that scoring runs needs is here; 29 of 29 ")
+    for extra in ("cluster", "png", "web", "rankers", "neural", "timestamps", "measures"):
         assert f"pip install 'heldout[{extra}]'\n" in result.output
     assert "apt install git" in result.output
     document = json.loads(call("--json").output)
@@ -140,19 +132,16 @@ def test_a_missing_dependency_is_the_answer_no(hide: Callable[..., None]) -> Non
     assert json.loads(done.output)["ok"] is False
 
 
-@pytest.mark.parametrize("name", ["numpy", "isal"])
-def test_a_package_that_does_not_load(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip(name)
-
+def test_a_package_that_does_not_load(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(wanted: str) -> object:
-        if wanted.startswith(name):
+        if wanted == "numpy":
             raise ImportError("wrong ELF class")
         return import_module(wanted)
 
     monkeypatch.setattr(installation, "import_module", fail)
     result = call()
-    assert f"broken    {name}: it does not load: wrong ELF class\n" in result.output
-    assert result.exit_code == (1 if name == "numpy" else 0)
+    assert "broken    numpy: it does not load: wrong ELF class\n" in result.output
+    assert result.exit_code == 1
 
 
 def _fail_to_load(name: str) -> object:
@@ -176,9 +165,8 @@ def test_a_broken_scanner_is_told_and_not_used(
         return load(name) if name == "heldout.trec.scanning._scan" else import_module(name)
 
     monkeypatch.setattr(installation, "import_module", only_the_scanner)
-    monkeypatch.setattr("heldout.trec.accelerators.import_module", only_the_scanner)
-    monkeypatch.delenv("HELDOUT_WITHOUT", raising=False)
-    assert find_accelerators({}).scanner == "numpy"
+    monkeypatch.setattr(scanners, "import_module", only_the_scanner)
+    assert scanners.find_scanner() == "numpy"
     result = call()
     assert result.exit_code == 0
     assert re.search(f"broken +compiled: .*{why}", result.output)
@@ -197,11 +185,10 @@ def make_program(folder: Path, name: str, text: str) -> dict[str, str]:
 
 
 def test_programs_tell_their_versions(tmp_path: Path) -> None:
-    environ = make_program(tmp_path, "lbzip2", "echo lbzip2 version 9.8; echo 1.2.3")
-    found = find("lbzip2", environ)
-    assert (found.state, found.version) == ("in use", "9.8")
-    assert find("lbzip2", {**environ, "HELDOUT_WITHOUT": " lbzip2 "}).state == "off"
-    assert find("git", environ).state == "missing"
+    environ = make_program(tmp_path, "git", "echo git version 9.8; echo 1.2.3")
+    found = find("git", environ)
+    assert (found.state, found.version) == ("ready", "9.8")
+    assert find("git", {"PATH": ""}).state == "missing"
     found = find("git", make_program(tmp_path, "git", "echo none of your business"))
     assert (found.state, found.version) == ("ready", None)
 
@@ -221,9 +208,7 @@ def test_programs_that_do_not_run(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installation, "_PATIENCE", 0.2)
-    found = find(
-        "lbzip2", make_program(tmp_path, "lbzip2", f"exec {text}" if " 5" in text else text)
-    )
+    found = find("git", make_program(tmp_path, "git", f"exec {text}" if " 5" in text else text))
     assert found.state == "broken"
     assert found.why.startswith("it does not run: ")
     assert not found.stops
@@ -290,30 +275,6 @@ def test_an_engine_that_starts_no_container_is_not_ready(
     assert ("sha256:b1" in removed) == ("import" not in why)
 
 
-# switches
-
-
-def test_switches_are_those_that_reading_runs_knows(hide: Callable[..., None]) -> None:
-    hide("nothing")
-    for name in READING:
-        assert name not in _used({"HELDOUT_WITHOUT": name, "PATH": ""})
-    assert find_unknown_switches({"HELDOUT_WITHOUT": "lbzip2,bzip, isal,"}) == ("bzip",)
-    assert find_unknown_switches({}) == ()
-
-
-def _used(environ: dict[str, str]) -> set[str]:
-    found = find_accelerators(environ)
-    return {found.scanner, found.bzip2, found.gzip}
-
-
-def test_a_switch_that_means_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HELDOUT_WITHOUT", "bzip2")
-    assert (
-        "unknown   HELDOUT_WITHOUT names bzip2; it can name compiled, lbzip2, isal\n"
-        in call().output
-    )
-
-
 # what is printed
 
 
@@ -330,13 +291,10 @@ class Screen:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("state", ["ready", "missing", "off", "broken"])
+@pytest.mark.parametrize("state", ["ready", "missing", "broken"])
 def test_everything_fits_the_screen(width: int, state: installation.State) -> None:
     screen = Screen(width=width)
-    shown = module._State(
-        findings=_all(state),
-        unknown=("bzip",),
-    )
+    shown = module._State(findings=_all(state))
     module._print(screen, shown)
     assert max(map(len, screen.lines)) <= width
 

@@ -16,7 +16,7 @@ from heldout.scoring.evaluate import MeasureScores, evaluate
 from heldout.scoring.fairness import Exposures, read_target
 from heldout.scoring.measures import parse_measure
 from heldout.trec.groups import DocumentGroups, read_document_groups
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.scans import Signature
 
 NAMES = [f"d{number}" for number in range(12)]

@@ -5,18 +5,58 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import Any, cast
 
-from heldout.trec.accelerators import Accelerators, Scanner
+import pytest
+
+from heldout.trec import runs
 from heldout.trec.orders import Order
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
+from heldout.trec.scanning.scanners import (
+    Found,
+    Grades,
+    Scanner,
+    Segment,
+    TextScanner,
+    _cut_lines,
+    make_scanner,
+)
 from heldout.trec.scans import Expected, Scan
 
 Row = tuple[str, str, int, str]
 """Query, document, rank, score as text."""
 
 
-SCANNERS: tuple[Scanner, ...] = ("plain", "numpy", "compiled")
+class PlainScanner:
+    """The scanner that the others are held to: it answers nothing at once."""
+
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+
+    def scan(self, text: bytes, *, last: bool) -> Found:
+        return _cut_lines(text, columns=self._columns, last=last)
+
+    def columns(self, _segment: Segment) -> None:
+        return None
+
+
+_COMPILED = ("compiled",) if find_spec("heldout.trec.scanning._scan") else ()
+SCANNERS: tuple[str, ...] = ("plain", "numpy", *_COMPILED)
+
+
+def scanner_of(name: Any, grades: Grades, *, columns: int, order: Order, depth: int) -> TextScanner:
+    """As `make_scanner`, which knows no plain one."""
+    if name == "plain":
+        return PlainScanner(columns)
+    return make_scanner(name, grades, columns=columns, order=order, depth=depth)
+
+
+def scan_by(scanner: str, source: Any, **rules: Any) -> Scan:
+    """As `scan_run`, by a scanner of `SCANNERS`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "make_scanner", scanner_of)
+        return scan_run(source, scanner=cast("Scanner", scanner), **rules)
 
 
 def scan(
@@ -28,21 +68,9 @@ def scan(
     limits: Limits | None = None,
 ) -> Scan:
     """The scan, the same by every scanner that there is."""
-    has = find_spec("heldout.trec.scanning._scan") is not None
-    scans = [
-        scan_run(
-            io.BytesIO(data),
-            path="run",
-            order=order,
-            qrels=qrels,
-            expected=expected,
-            limits=limits,
-            accelerators=Accelerators(scanner=scanner),
-        )
-        for scanner in (SCANNERS if has else SCANNERS[:-1])
-    ]
-    first = scans[0]
-    for other in scans[1:]:
+    rules = {"path": "run", "order": order, "qrels": qrels, "expected": expected, "limits": limits}
+    first, *others = (scan_by(scanner, io.BytesIO(data), **rules) for scanner in SCANNERS)
+    for other in others:
         assert_same(first, other)
     return first
 

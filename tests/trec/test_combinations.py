@@ -1,31 +1,26 @@
-"""Who scans and who unpacks a run changes nothing: no problem, no integer, no bit of a score."""
+"""Who scans a run changes nothing: no problem, no integer, no bit of a score."""
 
 import os
 import random
 
 import pytest
 from combinations import (
-    ALL,
     MEASURES,
     PACK,
-    SCANNERS,
     assert_agree,
     blocks_of,
-    combinations,
-    is_there,
     see,
     see_by_all,
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from naive_runs import SCANNERS
 from odd_runs import GRADES, odd_runs
 from test_malformed_runs import CASES, TOLERATED, Case
 
 from heldout.scoring import measures as ranked
-from heldout.trec.accelerators import Accelerators
 from heldout.trec.orders import ORDERS, Order
 from heldout.trec.reading.streams import Limits
-from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.scans import Expected
 
 QRELS = {"1": {"a": 1, "b": 0, "c": 3}, "2": {"a": 2}, "7": {"é": 1, "7": -1}}
@@ -33,22 +28,16 @@ REFUSED_ON_THE_WAY = {"no-scores", "nul-byte", "line-too-long", "too-many-lines"
 """A file is read no further; how much of it was read before depends on the blocks."""
 
 
-@pytest.mark.parametrize("name", sorted(set(ALL)))
-def test_what_is_compared_is_installed(name: str) -> None:
-    if not is_there(name):
+def test_the_compiled_scanner_is_compared() -> None:
+    if "compiled" not in SCANNERS:
         if os.environ.get("HELDOUT_REQUIRE_TOOLS") == "1":
-            pytest.fail(f"not installed: {name}, and HELDOUT_REQUIRE_TOOLS=1 forbids skipping")
-        pytest.skip(f"not installed: {name}")
+            pytest.fail("not built: the compiled scanner, and HELDOUT_REQUIRE_TOOLS=1 needs it")
+        pytest.skip("not built: the compiled scanner")
 
 
 def test_all_measures_are_compared() -> None:
     judged = {name for name, kind in ranked.MEASURES.items() if not kind.exposure}
     assert {measure.name for measure in MEASURES} == judged
-
-
-def test_scanners_differ() -> None:
-    made = {type(make_scanner(s, {}, columns=3, order="msmarco", depth=1)) for s in SCANNERS}
-    assert len(made) == len(SCANNERS)
 
 
 EXPECTED = st.sampled_from(
@@ -97,7 +86,6 @@ def test_any_file_is_the_same_to_all(
         see_by_all(
             PACK[kind](data),
             order,
-            combinations(kind),
             qrels=qrels,
             expected=expected,
             limits=limits,
@@ -106,7 +94,7 @@ def test_any_file_is_the_same_to_all(
 
 def test_a_line_with_a_control_byte_is_no_row_to_all() -> None:
     data = b"1\ta\t1\n2\x0cb\t1\n1\tc\t2\n"
-    see_by_all(data, "msmarco", combinations("plain"), qrels=QRELS, limits=Limits(queries=1))
+    see_by_all(data, "msmarco", qrels=QRELS, limits=Limits(queries=1))
 
 
 @given(
@@ -123,10 +111,10 @@ def test_the_size_of_blocks_means_nothing(
     expected: Expected,
     size: int,
 ) -> None:
-    for accelerators in combinations("plain"):
-        whole = see(data, order, accelerators, qrels=qrels, expected=expected)
+    for scanner in SCANNERS:
+        whole = see(data, order, scanner, qrels=qrels, expected=expected)
         with blocks_of(size):
-            parts = see(data, order, accelerators, qrels=qrels, expected=expected)
+            parts = see(data, order, scanner, qrels=qrels, expected=expected)
         # The first block, here perhaps one line, says which form it is, and whether it is a run.
         same_form = whole.scan.form == parts.scan.form
         refused = {*whole.scan.counts, *parts.scan.counts} & {"looks-like-qrels", "no-scores"}
@@ -141,7 +129,6 @@ def test_malformed_files_are_the_same_to_all(case: Case, size: int) -> None:
         see_by_all(
             case.data,
             case.order,
-            combinations("plain"),
             qrels=QRELS,
             expected=case.expected,
             limits=case.limits,
@@ -154,7 +141,7 @@ def test_tolerated_files_are_the_same_to_all(
 ) -> None:
     for size in (1 << 20, 16):
         with blocks_of(size):
-            seen = see_by_all(data, order, combinations("plain"), qrels=QRELS)
+            seen = see_by_all(data, order, qrels=QRELS)
             assert seen.scores, name
 
 
@@ -183,11 +170,11 @@ def _large_run(seed: int) -> tuple[bytes, dict[str, dict[str, int]]]:
 @pytest.mark.parametrize("kind", list(PACK))
 def test_every_combination_reads_a_large_run_alike(kind: str) -> None:
     data, qrels = _large_run(1)
-    reference = see(data, "trec", Accelerators(scanner="plain"), qrels=qrels)
+    reference = see(data, "trec", "plain", qrels=qrels)
     assert len(reference.scan.rankings) == 40
     packed = PACK[kind](data)
     with blocks_of(4096):
-        seen = see_by_all(packed, "trec", combinations(), qrels=qrels)
+        seen = see_by_all(packed, "trec", qrels=qrels)
     assert seen.scores == reference.scores
     assert seen.scan.facts == reference.scan.facts
 
@@ -196,6 +183,6 @@ def test_very_many_short_queries() -> None:
     """More than any scanner hands over at a time; and the first one goes on at the end."""
     lines = [*(f"{query}\td{query % 7}\t1\n" for query in range(4200)), "0\td9\t2\n"]
     qrels = {str(query): {"d3": 1} for query in range(0, 4200, 3)}
-    seen = see_by_all("".join(lines).encode(), "msmarco", combinations("plain"), qrels=qrels)
+    seen = see_by_all("".join(lines).encode(), "msmarco", qrels=qrels)
     assert seen.scan.facts.queries == 4200
     assert seen.scan.facts.max_depth == 2

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from combinations import SCANNERS, blocks_of, combinations, see_by_all
+from combinations import blocks_of, see_by_all
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_runs import Row, format_run, integers, judged, ranked_documents
+from naive_runs import SCANNERS, Row, format_run, integers, judged, ranked_documents
 from odd_runs import GRADES, tied_runs
 
 from heldout.trec import runs
@@ -79,9 +79,7 @@ def test_spilled_runs_are_the_naive_reading(
     order: Order, rows: list[Row], qrels: dict[str, dict[str, int]], size: int
 ) -> None:
     with blocks_of(size):
-        seen = see_by_all(
-            format_run(rows, trec=order != "msmarco"), order, combinations("plain"), qrels=qrels
-        )
+        seen = see_by_all(format_run(rows, trec=order != "msmarco"), order, qrels=qrels)
     assert integers(seen.scan) == judged(ranked_documents(rows, order), qrels)
 
 
@@ -107,7 +105,7 @@ def test_problems_keep_their_line(code: str, place: int) -> None:
     after = code in {"repeated-document", "rank-repeated"}
     lines.insert(400 if after else place, BAD[code])
     with blocks_of(256):
-        seen = see_by_all(b"".join(lines), "msmarco", combinations("plain"), qrels={})
+        seen = see_by_all(b"".join(lines), "msmarco", qrels={})
     assert seen.scan.counts[code] == 1
     (problem,) = (problem for problem in seen.scan.problems if problem.code == code)
     assert problem.line == (401 if after else place + 1)
@@ -127,7 +125,6 @@ def test_a_query_that_is_too_large_is_refused_wherever_its_rows_stand() -> None:
                 seen = see_by_all(
                     data,
                     "msmarco",
-                    combinations("plain"),
                     qrels={},
                     limits=Limits(query_bytes=limit),
                 )
@@ -140,7 +137,7 @@ def test_a_query_within_one_block_is_refused_as_one_that_stands_apart() -> None:
     limits = Limits(query_bytes=20)
     for lines in (sorted(rows, key=lambda row: row[2]), rows):
         data = format_run(lines, trec=False)
-        seen = see_by_all(data, "msmarco", combinations("plain"), qrels={}, limits=limits)
+        seen = see_by_all(data, "msmarco", qrels={}, limits=limits)
         assert seen.scan.counts == {"query-too-large": 1}
 
 
@@ -150,7 +147,6 @@ PROGRAM = """
 import json, re, sys
 from heldout.scoring.evaluate import evaluate
 from heldout.scoring.measures import parse_measure
-from heldout.trec.accelerators import Accelerators
 from heldout.trec.runs import scan_run
 from heldout.trec.reading.sources import open_input
 from pathlib import Path
@@ -161,8 +157,7 @@ qrels = {f"q{query}": {} for query, _ in judged}
 for query, document in judged:
     qrels[f"q{query}"][f"d{document:08d}"] = 1
 with open_input(Path(path)) as source:
-    accelerators = Accelerators(scanner=scanner)
-    found = scan_run(source, path="run", order=order, qrels=qrels, accelerators=accelerators)
+    found = scan_run(source, path="run", order=order, qrels=qrels, scanner=scanner)
 scores = evaluate(found.rankings, qrels, [parse_measure("AP"), parse_measure("nDCG@10")]).scores
 print(json.dumps({
     "scores": [score.mean.hex() for score in scores.values()],
@@ -223,5 +218,5 @@ def test_temporary_files_are_gone_after_a_scan(
     """Also after a refusal."""
     monkeypatch.setenv("SQLITE_TMPDIR", str(tmp_path))
     monkeypatch.setattr(runs, "Gathered", partial(Gathered, 0))
-    see_by_all(data, "msmarco", combinations("plain"), qrels={})
+    see_by_all(data, "msmarco", qrels={})
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ import pytest
 from heldout.errors import InputError
 from heldout.trec.groups import read_document_groups, read_facets, read_query_list
 from heldout.trec.reading.streams import Limits
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 
 
 def problems_of(read: object, text: str) -> list[tuple[str, int | None]]:

@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from combinations import SCANNERS
+from naive_runs import SCANNERS, scan_by
 
-from heldout.trec import accelerators
-from heldout.trec.accelerators import Accelerators
-from heldout.trec.runs import scan_run
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.tops import read_tops
 
 LONG = b"x" * 60_000
@@ -42,16 +39,16 @@ def test_hashing_a_long_id_beside_short_ones() -> None:
 
 
 @pytest.mark.parametrize("scanner", SCANNERS)
-def test_scanning_a_run_of_many_queries_and_a_long_id(scanner: accelerators.Scanner) -> None:
+def test_scanning_a_run_of_many_queries_and_a_long_id(scanner: str) -> None:
     queries = QUERIES // 5
     rows = [b"%x\td\t1\n" % number for number in range(queries)]
     rows.insert(queries // 2, b"long\t%b\t1\n" % LONG)
     with at_most(MOST):
-        found = scan_run(
+        found = scan_by(
+            scanner,
             io.BytesIO(b"".join(rows)),
             path="run",
             order="msmarco",
-            accelerators=Accelerators(scanner=scanner),
             signature_depth=1,
         )
     assert (found.ok, found.facts.queries) == (True, queries + 1)
@@ -67,19 +64,19 @@ def test_tops_of_a_run_with_a_long_id() -> None:
 
 @pytest.mark.parametrize("scanner", SCANNERS)
 def test_a_query_with_as_many_judgments_as_documents_takes_its_length(
-    scanner: accelerators.Scanner,
+    scanner: str,
 ) -> None:
     """Looked up in a list they would take seconds, four times as long for twice as many."""
     count = 40_000
     data = b"".join(b"q\td%d\t%d\n" % (number, number + 1) for number in range(count))
     judged = {"q": {f"d{number}": number for number in range(count - 1)}}
     before = time.process_time()
-    found = scan_run(
+    found = scan_by(
+        scanner,
         io.BytesIO(data),
         path="run",
         order="msmarco",
         qrels=judged,
-        accelerators=Accelerators(scanner=scanner),
     )
     assert time.process_time() - before < 2
     assert found.rankings["q"].grades.tolist() == list(range(count - 1))

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from combinations import Qrels, blocks_of, combinations, see_by_all
+from combinations import Qrels, blocks_of, see_by_all
 
-from heldout.trec.accelerators import Accelerators
 from heldout.trec.orders import ORDERS
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input
@@ -38,7 +37,7 @@ def test_all_runs_as_they_are(data: Data, folder: str) -> None:
     paths, qrels = read_all(data, folder)
     for place, path in enumerate(paths):
         order = ORDERS[place % len(ORDERS)]
-        seen = see_by_all(path.read_bytes(), order, combinations("gzip"), qrels=qrels)
+        seen = see_by_all(path.read_bytes(), order, qrels=qrels)
         assert seen.scan.ok or order == "msmarco", path.name
 
 
@@ -51,8 +50,8 @@ def test_some_runs_under_every_order_packed_by_bzip2_in_small_blocks(
         packed = bz2.compress(gzip.decompress(path.read_bytes()), 1)
         for order in ORDERS:
             with blocks_of(1 << 14):
-                in_parts = see_by_all(packed, order, combinations("bzip2"), qrels=qrels)
-            whole = see_by_all(packed, order, [Accelerators()], qrels=qrels)
+                in_parts = see_by_all(packed, order, qrels=qrels)
+            whole = see_by_all(packed, order, qrels=qrels)
             assert in_parts.scores == whole.scores
 
 
@@ -64,7 +63,7 @@ def test_some_runs_with_all_their_queries_mixed(data: Data, folder: str) -> None
         lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
         mixed = b"".join(line for start in range(100) for line in lines[start::100])
         for order in ("trec", "trec9"):
-            tidy = see_by_all(b"".join(lines), order, [Accelerators()], qrels=qrels)
-            apart = see_by_all(mixed, order, combinations("plain"), qrels=qrels)
+            tidy = see_by_all(b"".join(lines), order, qrels=qrels)
+            apart = see_by_all(mixed, order, qrels=qrels)
             assert apart.scores == tidy.scores
             assert apart.scan.facts == tidy.scan.facts

@@ -7,11 +7,19 @@ from typing import Any
 
 import pytest
 import pytrec_eval
-from combinations import SCANNERS, blocks_of, see_by_all
-from combinations import combinations as all_combinations
+from combinations import blocks_of, see_by_all
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_runs import Row, format_run, hash_document, integers, judged, ranked_documents, scan
+from naive_runs import (
+    SCANNERS,
+    Row,
+    format_run,
+    hash_document,
+    integers,
+    judged,
+    ranked_documents,
+    scan,
+)
 from odd_runs import DOCUMENTS, GRADES, QUERIES, tied_runs
 
 from heldout.scoring.evaluate import evaluate
@@ -88,7 +96,7 @@ NEAR = 1e-12
 
 def scores_of(data: bytes, order: Order, qrels: Qrels, names: Sequence[str]) -> dict[Any, Any]:
     """Query -> measure -> score, the same by every scanner."""
-    seen = see_by_all(data, order, all_combinations("plain"), qrels=qrels)
+    seen = see_by_all(data, order, qrels=qrels)
     measures = {name: parse_measure(name) for name in names}
     found = evaluate(seen.scan.rankings, qrels, list(measures.values())).per_query()
     return {
@@ -239,7 +247,7 @@ def test_a_constant_system_gains_nothing_from_the_order_of_its_lines(order: Orde
 @pytest.mark.parametrize("data", [b"", b"\n", b"# nothing\n"])
 def test_an_empty_run_has_no_scores(data: bytes) -> None:
     for order in ORDERS:
-        found = see_by_all(data, order, all_combinations("plain"), qrels=JUDGED)
+        found = see_by_all(data, order, qrels=JUDGED)
         assert found.scan.counts["empty-file"] == 1
         assert found.scores == ()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from naive_runs import format_run, hash_document, integers, scan
 
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.scans import Expected, Facts
 
 MSMARCO = b"7\tb\t1\n7\ta\t2\n9\tc\t1\n"

@@ -12,8 +12,7 @@ from naive_runs import integers, scan
 
 from heldout.trec.orders import Order
 from heldout.trec.reading.streams import Limits
-from heldout.trec.scanning.plain import BROKEN, hash_documents
-from heldout.trec.scanning.scanners import make_scanner
+from heldout.trec.scanning.scanners import BROKEN, hash_documents, make_scanner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fuzz"))
 

@@ -6,18 +6,17 @@ from itertools import pairwise
 from operator import ge, gt
 
 import pytest
-from combinations import SCANNERS, blocks_of
+from combinations import blocks_of
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_runs import as_float32, hash_document
+from naive_runs import SCANNERS, as_float32, hash_document, scanner_of
 from odd_runs import GRADES, odd_runs
 
-from heldout.trec import accelerators, runs
-from heldout.trec.accelerators import Accelerators
+from heldout.trec import runs
 from heldout.trec.orders import ORDERS, Order
 from heldout.trec.rows import COLUMNS
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.plain import (
+from heldout.trec.scanning.scanners import (
     BROKEN,
     CLOSE,
     UNICODE,
@@ -28,7 +27,6 @@ from heldout.trec.scanning.plain import (
     Segment,
     TextScanner,
 )
-from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.text import is_clean
 
 DEPTH = 3
@@ -150,7 +148,7 @@ def check_columns(text: bytes, scanner: TextScanner, segment: Segment, order: Or
 )
 def test_segments(
     *,
-    name: accelerators.Scanner,
+    name: str,
     text: bytes,
     order: Order,
     columns: int,
@@ -159,7 +157,7 @@ def test_segments(
     window: int,
 ) -> None:
     order = order if columns == COLUMNS["trec"] else "msmarco"
-    scanner = make_scanner(name, grades, columns=columns, order=order, depth=DEPTH)
+    scanner = scanner_of(name, grades, columns=columns, order=order, depth=DEPTH)
     with blocks_of(window):
         found = scanner.scan(text, last=last)
     check_tiles(text, found, last=last)
@@ -180,7 +178,7 @@ def test_scanners_cut_clean_text_alike(*, text: bytes, last: bool) -> None:
     for columns in COLUMNS.values():
         cuts = []
         for name in SCANNERS:
-            scanner = make_scanner(name, {}, columns=columns, order="msmarco", depth=0)
+            scanner = scanner_of(name, {}, columns=columns, order="msmarco", depth=0)
             found = scanner.scan(text, last=last)
             cuts.append((found.consumed, found.lines, [segment[:6] for segment in found.segments]))
         assert all(cut == cuts[0] for cut in cuts)
@@ -190,7 +188,7 @@ def test_scanners_cut_clean_text_alike(*, text: bytes, last: bool) -> None:
 def test_nothing_is_lost_between_two_scans(*, text: bytes, window: int) -> None:
     """What a scanner leaves comes again with the next text, and all of it is consumed once."""
     for name in SCANNERS:
-        scanner = make_scanner(name, {}, columns=3, order="msmarco", depth=0)
+        scanner = scanner_of(name, {}, columns=3, order="msmarco", depth=0)
         taken, rest, at = b"", b"", 0
         with blocks_of(window):
             while at < len(text):
@@ -206,10 +204,10 @@ def test_nothing_is_lost_between_two_scans(*, text: bytes, window: int) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in SCANNERS if n != "plain"])
-def test_a_regular_query_is_answered_at_once(name: accelerators.Scanner) -> None:
+def test_a_regular_query_is_answered_at_once(name: str) -> None:
     """So that the checks above do not pass because all is broken."""
     text = b"".join(b"%d Q0 d%d %d %d t\n" % (q, r, r, -r) for q in (1, 2) for r in range(1, 9))
-    scanner = make_scanner(name, {"2": {"d5": 3}}, columns=6, order="trec", depth=DEPTH)
+    scanner = scanner_of(name, {"2": {"d5": 3}}, columns=6, order="trec", depth=DEPTH)
     found = scanner.scan(text, last=True)
     assert [segment.flags for segment in found.segments] == [0, 0]
     assert found.hits.tolist() == [[4, 3]]
@@ -233,14 +231,12 @@ class Counting:
 
 @pytest.mark.parametrize("name", SCANNERS)
 @pytest.mark.parametrize("depth", [3000, 300, 7], ids=["huge query", "large queries", "small"])
-def test_no_text_is_scanned_often(
-    name: accelerators.Scanner, depth: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_text_is_scanned_often(name: str, depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 1 KiB: the rows of a query of 3,000 documents stand in 50 of them."""
     made: list[Counting] = []
 
     def count(*arguments: object, **options: object) -> Counting:
-        made.append(Counting(make_scanner(*arguments, **options)))  # type: ignore[arg-type]  # passed on
+        made.append(Counting(scanner_of(name, *arguments[1:], **options)))  # type: ignore[arg-type]  # passed on
         return made[-1]
 
     monkeypatch.setattr(runs, "make_scanner", count)
@@ -251,9 +247,7 @@ def test_no_text_is_scanned_often(
     ]
     data = b"small Q0 a 1 1 t\n" + b"".join(lines) + b"last Q0 a 1 1 t\n"
     with blocks_of(1024):
-        found = scan_run(
-            io.BytesIO(data), path="run", order="trec", accelerators=Accelerators(scanner=name)
-        )
+        found = scan_run(io.BytesIO(data), path="run", order="trec")
     assert found.facts.max_depth == depth
     scanned = sum(counting.bytes for counting in made)
     assert len(data) <= scanned <= 4 * len(data)

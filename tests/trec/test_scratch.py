@@ -9,17 +9,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from combinations import combinations
+from naive_runs import SCANNERS, scan_by
 
 from heldout.scoring.evaluate import prepare
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.score import Failed, Scored, Work, score_run
 from heldout.trec import runs
 from heldout.trec import runs as gathering
-from heldout.trec.accelerators import Accelerators
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.reading import sources
-from heldout.trec.runs import Gathered, scan_run
+from heldout.trec.runs import Gathered
 from heldout.trec.scans import Scan
 
 QUERIES, DEPTH = 100, 200
@@ -52,13 +51,8 @@ class Pipe(io.RawIOBase):
         return self.inner.read(size)
 
 
-def scan(source: io.BytesIO | Pipe, accelerators: Accelerators) -> Scan:
-    return scan_run(
-        source,  # type: ignore[arg-type]  # all that is read with is there
-        path="run",
-        order="msmarco",
-        accelerators=accelerators,
-    )
+def scan(source: io.BytesIO | Pipe, scanner: str) -> Scan:
+    return scan_by(scanner, source, path="run", order="msmarco")
 
 
 def refusal(found: Scan) -> tuple[str, str, str]:
@@ -78,23 +72,23 @@ def spilling(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("room", [0, 1 << 14, 1 << 16, 1 << 18])
 def test_rows_that_stand_apart_and_find_no_room(room: int) -> None:
     """The database fails where it is made, in the middle, or where rows are found again."""
-    for accelerators in combinations("plain"):
+    for scanner in SCANNERS:
         with files_of_at_most(room):
-            found = scan(io.BytesIO(APART), accelerators)
+            found = scan(io.BytesIO(APART), scanner)
         code, path, what = refusal(found)
         assert (code, path) == ("no-scratch", "run")
         assert what.startswith("no room for a temporary file: ")
-    assert scan(io.BytesIO(APART), accelerators).ok
+    assert scan(io.BytesIO(APART), scanner).ok
 
 
 def test_a_pipe_that_finds_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever unpacks it: what an accelerator could not keep is not taken for the end."""
+    """What could not be stored is not taken for the end."""
     monkeypatch.setattr(sources, "_IN_MEMORY", 1 << 12)
     packed = gzip.compress(TOGETHER, 0) + bytes(1 << 20)
-    for data, kind in ((APART * 2, "plain"), (packed, "gzip")):
-        for accelerators in combinations(kind):
+    for data in (APART * 2, packed):
+        for scanner in SCANNERS:
             with files_of_at_most(1 << 13):
-                found = scan(Pipe(data), accelerators)
+                found = scan(Pipe(data), scanner)
             code, path, _ = refusal(found)
             assert (code, path) == ("no-scratch", "run")
 

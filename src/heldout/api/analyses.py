@@ -40,7 +40,6 @@ from heldout.scoring.score import Reading
 from heldout.scoring.sources import ComparedRuns, Scores, name_scores, read_scores
 from heldout.scoring.table import table_of
 from heldout.scoring.table_files import table_of_frame
-from heldout.trec.accelerators import find_own
 from heldout.trec.orders import Order
 from heldout.trec.qrels import unscale
 
@@ -346,7 +345,7 @@ def compare(
     given = {"a": "A", "b": "B", "qrels": label_of(qrels), "measure": tuple(named), **options}
     chosen = build_options(CompareOptions, given)
     comparison = Comparison(_sides(a, b), chosen, seed)
-    reading = Reading(accelerators=find_own(), jobs=jobs)
+    reading = Reading(jobs=jobs)
     return comparison.answer(comparison.load(reading, read_qrels(qrels)))
 
 
@@ -410,7 +409,7 @@ def failures(
         k=k,
         rel=rel,
         order=order,
-        reading=Reading(accelerators=find_own()),
+        reading=Reading(),
     )
     return Failures.of(found)
 

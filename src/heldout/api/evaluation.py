@@ -22,7 +22,6 @@ from heldout.scoring.other_measures import describe_engines, need_subtopics
 from heldout.scoring.run_files import scan_file
 from heldout.scoring.score import Reading, Scored, collect_notes, describe_scored
 from heldout.scoring.sources import Scores, tabulate_scores
-from heldout.trec.accelerators import find_own
 from heldout.trec.ir_metadata import note_header
 from heldout.trec.memory import MemoryRun, scan_memory
 from heldout.trec.orders import Order
@@ -242,7 +241,7 @@ def evaluate(
         raise InputError.of("measure-name", "measures", "none", "at least one, such as nDCG@10")
     labels = open_qrels(qrels, subtopics=need_subtopics(asked), whole_for=needs_whole(asked))
     parsed = {str(one): one for one in asked}
-    reading = Reading(accelerators=find_own(), jobs=jobs, progress=progress)
+    reading = Reading(jobs=jobs, progress=progress)
     scored = reading.score_whole(tuple(sources.values()), labels, parsed.values(), order=order)
     return EvaluationResult(
         measures=tuple(parsed),
@@ -321,7 +320,7 @@ def validate(
     try:
         if is_path(source):
             path = fspath(source)
-            found = scan_file(path, order=order, expected=expected, accelerators=find_own())
+            found = scan_file(path, order=order, expected=expected)
             scan = note_header(found)
         else:
             rows = source if isinstance(source, MemoryRun) else open_run(source, name="run")

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 from heldout.collections.named import open_qrels
 from heldout.scoring.given_runs import Run, is_path, open_run
 from heldout.scoring.run_files import run_name, scan_file
-from heldout.trec.accelerators import find_own
 from heldout.trec.memory import MemoryRun, scan_memory
 from heldout.trec.qrels import Qrels
 from heldout.trec.scans import Scan
@@ -41,7 +40,7 @@ def read_run(source: RunLike, *, name: str | None = None) -> Run:
         return source
     if is_path(source):
         path = fspath(source)
-        scan = scan_file(path, order=None, accelerators=find_own())
+        scan = scan_file(path, order=None)
         return _checked(scan, path, name or run_name(path))
     rows = open_run(source, name=name or "run")
     return _checked(scan_memory(rows, order=None), rows, rows.name)

@@ -10,8 +10,8 @@ import heldout
 from heldout.cli.options import json_option
 from heldout.cli.printing import Console, answers, print_facts, print_json, print_table
 from heldout.errors import plural
-from heldout.files.cores import count_cores
-from heldout.installation import Finding, find_parts, find_unknown_switches
+from heldout.files.process import count_cores
+from heldout.installation import Finding, find_parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,6 @@ class _State:
     """How this machine stands."""
 
     findings: tuple[Finding, ...]
-    unknown: tuple[str, ...]
 
     @property
     def stopping(self) -> list[Finding]:
@@ -36,8 +35,7 @@ class _State:
 def doctor(context: click.Context, *, as_json: bool) -> None:
     """Show what is installed, what each missing part would add, and how to get it.
 
-    Parts that read runs are in use when they are there, and no score depends on any of them.
-    HELDOUT_WITHOUT=lbzip2,isal,compiled, or some of these, switches them off.
+    The compiled scanner of runs is in use where it is there, and no score depends on it.
 
     Exit code 1 where runs cannot be scored: a package that every command needs is
     missing. Anything else that is missing or broken, git too, is reported with exit code 0.
@@ -46,7 +44,7 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
     Example:
       heldout doctor --json
     """
-    state = _look()
+    state = _State(findings=find_parts(os.environ))
     if as_json:
         print_json(_document(state))
     else:
@@ -55,16 +53,12 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
         context.exit(1)
 
 
-def _look() -> _State:
-    return _State(findings=find_parts(os.environ), unknown=find_unknown_switches(os.environ))
-
-
 def _print(console: Console, state: _State) -> None:
     console.print(_verdict(state))
     console.print()
     _print_parts(console, state)
     console.print()
-    advice = [*_trouble_facts(state), *_missing_facts(state), *_unknown_facts(state)]
+    advice = [*_trouble_facts(state), *_missing_facts(state)]
     if advice:
         print_facts(console, [*advice, ("", "")])
     print_facts(console, _machine_facts(state))
@@ -97,11 +91,9 @@ def _print_parts(console: Console, state: _State) -> None:
 
 
 def _trouble_facts(state: _State) -> list[tuple[str, str]]:
-    """What is broken or off, and why."""
+    """Say what is broken, and why."""
     facts = []
     for finding in state.findings:
-        if finding.state == "off":
-            facts.append(("off", f"{finding.part.name}, by {finding.why}"))
         if finding.state == "broken":
             facts.append(("broken", f"{finding.part.name}: {finding.why}"))
             facts.append(("", finding.part.get))
@@ -121,14 +113,6 @@ def _missing_facts(state: _State) -> list[tuple[str, str]]:
     return facts
 
 
-def _unknown_facts(state: _State) -> list[tuple[str, str]]:
-    if not state.unknown:
-        return []
-    names = ", ".join(state.unknown)
-    known = ", ".join(f.part.name for f in state.findings if f.part.group == "reading")
-    return [("unknown", f"HELDOUT_WITHOUT names {names}; it can name {known}")]
-
-
 def _machine_facts(state: _State) -> list[tuple[str, str]]:
     base = [finding for finding in state.findings if finding.part.group == "base"]
     versions = ", ".join(f"{f.part.name} {f.version}" for f in base if f.version)
@@ -146,7 +130,6 @@ def _document(state: _State) -> dict[str, object]:
         "python": platform.python_version(),
         "cores": count_cores(),
         "parts": [_part_json(finding) for finding in state.findings],
-        "unknown": list(state.unknown),
     }
 
 

@@ -24,6 +24,7 @@ from heldout.cli.printing import (
 )
 from heldout.collections.named import load_qrels, load_queries
 from heldout.errors import InputError, OptionError, Problem, plural
+from heldout.files.process import hold_freed_memory
 from heldout.ids import find_near
 from heldout.options import Jobs, Json, Opt
 from heldout.scoring.evaluate import KindScores, MeasureScores, score_kinds
@@ -44,11 +45,9 @@ from heldout.scoring.score import (
     other_spelling,
 )
 from heldout.scoring.shards import PartScored, Shard, describe_parts, parse_shard, score_part
-from heldout.trec.accelerators import find_accelerators
 from heldout.trec.ir_metadata import note_header
 from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels
-from heldout.trec.reading.sources import keep_freed_memory
 from heldout.trec.scans import Expected, Scan
 
 _SHOWN = 3
@@ -151,7 +150,7 @@ def evaluate(
       heldout evaluate runs/*.gz --qrels dev.qrels -m ndcg_cut.10,20 --sort ndcg@10
       heldout evaluate bm25.run --qrels dev.qrels -m official -q
     """
-    keep_freed_memory()
+    hold_freed_memory()
     asked = tuple(dict.fromkeys(one for name in names for one in read_measures(name)))
     measures = tuple(dict.fromkeys(one.measure for one in asked))
     _check_output(output, measures)
@@ -575,14 +574,11 @@ def validate(
     Example:
       heldout validate bm25.tsv --queries dev-queries.tsv --depth 1000
     """
-    keep_freed_memory()
+    hold_freed_memory()
     try:
         queries = load_queries(queries_path)
         expected = Expected(queries=frozenset(queries.texts), max_depth=depth, complete=True)
-        accelerators = find_accelerators(os.environ)
-        scan = note_header(
-            scan_file(run, order=order, expected=expected, accelerators=accelerators)
-        )
+        scan = note_header(scan_file(run, order=order, expected=expected))
     except InputError as error:
         if as_json:
             problems = [*map(asdict, error.problems)]

@@ -1,6 +1,5 @@
 """`heldout redteam`: attackers against a board's release rule, before it opens."""
 
-import os
 from collections.abc import Sequence
 
 import click
@@ -32,7 +31,6 @@ from heldout.redteam.playing import (
     units_apart,
 )
 from heldout.redteam.report import OWN, Line, strongest_lines
-from heldout.trec.accelerators import find_accelerators
 
 _YEAR = 365.25
 _MOST_APART = 3.0
@@ -87,7 +85,6 @@ def redteam(
         options=systems,
         repository=repository,
         spec=None if repository is None else repository.tree_spec(),  # an edit may be tried
-        accelerators=find_accelerators(os.environ),
     )
     with open_cluster(dask) as executor:
         result = play_board(source, games, progress=TERMINAL, executor=executor)

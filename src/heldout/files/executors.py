@@ -14,7 +14,7 @@ from threading import Thread
 from typing import TypeVar
 
 from heldout.errors import SetupError
-from heldout.files.cores import count_cores
+from heldout.files.process import count_cores
 
 T = TypeVar("T")
 

@@ -4,7 +4,6 @@ Under `clear` an attacker climbs from the best baseline to the best run in steps
 and each of them says something of the held-out labels (docs/explanation/redteam.md).
 """
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,6 @@ from heldout.redteam.playing import read_dev_scores
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.run_files import run_name
 from heldout.scoring.score import Reading
-from heldout.trec.accelerators import find_accelerators
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
 
@@ -73,7 +71,7 @@ def score_known(files: Sequence[Path], qrels: Qrels, measure: Measure, *, order:
         InputError: what is wrong with a file.
     """
     runs = [str(file) for file in files]
-    reading = Reading(accelerators=find_accelerators(os.environ))
+    reading = Reading()
     names = [run_name(path) for path in runs]
     names = names if len(set(names)) == len(names) else runs
     scored = reading.score_whole(runs, qrels, [measure], order=order)

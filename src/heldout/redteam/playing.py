@@ -32,7 +32,6 @@ from heldout.scoring.names import read_own_measure
 from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import run_name
 from heldout.scoring.score import Reading
-from heldout.trec.accelerators import Accelerators
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
 
@@ -123,13 +122,11 @@ class Source:
         options: what was asked for.
         repository: the board, `None` for none.
         spec: its rules, `None` likewise.
-        accelerators: how runs are read.
     """
 
     options: SystemOptions
     repository: Repository | None = None
     spec: BoardSpec | None = None
-    accelerators: Accelerators = field(default_factory=Accelerators)
 
 
 def find_systems(source: Source) -> Systems:
@@ -209,8 +206,9 @@ def _dev_set(spec: BoardSpec) -> str:
 
 
 def _score_runs(runs: Sequence[str], source: Source, measure: Measure) -> list[Scores]:
-    reading = Reading(accelerators=source.accelerators)
-    scored = reading.score_whole(runs, _read_qrels(source), [measure], order=_choose_order(source))
+    scored = Reading().score_whole(
+        runs, _read_qrels(source), [measure], order=_choose_order(source)
+    )
     return [run.evaluation.scores[measure].values for run in scored]
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from heldout.errors import InputError, quote
 from heldout.files.frames import PARQUET, read_parquet
 from heldout.progress_bar import SILENT, Progress
-from heldout.trec.accelerators import Accelerators
 from heldout.trec.memory import run_from_frame, scan_memory
 from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels
@@ -143,7 +142,6 @@ def scan_file(
     order: Order | None,
     qrels: Qrels | None = None,
     expected: Expected | None = None,
-    accelerators: Accelerators | None = None,
 ) -> Scan:
     """Scan a run file of whoever calls; `order` as in `scan_run`.
 
@@ -170,6 +168,5 @@ def scan_file(
             qrels=None if qrels is None else qrels.judgments,
             expected=expected,
             limits=OWN_FILES,
-            accelerators=accelerators,
             signature_depth=0,
         )

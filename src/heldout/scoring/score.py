@@ -9,13 +9,13 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heldout.errors import InputError, Problem, SetupError, plural
-from heldout.files.cores import count_cores
 from heldout.files.frames import PARQUET, read_parquet
+from heldout.files.process import count_cores
 from heldout.ids import Near, find_near, find_surely_near, say_near
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.cache import Key, ScoreCache, StoredRun, code_version, digest_file, find_cache
@@ -23,13 +23,13 @@ from heldout.scoring.evaluate import Evaluation, Judged, add_scores, prepare, sc
 from heldout.scoring.measures import Measure
 from heldout.scoring.other_measures import OtherMeasure, check_others, score_others
 from heldout.scoring.run_files import run_name, scan_file
-from heldout.trec.accelerators import Accelerators, Scanner, find_accelerators
 from heldout.trec.lists import read_lists
 from heldout.trec.memory import MemoryRun, list_documents, run_from_frame, scan_memory
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
+from heldout.trec.scanning.scanners import Scanner, find_scanner
 from heldout.trec.scans import Scan
 from heldout.trec.text import show
 
@@ -41,7 +41,7 @@ _EXAMPLES = 3
 # Measured on one core, to choose how many processes to start and for nothing else: text of an
 # archive over its size, and bytes of text in a second.
 _ARCHIVES = {".gz": (4, 3e8), ".bz2": (5, 3e7), ".zst": (4, 5e8)}
-_SCANNED: Mapping[Scanner, float] = {"compiled": 2e8, "numpy": 2.5e7, "plain": 1.2e7}
+_SCANNED: Mapping[Scanner, float] = {"compiled": 2e8, "numpy": 2.5e7}
 _HASHED = 1e9
 
 
@@ -53,7 +53,6 @@ class Work:
         qrels: the judgments.
         judged: what they amount to for the measures asked for.
         order: how documents are ordered; `None` for what fits a run's columns.
-        accelerators: how runs are read.
         cache: where scores are stored, `None` for nowhere.
         code: version of the code, part of what scores are stored under.
         others: measures that another library computes; their scores are not stored.
@@ -62,7 +61,6 @@ class Work:
     qrels: Qrels
     judged: Judged
     order: Order | None = None
-    accelerators: Accelerators = field(default_factory=Accelerators)
     cache: ScoreCache | None = None
     code: str = ""
     others: tuple[OtherMeasure, ...] = ()
@@ -224,7 +222,7 @@ def estimate_seconds(work: Work, path: str) -> float:
         return size / _HASHED
     ratio, unpacked = _ARCHIVES.get(Path(path).suffix, (1, math.inf))
     text = size * ratio
-    return text / _SCANNED[work.accelerators.scanner] + text / unpacked
+    return text / _SCANNED[find_scanner()] + text / unpacked
 
 
 def _size(path: str) -> int | None:
@@ -255,7 +253,7 @@ def _read(work: Work, source: str | MemoryRun) -> StoredRun | Failed:
     """
     path = str(source)
     if isinstance(source, str):
-        scan = scan_file(path, order=work.order, qrels=work.qrels, accelerators=work.accelerators)
+        scan = scan_file(path, order=work.order, qrels=work.qrels)
     else:
         scan = scan_memory(source, order=work.order, qrels=work.qrels.judgments)
     if not scan.ok:
@@ -425,7 +423,6 @@ _WORTH_A_POOL = 0.8
 class Reading:
     """How run files are read, whatever for."""
 
-    accelerators: Accelerators = field(default_factory=Accelerators)
     cache: ScoreCache | None = None
     """Where scores are stored, `None` for nowhere."""
     code: str = ""
@@ -473,7 +470,6 @@ class Reading:
             judged=prepare(qrels.judgments, own, excluded=excluded),
             others=others,
             order=order,
-            accelerators=self.accelerators,
             cache=None if excluded else self.cache,
             code=self.code,
         )
@@ -533,7 +529,7 @@ def find_reading(
     """How this machine reads run files.
 
     Args:
-        environ: as `find_accelerators` and `find_cache` read it.
+        environ: as `find_cache` reads it.
         jobs: processes side by side; `None` for up to one for each core where that pays.
         cached: whether scores are stored and taken from where they are stored.
         progress: hears of each file.
@@ -541,7 +537,6 @@ def find_reading(
     """
     cache = find_cache(environ) if cached else None
     return Reading(
-        accelerators=find_accelerators(environ),
         cache=cache,
         code=code_version() if cache is not None or executor is not None else "",
         jobs=jobs,
@@ -644,9 +639,7 @@ def _score_at_once(
 ) -> list[Outcome]:
     from heldout.scoring.workers import open_processes, spread  # noqa: PLC0415 - most calls need none
 
-    threads = max(1, count_cores() // jobs)
-    shared = replace(work, accelerators=replace(work.accelerators, threads=threads))
-    with open_processes(score_run, shared) as (score, open_executor):
+    with open_processes(score_run, work) as (score, open_executor):
         return spread(
             paths, score, died=run_died, open_executor=open_executor, lanes=jobs, done=done
         )
@@ -691,7 +684,7 @@ def score_there(work: Work, name: str, path: str, seen: tuple[int, int]) -> Outc
     """Score a file on another machine than the one that asks.
 
     Args:
-        work: as for `score_run`; this machine's own accelerators are used.
+        work: as for `score_run`.
         name: the file as its owner knows it.
         path: where it lies, on both machines.
         seen: its size and time of change, as the other machine sees them.
@@ -704,7 +697,6 @@ def score_there(work: Work, name: str, path: str, seen: tuple[int, int]) -> Outc
             f"a worker has other code: {code_version()}; here: {work.code}; install the same on "
             "all machines, since others may give other scores"
         )
-    here = replace(work, accelerators=replace(find_accelerators(os.environ), threads=1))
     found = _look_at(path)
     if found != seen:
         there = "no such file" if found is None else "another file"
@@ -716,7 +708,7 @@ def score_there(work: Work, name: str, path: str, seen: tuple[int, int]) -> Outc
             "put runs into a folder that all machines of the cluster share",
         )
         return Failed(path=name, problems=(problem,), counts={})
-    outcome = score_run(here, path)
+    outcome = score_run(work, path)
     if isinstance(outcome, Failed):
         return replace(outcome, path=name, problems=_rename(outcome.problems, path, name))
     return replace(outcome, path=name, notes=_rename(outcome.notes, path, name))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
-from heldout.trec.reading.sources import keep_freed_memory
+from heldout.files.process import hold_freed_memory
 
 Outcome = TypeVar("Outcome")
 
@@ -138,7 +138,7 @@ _WORK: list[tuple[Callable[[Any, str], Any], object]] = []
 def _begin(score: Callable[[Any, str], Any], work: object) -> None:
     """Prepare a worker. An interrupt ends it without a word: the parent says what there is."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    keep_freed_memory()
+    hold_freed_memory()
     Thread(target=_end_with_parent, daemon=True).start()
     _WORK[:] = [(score, work)]
 

@@ -12,7 +12,7 @@ from heldout.errors import Problem
 from heldout.trec.orders import Order
 from heldout.trec.ranking import JudgedRanking, equal_as_float32, order_by_rank, order_by_score
 from heldout.trec.rows import RowChecks, Rows
-from heldout.trec.scanning.plain import find_judged, hash_documents
+from heldout.trec.scanning.scanners import find_judged, hash_documents
 
 SIGNATURE_DEPTH: Final = 100
 _TOP = 10

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, plural
 from heldout.trec.reading.streams import Limits, open_rows
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.text import ProblemLog, show
 
 _TOP1000 = 4

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heldout.errors import Problem, Severity, plural
 from heldout.trec.orders import Order
 from heldout.trec.ranking import sort_keys
-from heldout.trec.scanning.plain import Columns, Segment
+from heldout.trec.scanning.scanners import Columns, Segment
 from heldout.trec.text import (
     LEFT_OUT,
     check_line,

@@ -17,14 +17,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
 from heldout.errors import InputError, Problem
-from heldout.trec.accelerators import Accelerators
 from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
 from heldout.trec.ir_metadata import find_header_lines
 from heldout.trec.orders import Order
 from heldout.trec.reading.sources import Replay
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.rows import COLUMNS, Form, Rows, cut_rows, parse_rows
-from heldout.trec.scanning.plain import (
+from heldout.trec.scanning.scanners import (
     BROKEN,
     CLOSE,
     UNICODE,
@@ -32,10 +31,11 @@ from heldout.trec.scanning.plain import (
     UNSORTED,
     Found,
     Grades,
+    Scanner,
     Segment,
     TextScanner,
+    make_scanner,
 )
-from heldout.trec.scanning.scanners import make_scanner
 from heldout.trec.scans import Coverage, Expected, Results, Scan, report_rising
 from heldout.trec.text import ProblemLog, is_clean, parse_integer
 
@@ -182,7 +182,7 @@ def scan_run(
     qrels: Grades | None = None,
     expected: Expected | None = None,
     limits: Limits | None = None,
-    accelerators: Accelerators | None = None,
+    scanner: Scanner | None = None,
     signature_depth: int = SIGNATURE_DEPTH,
 ) -> Scan:
     """Read a run once and see it through judgments.
@@ -198,7 +198,7 @@ def scan_run(
         qrels: query -> document -> grade; `None` sees nothing.
         expected: what the run must be like.
         limits: how much is read.
-        accelerators: how it is read; by default with numpy alone. Nothing else depends on it.
+        scanner: who looks through it; `None` for the fastest. Nothing else depends on it.
         signature_depth: documents of a query in the signature; 0 if nobody needs it.
 
     Returns:
@@ -214,7 +214,7 @@ def scan_run(
         qrels=qrels or {},
         expected=expected or Expected(),
         limits=limits or Limits(),
-        accelerators=accelerators or Accelerators(),
+        scanner=scanner,
         depth=signature_depth,
     )
     try:
@@ -227,7 +227,7 @@ def scan_run(
 
 
 def _reader(source: Replay, rules: "_Rules") -> TextReader:
-    return TextReader(source, path=rules.path, limits=rules.limits, accelerators=rules.accelerators)
+    return TextReader(source, path=rules.path, limits=rules.limits)
 
 
 class _SplitQueryError(Exception):
@@ -241,7 +241,7 @@ class _Rules:
     qrels: Grades
     expected: Expected
     limits: Limits
-    accelerators: Accelerators
+    scanner: Scanner | None
     depth: int
 
 
@@ -349,7 +349,7 @@ class _Pass:
     def _scanner(self, form: Form, *, cuts_only: bool = False) -> TextScanner:
         rules = self.rules
         return make_scanner(
-            rules.accelerators.scanner,
+            rules.scanner,
             {} if cuts_only else rules.qrels,
             columns=COLUMNS[form],
             order=self.order,

@@ -27,7 +27,7 @@ from heldout.trec.ranking import JudgedRanking, sort_keys
 from heldout.trec.reading.streams import Block, Limits, TextReader, read_lines
 from heldout.trec.rows import COLUMNS, Form
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.scans import Scan, Signature
 from heldout.trec.text import check_line, is_regular
 

@@ -37,8 +37,8 @@ from heldout.board.scores.sets import load_queries
 from heldout.board.store.vault import Vault
 from heldout.envelope.keys import RUN_LIMIT
 from heldout.errors import InputError
-from heldout.files.cores import count_cores
 from heldout.files.durable import Folder
+from heldout.files.process import count_cores
 from heldout.ids import digest_bytes
 
 FOLDER = "running"

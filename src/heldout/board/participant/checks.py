@@ -44,7 +44,7 @@ from heldout.board.store.arrivals import find_registration, find_request
 from heldout.board.store.repository import SPEC, Repository
 from heldout.errors import InputError, Problem, StoreError, plural, quote
 from heldout.ids import SubmissionId, find_near, query_set_of, say_near, submission_date
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.scans import Scan
 
 _NO_LOG = (

@@ -27,8 +27,8 @@ from heldout.board.scores.score import Opened, open_submission, score_run, score
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData
 from heldout.errors import HeldoutError, InputError, Problem, TrustError
-from heldout.files.cores import count_cores
 from heldout.files.durable import File
+from heldout.files.process import count_cores
 from heldout.ids import query_set_of
 from heldout.scoring.cache import code_version
 from heldout.trec.scans import Scan

@@ -1,7 +1,6 @@
 """Opens a sealed submission and scores it: one pass over each run file, nothing on disk."""
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
@@ -22,7 +21,6 @@ from heldout.ids import Digest, SubmissionId, query_set_of
 from heldout.scoring.evaluate import MeasureScores, evaluate
 from heldout.scoring.fairness import Weighting, weigh_facets
 from heldout.scoring.measures import parse_measure
-from heldout.trec.accelerators import find_accelerators
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
 from heldout.trec.scans import Scan
@@ -243,7 +241,6 @@ def score_run(
         qrels=data.grades,
         expected=expected_run(spec, data, submission_type=submission_type),
         limits=Limits(),
-        accelerators=find_accelerators(os.environ),
     )
 
 

@@ -43,7 +43,7 @@ from heldout.judging.services.label_versions import (
     list_versions,
 )
 from heldout.trec.orders import Order
-from heldout.trec.scanning.plain import hash_documents
+from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.tops import Tops, read_tops
 
 

@@ -4,74 +4,30 @@ An archive is recognised by its content, never by its name. It is one or more me
 and nothing else: cut short, damaged or followed by anything, it is refused. Archives of other kinds
 are refused by name, also where they stand in one of these. zstd is read one frame at a time, in
 pieces of bounded size; frames without text are skipped.
-
-Accelerators decide nothing. Whatever one of them finds odd, the archive is read again with the
-standard library, which skips what was given out already and says what is wrong, if anything is.
-
-bzip2 is read by lbzip2, which uses all cores, in a child process that is fed by a thread. lbzip2
-silently leaves out whatever follows the last member (2.5, measured), which we refuse. So one more
-member is fed after the last byte of the file, with a secret in it: the secret ends the output if
-and only if all before it was members, each whole. rapidgzip (0.16.1), the other fast decoder, stays
-out: it leaves out trailing bytes as well, but reads the file by itself, so nothing can be fed after
-them; it does not compare the checksum of a whole member, so that blocks may be missing; it writes
-its warnings to our stderr; and with two threads it takes 27 MB of this process, which has 64 MB for
-everything.
 """
 
 import bz2
-import contextlib
 import hashlib
 import io
 import os
-import secrets
-import shutil
 import stat
-import subprocess
 import sys
 import weakref
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from importlib import import_module
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from typing import IO, BinaryIO, Final, Protocol, TypeVar
 
-from heldout.errors import InputError, SetupError
+from heldout.errors import InputError
 from heldout.ids import Digest
-from heldout.trec.accelerators import Accelerators
 from heldout.trec.text import show
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
-
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # malloc.h
-_KEPT = 1 << 24
-
-
-def keep_freed_memory() -> bool:
-    """Have this process keep up to 16 MiB of freed memory, in one arena for all threads.
-
-    For programs, not for libraries: it holds for the whole process.
-
-    Returns:
-        Whether the allocator took it; only glibc's does.
-    """
-    if sys.platform != "linux":
-        return False
-    import ctypes  # noqa: PLC0415 - numpy has loaded it already where runs are read
-
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except AttributeError:  # another C library
-        return False
-    limits = {_ARENA_MAX: 1, _TOP_PAD: 1 << 20, _MMAP_THRESHOLD: _KEPT, _TRIM_THRESHOLD: _KEPT}
-    return all(mallopt(name, value) for name, value in limits.items())
-
 
 Read = TypeVar("Read")
 
@@ -134,7 +90,7 @@ def read_file(read: Callable[..., Read], path: Path | str) -> Read:
 class Replay:
     """A source that can be read a second time from where it stood.
 
-    Ordinary files and `BytesIO` are rewound; of anything else the received bytes are kept, the
+    Ordinary files and `BytesIO` are rewound; of anything else the received bytes are copied, the
     first 2 MiB in memory and more in a file without a name, since many pipes claim to be
     seekable and are not.
 
@@ -149,85 +105,57 @@ class Replay:
             source: its bytes.
             path: its name for messages.
         """
-        self._source = source
-        self._start = source.tell() if _can_seek(source) else None
+        self._source, self._path = source, path
         self.size = _size_left(source)
-        self._kept = None if self._start is not None else _Kept(source, path)
+        self._copy: IO[bytes] | None = None
+        if _can_seek(source):
+            self._start = source.tell()
+            return
+        import tempfile  # noqa: PLC0415 - files need none
+
+        self._copy = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - see below
+        weakref.finalize(self, self._copy.close)
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes, `b""` at the end.
+        """Return at most `size` bytes, `b""` at the end.
 
         Raises:
             InputError: code `no-scratch`.
         """
-        return (self._kept or self._source).read(size)
-
-    def rewind(self) -> None:
-        """Go back to where the source stood."""
-        if self._kept is not None:
-            self._kept.rewind()
-        elif self._start is not None:
-            self._source.seek(self._start)
-
-
-class _Kept:
-    """The bytes of a pipe, and the error that ended it, as often as they are asked for."""
-
-    def __init__(self, source: Readable, path: str) -> None:
-        self._source = source
-        self._path = path
-        import tempfile  # noqa: PLC0415 - files need none
-
-        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - see below
-        weakref.finalize(self, self._file.close)
-        self._size = 0
-        self._place = 0
-        self._error: Exception | None = None
-        self._full: InputError | None = None
-
-    def read(self, size: int) -> bytes:
-        if self._place < self._size:
-            with self._room():
-                chunk = self._file.read(min(size, self._size - self._place))
-        else:
-            chunk = self._receive(size)
-        self._place += len(chunk)
-        return chunk
-
-    def _receive(self, size: int) -> bytes:
-        if self._error is not None:
-            raise self._error
-        try:
+        if self._copy is None:
+            return self._source.read(size)
+        with self._room():
+            chunk = self._copy.read(size)
+        if not chunk:
             chunk = self._source.read(size)
-        except Exception as error:
-            self._error = error
-            raise
-        with self._room():
-            self._file.write(chunk)
-        self._size += len(chunk)
+            with self._room():
+                self._copy.write(chunk)
         return chunk
 
     def rewind(self) -> None:
+        """Go back to where the source stood.
+
+        Raises:
+            InputError: code `no-scratch`.
+        """
+        if self._copy is None:
+            self._source.seek(self._start)
+            return
         with self._room():
-            self._file.seek(0)  # which writes what was not yet written
-        self._place = 0
+            self._copy.seek(0)  # which writes what was not yet written
 
     @contextmanager
     def _room(self) -> Iterator[None]:
-        """Once the file has failed, nobody knows what is in it: from then on nothing is read."""
-        if self._full is not None:
-            raise self._full
         try:
             yield
         except OSError as error:
-            self._full = InputError.of(
+            raise InputError.of(
                 "no-scratch",
                 self._path,
                 f"no room for a temporary file: {error.strerror or type(error).__name__}",
                 "room for the bytes of a pipe, which are read a second time",
                 "make room there, name another folder with TMPDIR, or give a file",
-            )
-            raise self._full from error
+            ) from error
 
 
 def _can_seek(source: Readable) -> bool:
@@ -273,28 +201,9 @@ class Received:
         self._limit = limit
         self.path = path
         self.size = _size_left(source)
-        self._begin()
-
-    def _begin(self) -> None:
         self._hash = hashlib.sha256()
         self.count = 0
         self.whole = False
-
-    @property
-    def can_restart(self) -> bool:
-        """Whether the source can be read again."""
-        return isinstance(self._source, Replay)
-
-    def restart(self) -> None:
-        """Go back to the beginning; only if it can.
-
-        Raises:
-            TypeError: it cannot.
-        """
-        if not isinstance(self._source, Replay):
-            raise TypeError("this source is read once")
-        self._source.rewind()
-        self._begin()
 
     def read(self) -> bytes:
         """The next 512 KiB, fewer only at the end, so that pieces do not depend on the source.
@@ -331,101 +240,6 @@ class Received:
     def digest(self) -> Digest:
         """SHA-256 of the bytes so far."""
         return Digest(self._hash.hexdigest())
-
-
-_SECRET = 32
-_READ = 1 << 20
-_F_SETPIPE_SZ = 1031
-
-
-class IrregularError(Exception):
-    """This is not the output of an archive that is whole; why, the standard library decides."""
-
-
-def run_lbzip2(
-    program: str, head: bytes, received: Received, *, threads: int
-) -> Generator[bytes, None, None]:
-    """What lbzip2 makes of an archive, in pieces of about 1 MiB.
-
-    Args:
-        program: its path.
-        head: what has been read of the archive.
-        received: the rest of it.
-        threads: how many it may use.
-
-    Raises:
-        IrregularError: it was not whole. What came out before may or may not belong to it.
-    """
-    secret = secrets.token_bytes(_SECRET)
-    # No environment: LBZIP2 and BZIP2 in it would be read as options.
-    command = [program, "--decompress", "--stdout", f"-n{threads}"]
-    with subprocess.Popen(  # noqa: S603 - our own arguments; the file comes through a pipe
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={},
-    ) as child:
-        feeder = _Feeder(_pipe(child.stdin), head, received, bz2.compress(secret))
-        try:
-            yield from _before(secret, _pipe(child.stdout))
-            feeder.join()
-            if child.wait() or not feeder.done:
-                raise IrregularError
-        finally:
-            child.kill()
-            feeder.join()
-
-
-def _before(secret: bytes, output: IO[bytes]) -> Generator[bytes, None, None]:
-    """The output without the secret at its end; pieces are passed on as they came."""
-    held = b""
-    while chunk := output.read(_READ):
-        if len(chunk) < _SECRET:
-            held += chunk
-            continue
-        yield held
-        held = chunk
-    if not held.endswith(secret):
-        raise IrregularError
-    yield held[:-_SECRET]
-
-
-class _Feeder(Thread):
-    """Writes the archive and the member with the secret, then closes the pipe."""
-
-    def __init__(self, pipe: IO[bytes], head: bytes, received: Received, last: bytes) -> None:
-        super().__init__(name="heldout-lbzip2", daemon=True)
-        self._pipe = pipe
-        self._head = head
-        self._received = received
-        self._last = last
-        self.done = False
-        self.start()
-
-    def run(self) -> None:
-        # Whatever fails here, the program or the source, fails again where it is decided.
-        with contextlib.suppress(Exception):
-            chunk = self._head
-            while chunk:
-                self._pipe.write(chunk)
-                chunk = self._received.read()
-            self._pipe.write(self._last)
-            self._pipe.flush()
-            self.done = True
-        with contextlib.suppress(OSError):
-            self._pipe.close()
-
-
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    """The pipe, as large as the system lets us make it, which spares changes of threads."""
-    if pipe is None:
-        raise IrregularError
-    with contextlib.suppress(ImportError, OSError):
-        import fcntl  # noqa: PLC0415 - only on POSIX
-
-        fcntl.fcntl(pipe, _F_SETPIPE_SZ, _READ)
-    return pipe
 
 
 MAGIC_BYTES: Final = 10
@@ -488,9 +302,6 @@ PIECE = 1 << 20
 _SHOWN = 8
 _FIRST_STEP = 1 << 12
 """A member that is over at once gives back the rest, which for thousands of them has a price."""
-_GZIP_NAME = b"\x08"
-_WORTH_A_PROCESS = 1 << 18
-"""Received bytes from which on a child process saves more time than it takes."""
 _DAMAGE = (zlib.error, zstd.ZstdError, OSError, ValueError)
 _WINDOW_LOG = 27
 """Largest window of zstd, 128 MiB: what the program unpacks unless told otherwise."""
@@ -513,24 +324,9 @@ class Decoder(Protocol):
         ...
 
 
-class _Inflate(Protocol):
-    """What zlib and isal have in common."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    @property
-    def unconsumed_tail(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
-
-
 class _Gzip:
     def __init__(self) -> None:
-        self._inner = self._inflate()
-
-    def _inflate(self) -> _Inflate:
-        return zlib.decompressobj(wbits=31)
+        self._inner = zlib.decompressobj(wbits=31)
 
     def ended(self) -> bool:
         return self._inner.eof
@@ -543,24 +339,6 @@ class _Gzip:
         while data and not self._inner.eof:
             yield self._inner.decompress(data, PIECE)
             data = self._inner.unconsumed_tail
-
-
-class _IsalGzip(_Gzip):
-    """By isal, for members with a plain header, where nobody can be of two minds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._begun = False
-
-    def _inflate(self) -> _Inflate:
-        made: _Inflate = import_module("isal.isal_zlib").decompressobj(wbits=31)
-        return made
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        if not self._begun and data[3:4] not in {b"\0", _GZIP_NAME}:
-            raise ValueError("extra fields, a comment, a header checksum, or reserved bits")
-        self._begun = True
-        return super().feed(data)
 
 
 class _Holding:
@@ -644,23 +422,26 @@ def _unsupported(found: str, path: str) -> InputError:
     )
 
 
-def unpack(
-    head: bytes, kind: Kind, received: Received, accelerators: Accelerators
-) -> Generator[bytes]:
-    """The text of an archive in pieces of 1 MiB; the last may be shorter.
+def read_plain(head: bytes, received: Received) -> Iterator[bytes]:
+    """Give out a text that is no archive, in pieces as they come."""
+    while head:
+        yield head
+        head = received.read()
+
+
+def unpack(head: bytes, kind: Kind, received: Received) -> Generator[bytes]:
+    """Give out the text of an archive in pieces of 1 MiB; the last may be shorter.
 
     Args:
         head: what has been read of it.
         kind: what it is.
-        received: the rest of it. If it can't be read again, accelerators are not asked.
-        accelerators: who unpacks it.
+        received: the rest of it.
 
     Raises:
         InputError: codes `truncated-archive`, `damaged-archive`, `trailing-bytes`, `too-large`,
             `unsupported-archive`.
-        SetupError: an accelerator has given out another text than the standard library.
     """
-    with closing(_unpacked(head, kind, received, accelerators)) as pieces:
+    with closing(even(_members(head, kind, received))) as pieces:
         first = next(pieces, b"")
         inner = _kind(first)
         if name := inner.name if inner else name_other(first):
@@ -669,65 +450,6 @@ def unpack(
             )
         yield first
         yield from pieces
-
-
-def _unpacked(
-    head: bytes, kind: Kind, received: Received, accelerators: Accelerators
-) -> Generator[bytes]:
-    fast = _accelerated(head, kind, received, accelerators)
-    if fast is None:
-        yield from even(_members(head, kind, received))
-        return
-    given: list[int] = []
-    if not (yield from _held_back(fast, given)):
-        received.restart()
-        pieces = even(_members(received.read(), kind, received))
-        _skip(given, pieces, kind)
-        yield from pieces
-
-
-def _accelerated(
-    head: bytes, kind: Kind, received: Received, accelerators: Accelerators
-) -> Generator[bytes] | None:
-    """Text by an accelerator, `None` where there is none for this or it is not worth it."""
-    if not received.can_restart:
-        return None
-    if kind.name == "gzip" and accelerators.gzip == "isal":
-        return _members(head, replace(kind, decoder=lambda _: _IsalGzip()), received)
-    if kind.name == "bzip2" and accelerators.bzip2 == "lbzip2" and len(head) >= _WORTH_A_PROCESS:
-        program = shutil.which("lbzip2")
-        if program is not None:
-            return run_lbzip2(program, head, received, threads=accelerators.threads)
-    return None
-
-
-def _held_back(fast: Generator[bytes], given: list[int]) -> Generator[bytes, None, bool]:
-    """Text by an accelerator, one piece behind; whether it came to a regular end.
-
-    An error costs the standard decoders at most the piece that they were at. So what is given
-    out here is never more than what they would have given out.
-    """
-    with closing(fast):
-        pieces = even(fast)
-        try:
-            held = next(pieces)
-            for piece in pieces:
-                given.append(hash(held))
-                yield held
-                held = piece
-        except Exception:  # noqa: BLE001 - of any kind: the standard decoder says what it means
-            return False
-    yield held
-    return True
-
-
-def _skip(given: list[int], pieces: Iterator[bytes], kind: Kind) -> None:
-    again = [hash(piece) for piece in islice(pieces, len(given))]
-    if again != given:
-        raise SetupError(
-            f"the {kind.name} accelerator of this machine unpacks to another text than the "
-            "standard library; leave it out with HELDOUT_WITHOUT=lbzip2,isal"
-        )
 
 
 def even(chunks: Iterator[bytes]) -> Generator[bytes]:

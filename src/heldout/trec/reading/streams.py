@@ -2,7 +2,7 @@
 
 A stream is read once, forwards, so it may come out of a decrypting pipe; a thread reads ahead.
 Nothing is trusted: sizes, ratios and line lengths are limited, and what comes out does not depend
-on how the bytes arrived or on who unpacked them.
+on how the bytes arrived.
 """
 
 from collections.abc import Generator, Iterator
@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
-from heldout.trec.accelerators import Accelerators
-from heldout.trec.reading.sources import Kind, Readable, Received, even, find_kind, unpack
+from heldout.trec.reading.sources import (
+    Kind,
+    Readable,
+    Received,
+    even,
+    find_kind,
+    read_plain,
+    unpack,
+)
 from heldout.trec.text import ProblemLog, check_line
 
 T = TypeVar("T")
@@ -177,27 +184,18 @@ class TextReader:
         notes: what was read in a way worth a note: code `byte-order-mark`.
     """
 
-    def __init__(
-        self,
-        source: Readable,
-        *,
-        path: str,
-        limits: Limits,
-        accelerators: Accelerators | None = None,
-    ) -> None:
+    def __init__(self, source: Readable, *, path: str, limits: Limits) -> None:
         """Begin; nothing is read yet.
 
         Args:
-            source: its bytes. Who else may unpack them is asked only where it is a `Replay`.
+            source: its bytes.
             path: its name for messages.
             limits: how much is read.
-            accelerators: who unpacks it, by default the standard library.
         """
         self.path = path
         self.limits = limits
         self.lines = 0
         self.notes: list[Problem] = []
-        self._accelerators = accelerators or Accelerators()
         self._received = Received(source, path=path, limit=limits.compressed_bytes)
         self._ahead: Ahead[bytes] | None = None
         self._given_back = (b"", 0)
@@ -296,18 +294,13 @@ class TextReader:
         head = self._received.read()
         kind = find_kind(head, self.path)
         if kind is not None:
-            pieces = unpack(head, kind, self._received, self._accelerators)
+            pieces = unpack(head, kind, self._received)
         else:
-            pieces = even(self._plain(head))
+            pieces = even(read_plain(head, self._received))
         if self._received.whole and (kind is None or len(head) < _WORTH_A_THREAD):
             return self._limited(pieces, kind)
         self._ahead = Ahead(pieces, depth=_AHEAD)
         return self._limited(iter(self._ahead), kind)
-
-    def _plain(self, head: bytes) -> Iterator[bytes]:
-        while head:
-            yield head
-            head = self._received.read()
 
     def _limited(self, pieces: Iterator[bytes], kind: Kind | None) -> Iterator[bytes]:
         """The same; whether an archive is a bomb depends on the whole of it, not on the way."""

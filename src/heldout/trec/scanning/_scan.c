@@ -162,7 +162,7 @@ static int execute(PyObject *module) {
         return -1;
     }
     Py_DECREF(type);
-    /* What compiled.py expects to find here; raise both when either changes (accelerators.py). */
+    /* What scanners.py expects to find here; raise both when either changes. */
     return PyModule_AddIntConstant(module, "MOST_SEGMENTS", MOST_SEGMENTS) ||
                    PyModule_AddIntConstant(module, "INTERFACE", 2)
                ? -1
