@@ -3,7 +3,7 @@
     heldout demo demo
     python benchmarks/release_rules.py demo --chart docs/images/redteam.svg     everything
     python benchmarks/release_rules.py demo --release clear --seeds 20     a first look
-    python benchmarks/release_rules.py demo --table years seasons     what seasons change
+    python benchmarks/release_rules.py demo --table replay years seasons     what seasons change
 
 The systems are two rankers of the demo that are about equally good, on its dev queries with the
 best known answer each (RR@10): BM25 with stemming, and a fusion. The weak baseline is tf-idf,
@@ -14,6 +14,7 @@ two hours of it; red-team.md lists the shorter commands that its tables are from
 """
 
 import argparse
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -31,6 +32,13 @@ from heldout.redteam.boards import COMPARED, NamedRule, parse_rule
 from heldout.redteam.game import Plan, Weak
 from heldout.redteam.playing import Source, SystemOptions, Systems, draw, find_systems
 from heldout.redteam.releases import Exchange, Labels, Scores, guess, newcomer
+from heldout.redteam.replay import (
+    conclude_replay,
+    describe_replay,
+    read_history,
+    replay,
+    tabulate_replay,
+)
 from heldout.redteam.report import Case, Line, play_cases, play_worst_again
 
 DECIMALS = 3
@@ -252,6 +260,20 @@ def play_calendar(demo: Path, queries: int, seed: int, years: int) -> None:
     table([*header, "unpublished", "first below the best", "winner"], rows)
 
 
+def replay_boards() -> None:
+    """The histories of both MS MARCO boards, through every rule."""
+    folder = Path(os.environ["HELDOUT_DATA"]) / "leaderboards"
+    for name, queries in (("doc", 5793), ("passage", 6837)):
+        path = folder / f"msmarco-{name}-leaderboard.csv"
+        found = replay(read_history(path.read_bytes(), path=path.name), queries)
+        print(f"{conclude_replay(found)}\n")
+        for fact, said in describe_replay(found):
+            print(f"- {fact}: {said}")
+        for title, header, rows in tabulate_replay(found):
+            print(f"\n{title}\n")
+            table(header, rows)
+
+
 def play_seasons(demo: Path, queries: int, seed: int, games: int) -> None:
     """What the exact numbers of all seasons but the last are worth in the last one.
 
@@ -352,13 +374,15 @@ def main() -> None:
     parser.add_argument("--attack", nargs="*", choices=tuple(ATTACKS), default=list(ATTACKS))
     parser.add_argument("--gap", nargs="*", type=float, default=GAPS)
     parser.add_argument("--measure", default="RR@10")
-    tables = ("attacks", "equal", "years", "seasons")
+    tables = ("attacks", "equal", "replay", "years", "seasons")
     parser.add_argument("--table", nargs="*", choices=tables, default=[])
     given = parser.parse_args()
     for name in given.table:
         for queries in given.queries if name in ("years", "seasons") else ():
             play_one = play_calendar if name == "years" else play_seasons
             play_one(given.demo, queries, given.seed, given.seeds)
+        if name == "replay":
+            replay_boards()
     if not given.table or "attacks" in given.table:
         plan = Plan(submissions=given.submissions, seed=given.seed)
         strongest = [play_attacks(given, queries, plan) for queries in given.queries]

@@ -1,6 +1,8 @@
 """`heldout redteam`: attackers against a board's release rule, before it opens."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
 import click
 
@@ -17,8 +19,8 @@ from heldout.cli.printing import (
     print_json,
     print_table,
 )
-from heldout.errors import plural, printable
-from heldout.options import Json
+from heldout.errors import OptionError, plural, printable
+from heldout.options import Json, Opt
 from heldout.redteam.boards import own_rule
 from heldout.redteam.game import PLANTED, Plan
 from heldout.redteam.playing import (
@@ -29,6 +31,13 @@ from heldout.redteam.playing import (
     best_baseline,
     play_board,
     units_apart,
+)
+from heldout.redteam.replay import (
+    conclude_replay,
+    describe_replay,
+    read_history,
+    replay,
+    tabulate_replay,
 )
 from heldout.redteam.report import OWN, Line, strongest_lines
 
@@ -63,6 +72,16 @@ def redteam(
     *,
     systems: SystemOptions,
     games: GameOptions,
+    history: Annotated[
+        Path | None,
+        Opt(
+            "Table of a board, an MS MARCO one or a leaderboard.csv, to replay through each rule; "
+            "with --queries.",
+            names=("--replay",),
+            metavar="FILE.csv",
+            path="file",
+        ),
+    ] = None,
     as_json: Json = False,
     explain: Explain = False,
     every: Every = False,
@@ -78,7 +97,11 @@ def redteam(
     Example:
       heldout redteam --runs bm25.tsv dense.tsv --qrels dev.qrels -m RR@10
       heldout redteam --board kb --vault vault --thorough
+      heldout redteam --replay leaderboard.csv --queries 5793
     """
+    if history is not None:
+        _replay(history, games, as_json=as_json)
+        return
     folder = systems.folder
     repository = open_board(folder) if folder or not systems.qrels else None
     source = Source(
@@ -92,6 +115,25 @@ def redteam(
         print_json(result.document)
     else:
         _print(result, thorough=games.thorough, explain=explain, every=every)
+
+
+def _replay(table: Path, games: GameOptions, *, as_json: bool) -> None:
+    if games.queries is None:
+        known = "MS MARCO documents have 5,793, passages 6,837"
+        raise OptionError(f"how many held-out queries has the board? --queries N ({known})")
+    read = read_history(table.read_bytes(), path=table.name)
+    found = replay(read, games.queries, seed=games.seed, progress=TERMINAL)
+    if as_json:
+        print_json(found.document)
+        return
+    console = answers()
+    console.print(printable(conclude_replay(found)))
+    console.print()
+    print_facts(console, describe_replay(found))
+    for title, header, rows in tabulate_replay(found):
+        console.print()
+        console.print(title)
+        print_table(console, header, rows, left=("",))
 
 
 def _facts(result: Played) -> list[tuple[str, str]]:
