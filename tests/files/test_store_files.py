@@ -18,7 +18,7 @@ from heldout.files.zipped import write_zip
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.labels.labels import read_version, read_versions
 from heldout.judging.models.client import ROWS, open_rows
-from heldout.survivorship.services.training import CellFolder, _write_json
+from heldout.survivorship.training.study import _read_record, _write_json
 
 
 def test_a_written_file_is_whole_with_its_mode(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ OWN: dict[str, tuple[str, Callable[[Path], object]]] = {
     "their lock": (f".{ROWS}.lock", _append_row),
     "a database": ("campaign.sqlite", lambda folder: CampaignFolder(folder).database),
     "an archive": (f"{ASIDE}kb.zip", lambda folder: write_zip(folder / "kb.zip", [("a", b"x")])),
-    "a cell": ("cell.json", lambda folder: CellFolder(folder).read_record()),
+    "a cell": ("cell.json", _read_record),
     "a study": (
         "experiment.json",
         lambda folder: _write_json(Folder(folder).file("experiment.json"), {}),

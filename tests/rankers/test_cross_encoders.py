@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tiny_models import WORDS, TinyModels, save_bert
 
 from heldout.errors import InputError
+from heldout.rankers.neural.checkpoints import digest_model
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
     CrossEncoderSettings,
@@ -153,7 +154,6 @@ def test_the_head_of_minilm_comes_from_the_seed(tiny: TinyModels) -> None:
     assert same.new_weights == ("classifier.bias", "classifier.weight")
     assert same.digest == again.digest != other.digest
     assert (same.score(PAIRS) == again.score(PAIRS)).all()
-    assert load(tiny.bert, seed=1).digest == load(tiny.bert, seed=2).digest
     assert load(tiny.bert).new_weights == ()
 
 
@@ -163,7 +163,6 @@ def test_what_is_saved_is_loaded_again(tiny: TinyModels, tmp_path: Path) -> None
         encoder.save(tmp_path / "saved")
         again = load(str(tmp_path / "saved"), seed=4)
         assert again.new_weights == ()
-        assert again.digest == encoder.digest
         # Where weights begin in memory moves the last digit.
         assert again.score(PAIRS) == pytest.approx(encoder.score(PAIRS), rel=1e-5, abs=1e-5)
 
@@ -186,13 +185,6 @@ def test_no_pairs_have_no_scores(tiny: TinyModels) -> None:
     assert load(tiny.bert).score([]).shape == (0,)
 
 
-def test_a_kind_that_the_checkpoint_is_not_is_refused(tiny: TinyModels) -> None:
-    with pytest.raises(InputError, match="model of type bert; expected one of kind monot5"):
-        load(tiny.bert, kind="monot5")
-    with pytest.raises(InputError, match="model of type t5; expected one of kind bert"):
-        load(tiny.t5, kind="bert")
-
-
 def test_a_classifier_of_three_labels_is_refused(tiny: TinyModels, tmp_path: Path) -> None:
     del tiny
     folder = str(save_bert(tmp_path / "entailment", labels=3))
@@ -204,26 +196,20 @@ def test_a_classifier_has_no_answers(tiny: TinyModels) -> None:
     assert load(tiny.bert).answers is None
     with pytest.raises(InputError, match=r"model-checkpoint .*a classifier; expected a T5"):
         load(tiny.bert, answers="yes")
-    duo = load_duo(DuoT5Settings(model=tiny.bert, kind="auto", device="cpu"))
+    duo = load_duo(DuoT5Settings(model=tiny.bert, device="cpu"))
     with pytest.raises(InputError, match=r"model-checkpoint .*a classifier; expected a T5"):
         duo.score([PAIRS[0], PAIRS[4]])
     with pytest.raises(InputError, match="one token for each of yes and no"):
         load(tiny.t5, answers="yes")
 
 
-def test_another_tokenizer_is_another_model_and_scoring_leaves_the_digest(
-    tiny: TinyModels, tmp_path: Path
-) -> None:
-    for model in (tiny.bert, tiny.t5):
-        encoder = load(model)
-        before = encoder.digest
-        encoder.score(PAIRS)
-        assert encoder.digest == before
+def test_another_tokenizer_in_the_folder_is_another_model(tiny: TinyModels, tmp_path: Path) -> None:
     turned = tmp_path / "turned"
     shutil.copytree(tiny.bert, turned)
     settings = json.loads((turned / "tokenizer_config.json").read_text())
     (turned / "tokenizer_config.json").write_text(json.dumps(settings | {"do_lower_case": False}))
-    assert load(str(turned)).digest != load(tiny.bert).digest
+    assert digest_model(str(turned)) not in (None, digest_model(tiny.bert))
+    assert digest_model("minilm-l6") is None
 
 
 def test_a_number_that_is_none_never_becomes_a_score(tiny: TinyModels) -> None:

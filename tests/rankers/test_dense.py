@@ -16,7 +16,6 @@ from heldout.ids import DocId, QueryId, digest_bytes
 from heldout.rankers.neural import checkpoints
 from heldout.rankers.neural.checkpoints import CHECKPOINTS
 from heldout.rankers.neural.dense import DenseEncoder, DenseSettings, load_encoder, rank_dense
-from heldout.rankers.neural.vectors import Encoding
 from heldout.rankers.run import Task, TextPair
 
 
@@ -53,8 +52,8 @@ def test_documents_are_ordered_by_inner_product() -> None:
 
 def test_vectors_in_a_folder_are_not_computed_again(tmp_path: Path) -> None:
     encoder = Letters()
-    kept = Encoding(folder=tmp_path / "vectors")
-    runs = [rank_dense(small_task(), encoder, kept) for _ in range(2)]
+    folder = str(tmp_path / "vectors")
+    runs = [rank_dense(small_task(), encoder, folder=folder) for _ in range(2)]
     assert runs[0] == runs[1] == rank_dense(small_task(), Letters())
     assert encoder.encoded == len(small_task().documents)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
 from heldout.rankers.neural import vectors
-from heldout.rankers.neural.vectors import Encoding, Vectors, encode_all, remove_vectors
+from heldout.rankers.neural.vectors import Vectors, encode_all
 
 DIGEST = digest_bytes(b"encoder")
 TEXTS = ["a", "bb", "ccc", "d", "ee"]
@@ -40,11 +40,11 @@ def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def encode(encoder: Encoder, folder: Path | None, texts: Sequence[str] = TEXTS) -> Vectors:
-    return encode_all(texts, encoder, digest=DIGEST, encoding=Encoding(folder=folder))
+    return encode_all(texts, encoder, digest=DIGEST, folder=str(folder or ""))
 
 
 def same(one: Vectors, other: Vectors) -> bool:
-    return one.rows.tobytes() == other.rows.tobytes() and one.starts.tolist() == [0, 1, 3, 6, 7, 9]
+    return one.rows.tobytes() == other.rows.tobytes() and one.sizes.tolist() == [1, 2, 3, 1, 2]
 
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -52,8 +52,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
         encode(Encoder(deadly="ee"), tmp_path)
     rest = Encoder()
     found = encode(rest, tmp_path)
-    # The longest come first: ccc and bb were done.
-    assert rest.encoded == ["ee", "a", "d"]
+    assert rest.encoded == ["ee"]
     assert same(found, encode(Encoder(), None))
     again = Encoder()
     assert same(encode(again, tmp_path), found)
@@ -64,44 +63,13 @@ def test_other_texts_or_another_encoder_never_meet_them(tmp_path: Path) -> None:
     encode(Encoder(), tmp_path)
     changed, other = Encoder(), Encoder()
     encode(changed, tmp_path, ["a", "bb", "ccc", "d", "ff"])
-    kept = Encoding(folder=tmp_path)
-    encode_all(TEXTS, other, digest=digest_bytes(b"another"), encoding=kept)
+    encode_all(TEXTS, other, digest=digest_bytes(b"another"), folder=str(tmp_path))
     assert len(changed.encoded) == len(other.encoded) == 5
 
 
 def test_vectors_stand_in_the_order_of_the_texts() -> None:
     found = encode(Encoder(), None)
     assert found.rows[:, 0].tolist() == [ord(text[0]) for text in TEXTS for _ in text]
-
-
-def test_progress_counts_every_text_once_kept_or_not(tmp_path: Path) -> None:
-    with pytest.raises(Killed):
-        encode(Encoder(deadly="ee"), tmp_path)
-    told: list[int] = []
-    kept = Encoding(folder=tmp_path, progress=told.append)
-    encode_all(TEXTS, Encoder(), digest=DIGEST, encoding=kept)
-    assert told == [2, 2, 1]
-
-
-def test_a_shard_holds_what_the_encoder_takes_at_once() -> None:
-    told: list[int] = []
-    encode_all(TEXTS, Encoder(), digest=DIGEST, encoding=Encoding(progress=told.append, batch=4))
-    assert told == [4, 1]
-
-
-def test_what_is_removed_is_ours(tmp_path: Path) -> None:
-    folder = tmp_path / "run.vectors"
-    encode(Encoder(), folder)
-    (home,) = folder.iterdir()
-    (home / ".000000004.npz.killed").write_bytes(b"torn")
-    remove_vectors(folder)
-    assert not folder.exists()
-    remove_vectors(folder)
-    encode(Encoder(), folder)
-    (folder / "notes.txt").write_text("mine")
-    (folder / home.name / "also.npz").write_text("mine")
-    remove_vectors(folder)
-    assert sorted(path.name for path in folder.rglob("*")) == [home.name, "also.npz", "notes.txt"]
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 torn", b"\x93NUMPY", b"\x80\x04pickle."])
@@ -111,13 +79,13 @@ def test_a_damaged_shard_is_computed_again(tmp_path: Path, content: bytes) -> No
     shard.write_bytes(content)
     again = Encoder()
     assert same(encode(again, tmp_path), encode(Encoder(), None))
-    assert again.encoded == ["ee", "a"]
+    assert again.encoded == ["ccc", "d"]
 
 
 def test_a_shard_of_too_few_vectors_is_computed_again(tmp_path: Path) -> None:
     encode(Encoder(), tmp_path)
     (shard,) = tmp_path.glob("*/000000002.npz")
-    np.savez(shard, rows=np.zeros((2, 2), np.float32), starts=np.array([0, 1, 4]))
+    np.savez(shard, rows=np.zeros((2, 2), np.float32), sizes=np.array([1, 3]))
     again = Encoder()
     assert same(encode(again, tmp_path), encode(Encoder(), None))
 

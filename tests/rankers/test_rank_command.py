@@ -204,7 +204,7 @@ source = Path(sys.argv[1]).read_bytes()
 collection = build_collection(parse_docstrings(source, module="library"))
 task = Task(documents=collection.documents, queries=collection.queries, depth=8)
 for method in METHODS:
-    if "neural" not in METHODS[method].summary:
+    if METHODS[method].settings.__module__.partition("neural")[1] == "":
         run = choose_method(method, {})(task)
         sys.stdout.buffer.write(format_run(run, form="trec", tag=method))
 """

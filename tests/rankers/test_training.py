@@ -1,10 +1,4 @@
-"""Fine-tuning: it learns, it is repeatable, and a kill at any step changes nothing."""
-
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
+"""Fine-tuning: it learns, and it is repeatable."""
 
 import numpy as np
 import pytest
@@ -13,7 +7,7 @@ from numpy.typing import NDArray
 from tiny_models import TinyModels
 from trained_models import TRIPLES, load_tiny
 
-from heldout.errors import InputError, StoreError
+from heldout.errors import InputError
 from heldout.rankers.neural.checkpoints import import_neural
 from heldout.rankers.neural.cross_encoder import CrossEncoder
 from heldout.rankers.neural.training import TextTriple, TrainingSettings, rate_at, train
@@ -36,15 +30,19 @@ def margins(encoder: CrossEncoder) -> NDArray[np.float64]:
     return positive - encoder.score([TextPair(one.query, one.negative) for one in TRIPLES])
 
 
+def weights(encoder: CrossEncoder) -> bytes:
+    return b"".join(one.numpy().tobytes() for one in encoder.model.state_dict().values())
+
+
 @pytest.mark.parametrize("loss", ["pointwise", "pairwise"])
 @pytest.mark.parametrize("kind", ["bert", "two_logits"])
 def test_positives_score_above_negatives_after_training(
     tiny: TinyModels, kind: str, loss: str
 ) -> None:
     encoder = load_tiny(getattr(tiny, kind))
-    trained = train(encoder, TRIPLES, settings(steps=80, loss=loss))
+    losses = train(encoder, TRIPLES, settings(steps=80, loss=loss))
     assert (margins(encoder) > 0).all()
-    assert sum(trained.losses[-10:]) < sum(trained.losses[:10])
+    assert sum(losses[-10:]) < sum(losses[:10])
 
 
 @pytest.mark.parametrize("loss", ["pointwise", "pairwise"])
@@ -57,12 +55,12 @@ def test_a_t5_learns_to_say_true_of_a_positive(tiny: TinyModels, loss: str) -> N
 
 
 def test_the_same_training_gives_the_same_weights_and_another_seed_others(tiny: TinyModels) -> None:
-    digests = []
+    found = []
     for seed in (0, 0, 1):
         encoder = load_tiny(tiny.bert)
         train(encoder, TRIPLES, settings(seed=seed))
-        digests.append(encoder.digest)
-    assert digests[0] == digests[1] != digests[2]
+        found.append(weights(encoder))
+    assert found[0] == found[1] != found[2]
 
 
 def test_training_leaves_the_random_state_of_the_caller_alone(tiny: TinyModels) -> None:
@@ -70,99 +68,6 @@ def test_training_leaves_the_random_state_of_the_caller_alone(tiny: TinyModels) 
     before = torch.get_rng_state()
     train(load_tiny(tiny.bert), TRIPLES, settings(steps=2))
     assert torch.equal(torch.get_rng_state(), before)
-
-
-# A process of its own that dies by SIGKILL in the middle of writing or computing.
-_KILLED = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[1])
-import torch
-torch.set_num_threads(1)
-from pathlib import Path
-from trained_models import TRIPLES, load_tiny
-from heldout.rankers.neural.training import TrainingSettings, train
-kill_at = int(sys.argv[4])
-def die(step, loss):
-    if step == kill_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-encoder = load_tiny(sys.argv[2])
-train(encoder, TRIPLES, TrainingSettings(steps=12, batch=2, learning_rate=1e-3),
-      state=Path(sys.argv[3]), every=2, progress=die)
-"""
-
-
-def _run_killed(bert: str, state: Path, kill_at: int) -> int:
-    command = [sys.executable, "-W", "ignore", "-c", _KILLED, str(Path(__file__).parent)]
-    command += [bert, str(state), str(kill_at)]
-    return subprocess.run(
-        command, capture_output=True, check=False, env=dict(os.environ)
-    ).returncode
-
-
-def test_killed_at_several_steps_it_ends_with_the_same_bytes(
-    tiny: TinyModels, tmp_path: Path
-) -> None:
-    whole = load_tiny(tiny.bert)
-    train(whole, TRIPLES, settings())
-    whole.save(tmp_path / "whole")
-    state = tmp_path / "cell" / "state.pt"
-    # Between two states; that of step 1 would be the same as none.
-    assert _run_killed(tiny.bert, state, 7) == -signal.SIGKILL
-    again = load_tiny(tiny.bert)
-    assert train(again, TRIPLES, settings(), state=state, every=2).resumed_at == 6
-    again.save(tmp_path / "again")
-    weights = "model.safetensors"
-    assert (tmp_path / "again" / weights).read_bytes() == (
-        tmp_path / "whole" / weights
-    ).read_bytes()
-
-
-@pytest.mark.parametrize("step", [1, 6, STEPS - 1])
-def test_interrupted_after_any_step_it_ends_with_the_same_weights(
-    tiny: TinyModels, tmp_path: Path, step: int
-) -> None:
-    class StoppedError(Exception):
-        pass
-
-    def stop(done: int, loss: float) -> None:
-        del loss
-        if done == step:
-            raise StoppedError
-
-    state = tmp_path / "s"
-    whole = load_tiny(tiny.bert)
-    expected = train(whole, TRIPLES, settings())
-    with pytest.raises(StoppedError):
-        train(load_tiny(tiny.bert), TRIPLES, settings(), state=state, every=1, progress=stop)
-    again = load_tiny(tiny.bert)
-    resumed = train(again, TRIPLES, settings(), state=state, every=1)
-    assert again.digest == whole.digest
-    assert resumed.losses == expected.losses
-    assert resumed.resumed_at == step
-
-
-def test_a_state_of_another_training_is_refused(tiny: TinyModels, tmp_path: Path) -> None:
-    train(load_tiny(tiny.bert), TRIPLES, settings(steps=2), state=tmp_path / "s", every=1)
-    for triples, other in ((TRIPLES[:3], settings(steps=2)), (TRIPLES, settings(steps=3))):
-        with pytest.raises(StoreError, match="another training"):
-            train(load_tiny(tiny.bert), triples, other, state=tmp_path / "s")
-
-
-@pytest.mark.parametrize("bad", [b"", b"no state", b"cos\nsystem\n(S'true'\ntR."])
-def test_a_damaged_or_hostile_state_is_refused_and_runs_nothing(
-    tiny: TinyModels, tmp_path: Path, bad: bytes
-) -> None:
-    (tmp_path / "s").write_bytes(bad)
-    with pytest.raises(StoreError, match="cannot be read"):
-        train(load_tiny(tiny.bert), TRIPLES, settings(), state=tmp_path / "s")
-
-
-def test_a_cut_state_is_refused(tiny: TinyModels, tmp_path: Path) -> None:
-    train(load_tiny(tiny.bert), TRIPLES, settings(steps=2), state=tmp_path / "s", every=1)
-    data = (tmp_path / "s").read_bytes()
-    (tmp_path / "s").write_bytes(data[: len(data) // 2])
-    with pytest.raises(StoreError, match="cannot be read"):
-        train(load_tiny(tiny.bert), TRIPLES, settings(steps=2), state=tmp_path / "s")
 
 
 def test_a_training_that_diverges_is_an_error_with_its_step(tiny: TinyModels) -> None:
@@ -175,11 +80,11 @@ def test_a_short_sequence_begins_again(tiny: TinyModels) -> None:
     once, twice = load_tiny(tiny.bert), load_tiny(tiny.bert)
     train(once, [*TRIPLES, *TRIPLES, *TRIPLES, *TRIPLES, *TRIPLES], settings())
     train(twice, TRIPLES, settings())
-    assert once.digest == twice.digest
+    assert weights(once) == weights(twice)
 
 
 def test_no_triple_is_a_bug_of_the_caller(tiny: TinyModels) -> None:
-    with pytest.raises(ValueError, match="0"):
+    with pytest.raises(ValueError, match="no triple"):
         train(load_tiny(tiny.bert), [], settings())
 
 
@@ -208,5 +113,4 @@ def test_settings_that_mean_nothing_are_refused(given: dict[str, object]) -> Non
 
 def test_queries_of_any_text_can_be_trained_on(tiny: TinyModels) -> None:
     odd = [TextTriple("", "", "x"), TextTriple("\u202e" * 50, "a\x00b", "open " * 200)]
-    trained = train(load_tiny(tiny.bert), odd, settings(steps=2))
-    assert len(trained.losses) == 2
+    assert len(train(load_tiny(tiny.bert), odd, settings(steps=2))) == 2

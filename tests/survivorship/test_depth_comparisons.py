@@ -16,7 +16,6 @@ from heldout.survivorship.depths.scores import DepthScores
 from heldout.survivorship.depths.tests import (
     DepthTest,
     compare_nested,
-    compare_steps,
     compare_survivors,
     nested_error,
     order_of_systems,
@@ -84,13 +83,6 @@ def test_survivors_and_those_left_out_share_no_query_and_make_up_all(seed: int) 
 
 
 @given(st.integers(0, 50))
-def test_steps_compare_with_what_the_next_depth_adds(seed: int) -> None:
-    scores = some(seed)
-    for test in compare_steps(scores):
-        assert test.others == scores.counts[test.depth + 1] - scores.counts[test.depth]
-
-
-@given(st.integers(0, 50))
 def test_both_parts_of_a_change_add_up_to_it(seed: int) -> None:
     scores = some(seed)
     means = scores.means()
@@ -104,7 +96,7 @@ def test_both_parts_of_a_change_add_up_to_it(seed: int) -> None:
         assert one.labels + one.queries == pytest.approx(after - before)
 
 
-@pytest.mark.parametrize("compare", [compare_nested, compare_survivors, compare_steps])
+@pytest.mark.parametrize("compare", [compare_nested, compare_survivors])
 def test_p_is_multiplied_by_the_depths_of_a_system(
     compare: Callable[[DepthScores], Sequence[DepthTest]],
 ) -> None:
@@ -160,7 +152,7 @@ def test_absurd_systems_have_a_reason_and_no_p() -> None:
     values = np.zeros((2, 30, 2))
     values[1] = 1.0
     first = np.repeat([1, 2], 15)
-    for compare in (compare_nested, compare_survivors, compare_steps):
+    for compare in (compare_nested, compare_survivors):
         for test in compare(scores_of(values, first)):
             assert test.p is None
             assert test.low is None
@@ -210,10 +202,9 @@ def test_a_side_with_too_few_scores_has_a_difference_and_no_p() -> None:
     draw = np.random.default_rng(3)
     first = np.array([1] * 400 + [2] * 10)
     values = np.where(draw.random((1, 410, 2)) < 0.5, 1.0, 0.0)
-    for tests in (compare_survivors, compare_steps):
-        (test,) = tests(scores_of(values, first))
-        assert (test.p, test.p_corrected, test.low, test.high) == (None, None, None, None)
-        assert test.difference is not None
-        assert "too few queries for a t test" in test.why
+    (test,) = compare_survivors(scores_of(values, first))
+    assert (test.p, test.p_corrected, test.low, test.high) == (None, None, None, None)
+    assert test.difference is not None
+    assert "too few queries for a t test" in test.why
     (paper,) = compare_nested(scores_of(values, first))
     assert paper.p is not None

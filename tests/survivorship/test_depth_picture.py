@@ -8,10 +8,9 @@ import pytest
 
 from drawings import boxes, root_of, texts
 from heldout.ids import DocId, QueryId
-from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.depths.chart import spec
-from heldout.survivorship.depths.study import DepthQuestion, DepthStudy, study_depths
+from heldout.survivorship.depths.study import DepthOptions, DepthStudy, study_depths
 from heldout.trec.tops import Places
 
 QUERIES = 300
@@ -39,8 +38,7 @@ def study() -> DepthStudy:
             for at in range(QUERIES)
         }
         runs[name] = Places(found=ranks, retrieved=dict.fromkeys(ranks, 100))
-    question = DepthQuestion(measure=parse_measure("RR@10"), to=(6, 8), trials=100)
-    return study_depths(annotations, runs, question, np.random.default_rng(1))
+    return study_depths(annotations, runs, DepthOptions(trials=100, seed=1))
 
 
 def test_filled_marks_are_drawn_over_the_hollow_ones_of_all_systems(study: DepthStudy) -> None:

@@ -6,9 +6,9 @@ import pytest
 from question_samples import annotations, answer, shown_passages
 
 from heldout.judging.campaign.questions import TRIAGE
+from heldout.survivorship.discarded.campaign import count_ranks, count_triage, draw_triage
 from heldout.survivorship.discarded.folder import QuestionFolder
 from heldout.survivorship.reading.source import AnnotationSource
-from heldout.survivorship.services.discarded import count_ranks, count_triage, draw_triage
 
 
 def test_queries_are_drawn_and_counted_without_a_word(

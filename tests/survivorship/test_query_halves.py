@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from heldout.cli.program import main
 from heldout.errors import InputError
-from heldout.survivorship.services.training_inputs import CollectionReader, find_first_stage
+from heldout.survivorship.training.material import CollectionReader, find_first_stage
 
 
 @pytest.fixture

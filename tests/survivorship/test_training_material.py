@@ -12,15 +12,19 @@ from heldout.cli.printing import TERMINAL
 from heldout.errors import InputError, OptionError
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.reading.source import AnnotationPlace
-from heldout.survivorship.services.training_inputs import (
+from heldout.survivorship.training.material import (
     CollectionReader,
     Material,
     note_unknown,
     read_material,
 )
 from heldout.survivorship.training.options import TripleOptions
-from heldout.survivorship.training.triple_files import select_triples
-from heldout.survivorship.training.triples import Triple, paper_conditions, share_conditions
+from heldout.survivorship.training.triples import (
+    Triple,
+    draw_triples,
+    paper_conditions,
+    share_conditions,
+)
 
 SHOWN = 4
 
@@ -120,14 +124,16 @@ def test_of_a_sequence_nothing_stays_but_what_the_steps_take() -> None:
             yield triple
 
     shares = [(one, 0) for one in share_conditions([0.1, 0.5])]
-    select_triples(count, places, shares, limit=100)
+    draw_triples(count, places, shares, source="t", limit=100)
     assert 60_100 <= passed[0] < 62_000  # the second time no further than it has to
     tracemalloc.start()
-    found = select_triples(pass_by, places, [(one, 0) for one in wanted], limit=100)
+    draws, counts = draw_triples(
+        pass_by, places, [(one, 0) for one in wanted], source="t", limit=100
+    )
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.counts.triples == 60_000
-    assert [len(one.triples) for one in found.selections] == [100] * 6
+    assert counts.triples == 60_000
+    assert [len(one.triples) for one in draws] == [100] * 6
     assert most < 1 << 20  # all of them take 12 MB
 
 

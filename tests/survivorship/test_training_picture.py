@@ -5,7 +5,7 @@ import pytest
 
 from drawings import root_of, texts
 from heldout.charts.plot import Sheet
-from heldout.survivorship.training.results import Scored, compare_conditions
+from heldout.survivorship.training.results import TestScores, compare_conditions
 from heldout.survivorship.training.triples import ALL, Condition
 from heldout.survivorship.training.words import TrainingResult, answer_training
 
@@ -18,7 +18,7 @@ def picture(gains: dict[Condition, float]) -> Sheet:
     rng = np.random.default_rng(3)
     easy = rng.uniform(0.2, 0.5, 100)
     scores = {one: easy + gain + rng.normal(0, 0.02, (3, 100)) for one, gain in gains.items()}
-    scored = Scored(
+    scored = TestScores(
         test="t",
         measure="RR@10",
         scores=scores,

@@ -8,9 +8,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.ids import Digest
-from heldout.survivorship.training.experiment import CellRecord
 from heldout.survivorship.training.learning_curve import draw_curve
-from heldout.survivorship.training.results import Scored, TestOutcome, compare_conditions, pairs_of
+from heldout.survivorship.training.results import (
+    CellRecord,
+    TestOutcome,
+    TestScores,
+    compare_conditions,
+    pairs_of,
+)
 from heldout.survivorship.training.triples import ALL, Condition, paper_conditions
 from heldout.survivorship.training.words import TrainingResult, answer_training
 
@@ -37,7 +42,7 @@ def record(labels: int = 8, *, triples: int = 40, queries: int = 5) -> CellRecor
     return CellRecord(
         digest=Digest(""), condition="", seed=0, triples=triples, labels=labels,
         queries=queries, missing=0, steps=1, passes=1.0, first_loss=1.0, last_loss=0.5, seconds=1.0,
-        peak_mib=1.0, device="cpu", precision="float32",
+        device="cpu", precision="float32",
     )  # fmt: skip
 
 
@@ -48,9 +53,11 @@ def equal(scores: dict[Condition, NDArray[np.float64]]) -> dict[Condition, list[
 
 def scored(
     scores: dict[Condition, NDArray[np.float64]], first: NDArray[np.float64] | None = None
-) -> Scored:
+) -> TestScores:
     first = np.full(QUERIES, 0.3) if first is None else first
-    return Scored(test="t", measure="RR@10", scores=scores, first_stage=first, first_name="BM25")
+    return TestScores(
+        test="t", measure="RR@10", scores=scores, first_stage=first, first_name="BM25"
+    )
 
 
 def compared(scores: dict[Condition, NDArray[np.float64]]) -> TestOutcome:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.training.triple_files import Selection, select_triples
 from heldout.survivorship.training.triples import (
     ALL,
     Condition,
@@ -18,8 +18,10 @@ from heldout.survivorship.training.triples import (
     SelectedPlaces,
     Triple,
     TripleCounts,
+    TripleDraw,
     as_small_as,
     count_triples,
+    draw_triples,
     make_triples,
     paper_conditions,
     places_of,
@@ -39,10 +41,14 @@ def select(
     *,
     seed: int,
     limit: int | None = None,
-) -> Selection:
+) -> TripleDraw:
     """What one condition leaves."""
-    found = select_triples(lambda: sequence, places, [(condition, seed)], limit=limit)
-    return found.selections[0]
+    wanted = [(condition, seed)]
+    try:
+        draws, _ = draw_triples(lambda: sequence, places, wanted, source="t", limit=limit)
+    except InputError:  # code `no-triples`
+        return TripleDraw(takes=lambda _: False)
+    return draws[0]
 
 
 @st.composite
@@ -58,7 +64,7 @@ def labelled_sequences(draw: st.DrawFn) -> tuple[SelectedPlaces, list[Triple]]:
     return places, sequence
 
 
-def is_subsequence(part: tuple[Triple, ...], whole: list[Triple]) -> bool:
+def is_subsequence(part: list[Triple], whole: list[Triple]) -> bool:
     rest = iter(whole)
     return all(triple in rest for triple in part)
 
@@ -92,14 +98,16 @@ def test_a_sample_is_as_small_in_queries_labels_and_triples(
     places, sequence = made
     shallow = select(sequence, places, Condition(depth=depth), seed=seed)
     control = select(sequence, places, Condition(like=depth), seed=seed)
-    assert control.queries == shallow.queries
+    assert control.counts.queries == shallow.counts.queries
     assert len(control.triples) + control.missing == len(shallow.triples)
     assert is_subsequence(control.triples, sequence)
     if not shallow.triples:
         return
     whole = count_triples(sequence)
     sample = as_small_as(count_triples(shallow.triples), whole, rng(seed))
-    assert control.labels == len(sample.labels) == shallow.labels - sample.missing_labels
+    assert (
+        control.counts.labels == len(sample.labels) == shallow.counts.labels - sample.missing_labels
+    )
     # Labels are missing only where the queries drawn have no other.
     if sample.missing_labels:
         drawn = {query for query, _ in sample.labels}
@@ -116,8 +124,8 @@ def test_what_one_label_of_two_loses_is_not_taken_for_depth() -> None:
     ]
     shallow = select(sequence, places, Condition(depth=1), seed=0)
     control = select(sequence, places, Condition(like=1), seed=0)
-    assert (shallow.queries, shallow.labels, len(shallow.triples)) == (50, 50, 200)
-    assert (control.queries, control.labels, len(control.triples)) == (50, 50, 200)
+    assert (shallow.counts.queries, shallow.counts.labels, len(shallow.triples)) == (50, 50, 200)
+    assert (control.counts.queries, control.counts.labels, len(control.triples)) == (50, 50, 200)
 
 
 def test_each_label_of_a_query_is_as_likely_to_be_in_a_sample() -> None:
@@ -151,7 +159,7 @@ def test_within_a_seed_a_larger_share_holds_the_smaller(
     less = select(sequence, places, small, seed=3)
     more = select(sequence, places, large, seed=3)
     assert set(less.triples) <= set(more.triples)
-    assert less.queries >= 1
+    assert less.counts.queries >= 1
 
 
 def test_every_query_is_as_likely_to_be_in_a_sample() -> None:
@@ -165,7 +173,7 @@ def test_every_query_is_as_likely_to_be_in_a_sample() -> None:
     drawn = np.zeros(12)
     for seed in range(600):
         found = select(sequence, places, Condition(like=1), seed=seed)
-        assert found.queries == 3
+        assert found.counts.queries == 3
         for query in {triple.query for triple in found.triples}:
             drawn[int(query.removeprefix("q"))] += 1
     # Binomial(600, 1/4): five standard deviations are 53.

@@ -30,8 +30,8 @@ from heldout.judging.database.database import open_database
 from heldout.judging.pages.app import make_app
 from heldout.judging.services.exchange import write_judgments
 from heldout.judging.services.tasks import draw_next
+from heldout.survivorship.discarded.campaign import count_triage
 from heldout.survivorship.discarded.folder import QuestionFolder
-from heldout.survivorship.services.discarded import count_triage
 
 browser = chromium.browser
 TEXTS = (

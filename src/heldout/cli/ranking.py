@@ -87,9 +87,8 @@ def rank(
       dense             model=minilm batch=64 like=NAME similarity=auto|cosine|dot
                         query_prefix= document_prefix= vectors=DIR
       colbert           model=colbertv2 batch=32 vectors=DIR
-      cross-encoder     model=minilm-l6 kind=auto batch=32 length=512 seed=0
-      monot5            model=monot5 kind=monot5 answers=auto|true|yes, else
-                        as cross-encoder
+      cross-encoder     model=minilm-l6 batch=32 length=512 seed=0
+      monot5            model=monot5 answers=auto|true|yes, else as cross-encoder
       duot5             model=duot5, else as monot5
     All take device=auto|cpu|cuda|mps precision=auto|float32|bfloat16|float16; model is a
     short name of docs/reference/rankers.md, another published name, or a folder. The last three
@@ -102,7 +101,7 @@ def rank(
       heldout rank --method monot5 --first bm25.dev.run.gz --rerank-depth 100 --out t5.run.gz
     """
     from heldout.collections.source import read_whole, take_subset
-    from heldout.rankers.reranking import choose_ranker, remove_unfinished
+    from heldout.rankers.reranking import choose_ranker, partial_path
     from heldout.rankers.run import Task
 
     settings = _parameters(parameters)
@@ -124,7 +123,7 @@ def rank(
         first = reranking.first or DEFAULT_FIRST
         what |= {"first": first, "rerank_depth": chosen.reranking.rerank_depth}
     _write(run, out, form, name, header=_header(name, what) if with_header else b"")
-    remove_unfinished(chosen, out)
+    partial_path(out).unlink(missing_ok=True)
     messages().print(f"wrote {printable(str(out))}")
     if as_json:
         print_json(what | {"queries": len(run), "form": form, "tag": name, "path": str(out)})

@@ -7,12 +7,12 @@ least as good as BM25 on each of the collections of docs/results/zero-shot.md an
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from heldout.errors import InputError, printable
+from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
     CrossEncoderSettings,
@@ -23,7 +23,6 @@ from heldout.rankers.neural.cross_encoder import (
 )
 from heldout.rankers.neural.dense import DenseSettings, Encoder, load_encoder, rank_dense
 from heldout.rankers.neural.late_interaction import ColbertSettings, load_colbert, rank_colbert
-from heldout.rankers.neural.vectors import Encoding
 from heldout.rankers.run import Reranker, Run, Task, fuse_reciprocal, fuse_scores
 from heldout.rankers.terms import (
     Bm25Settings,
@@ -39,7 +38,6 @@ from heldout.rankers.terms import (
 )
 
 _MOST = 1_000_000.0
-_NOT_KEPT = Encoding()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,33 +73,28 @@ class Method:
     """One way to rank.
 
     Attributes:
-        summary: what it is, in a line.
         settings: the frozen dataclass of its parameters; each has a default.
-        rank: the ranker, given a task, settings of that class, and what happens while documents
-            are encoded; None where it only re-ranks.
+        rank: the ranker, given a task, settings of that class, and what counts the documents that
+            it encodes; None where it only re-ranks.
         load: gives, with such settings, what re-ranks; None where it only ranks.
-        encodes: whether it encodes the whole collection, which takes long.
         rerank_depth: documents per query that it re-ranks where nobody says.
     """
 
-    summary: str
     settings: type[Any]
-    rank: Callable[[Task, Any, Encoding], Run] | None = None
+    rank: Callable[[Task, Any, Progress], Run] | None = None
     load: Callable[[Any], Reranker] | None = None
-    encodes: bool = False
     rerank_depth: int = 100
 
 
 def choose_method(
-    name: str, parameters: Mapping[str, str], encoding: Encoding = _NOT_KEPT
+    name: str, parameters: Mapping[str, str], progress: Progress = SILENT
 ) -> Callable[[Task], Run]:
     """The ranker of that name with these parameters.
 
     Args:
         name: a name in `METHODS`, of one that ranks a whole collection.
         parameters: values as text, by the field names of the method's settings.
-        encoding: where vectors are kept that have no folder among the parameters, and who hears of
-            progress.
+        progress: counts the documents that are encoded.
 
     Returns:
         From a task to its run; raises SetupError where the method needs an extra that is not
@@ -115,7 +108,7 @@ def choose_method(
     if rank is None:
         raise _wrong_method(f"{name}, which only re-ranks", _names(rank=True), place="--first")
     settings = _settings(method, parameters)
-    return lambda task: rank(task, settings, encoding)
+    return lambda task: rank(task, settings, progress)
 
 
 def choose_reranker(name: str, parameters: Mapping[str, str]) -> Callable[[], Reranker]:
@@ -140,46 +133,26 @@ def choose_reranker(name: str, parameters: Mapping[str, str]) -> Callable[[], Re
     return lambda: load(settings)
 
 
-def encodes(name: str, parameters: Mapping[str, str]) -> bool:
-    """Whether a method encodes the whole collection; fusion, whether one of its methods does.
-
-    Raises:
-        InputError: code `rank-method` or `rank-parameter`.
-    """
-    method = find_method(name)
-    settings = _settings(method, parameters)
-    if isinstance(settings, FusionSettings):
-        return any(METHODS[part].encodes for part in settings.names)
-    return method.encodes
-
-
-def rank_fusion(task: Task, settings: FusionSettings, encoding: Encoding = _NOT_KEPT) -> Run:
+def rank_fusion(task: Task, settings: FusionSettings, progress: Progress = SILENT) -> Run:
     """Rank with several methods and fuse their runs.
 
     Raises:
         SetupError: one of them needs an extra that is not installed.
     """
-    runs = [choose_method(name, {}, encoding)(task) for name in settings.names]
+    runs = [choose_method(name, {}, progress)(task) for name in settings.names]
     if settings.rule == "rrf":
         return fuse_reciprocal(runs, depth=task.depth, k=settings.k)
     return fuse_scores(runs, depth=task.depth)
 
 
-def _rank_dense(task: Task, settings: DenseSettings, encoding: Encoding) -> Run:
-    return rank_dense(task, load_encoder(settings), _encoding(settings, encoding))
+def _with_encoder(rank: Callable[..., Run]) -> Callable[[Task, DenseSettings, Progress], Run]:
+    """Return a ranker that takes vectors of the encoder that its settings name."""
+    return lambda task, settings, progress: rank(
+        task, load_encoder(settings), folder=settings.vectors, progress=progress
+    )
 
 
-def _rank_colbert(task: Task, settings: ColbertSettings, encoding: Encoding) -> Run:
-    return rank_colbert(task, load_colbert(settings), _encoding(settings, encoding))
-
-
-def _encoding(settings: DenseSettings | ColbertSettings, encoding: Encoding) -> Encoding:
-    """The folder that was asked for goes before that of the run."""
-    folder = Path(settings.vectors) if settings.vectors else encoding.folder
-    return replace(encoding, folder=folder, batch=settings.batch)
-
-
-def _of_words(rank: Callable[[Task, Any], Run]) -> Callable[[Task, Any, Encoding], Run]:
+def _of_words(rank: Callable[[Task, Any], Run]) -> Callable[[Task, Any, Progress], Run]:
     """A ranker on words, which encodes nothing."""
     return lambda task, settings, _: rank(task, settings)
 
@@ -263,13 +236,16 @@ def has_encoder() -> bool:
     return all(find_spec(name) is not None for name in _NEEDED)
 
 
-def rank_hybrid(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) -> Run:
+def rank_hybrid(
+    task: Task, encoder: Encoder, *, folder: str = "", progress: Progress = SILENT
+) -> Run:
     """BM25 without English function words, and vectors of texts; scores stretched and added.
 
     Args:
         task: what to rank.
         encoder: gives texts their vectors.
-        encoding: where the vectors of documents are kept, and who hears of progress.
+        folder: where the vectors of documents are stored; empty stores none.
+        progress: counts the documents.
 
     Raises:
         SetupError: bm25s or PyStemmer is not installed.
@@ -279,73 +255,26 @@ def rank_hybrid(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) ->
     """
     deep = replace(task, depth=max(task.depth, _DEPTH))
     words = rank_bm25(deep, Bm25Settings(stopwords=True))
-    return fuse_scores([words, rank_dense(deep, encoder, encoding)], depth=task.depth)
-
-
-def _rank_hybrid(task: Task, settings: DenseSettings, encoding: Encoding) -> Run:
-    return rank_hybrid(task, load_encoder(settings), _encoding(settings, encoding))
+    vectors = rank_dense(deep, encoder, folder=folder, progress=progress)
+    return fuse_scores([words, vectors], depth=task.depth)
 
 
 METHODS: dict[str, Method] = {
-    "bm25": Method(summary="BM25", settings=Bm25Settings, rank=_of_words(rank_bm25)),
-    "tfidf": Method(
-        summary="cosine of TF-IDF vectors", settings=TfidfSettings, rank=_of_words(rank_tfidf)
-    ),
-    "query-likelihood": Method(
-        summary="query likelihood, Dirichlet or Jelinek-Mercer smoothing",
-        settings=LikelihoodSettings,
-        rank=_of_words(rank_likelihood),
-    ),
-    "rm3": Method(
-        summary="BM25 with pseudo-relevance feedback",
-        settings=Rm3Settings,
-        rank=_of_words(rank_rm3),
-    ),
-    "char-ngrams": Method(
-        summary="cosine of character n-grams",
-        settings=NgramSettings,
-        rank=_of_words(rank_char_ngrams),
-    ),
-    "fusion": Method(
-        summary="reciprocal rank fusion or CombSUM of other methods",
-        settings=FusionSettings,
-        rank=rank_fusion,
-    ),
-    "hybrid": Method(
-        summary="BM25 and vectors of all-MiniLM-L6-v2, scores added (extra `neural`)",
-        settings=DenseSettings,
-        rank=_rank_hybrid,
-        encodes=True,
-    ),
-    "dense": Method(
-        summary="single vectors of a sentence encoder (extra `neural`)",
-        settings=DenseSettings,
-        rank=_rank_dense,
-        load=load_encoder,
-        encodes=True,
-    ),
+    "bm25": Method(settings=Bm25Settings, rank=_of_words(rank_bm25)),
+    "tfidf": Method(settings=TfidfSettings, rank=_of_words(rank_tfidf)),
+    "query-likelihood": Method(settings=LikelihoodSettings, rank=_of_words(rank_likelihood)),
+    "rm3": Method(settings=Rm3Settings, rank=_of_words(rank_rm3)),
+    "char-ngrams": Method(settings=NgramSettings, rank=_of_words(rank_char_ngrams)),
+    "fusion": Method(settings=FusionSettings, rank=rank_fusion),
+    "hybrid": Method(settings=DenseSettings, rank=_with_encoder(rank_hybrid)),
+    "dense": Method(settings=DenseSettings, rank=_with_encoder(rank_dense), load=load_encoder),
     "colbert": Method(
-        summary="late interaction of token vectors (extra `neural`)",
         settings=ColbertSettings,
-        rank=_rank_colbert,
+        rank=lambda task, settings, progress: rank_colbert(task, load_colbert(settings), progress),
         load=load_colbert,
-        encodes=True,
     ),
-    "cross-encoder": Method(
-        summary="query and document read together, BERT or monoT5 (extra `neural`)",
-        settings=CrossEncoderSettings,
-        load=_load_trained,
-    ),
-    "monot5": Method(
-        summary="a T5 that answers whether a document is relevant (extra `neural`)",
-        settings=MonoT5Settings,
-        load=_load_trained,
-    ),
-    "duot5": Method(
-        summary="a T5 that answers which of two documents is better (extra `neural`)",
-        settings=DuoT5Settings,
-        load=load_duo,
-        rerank_depth=20,
-    ),
+    "cross-encoder": Method(settings=CrossEncoderSettings, load=_load_trained),
+    "monot5": Method(settings=MonoT5Settings, load=_load_trained),
+    "duot5": Method(settings=DuoT5Settings, load=load_duo, rerank_depth=20),
 }
 """Every method of `heldout rank` by name."""

@@ -37,10 +37,3 @@ class Reranking:
             metavar="WORDS",
         ),
     ] = None
-    resume: Annotated[
-        bool,
-        Opt(
-            "Go on with a killed run (OUT.partial, OUT.vectors), or start again.",
-            names=("--resume/--fresh",),
-        ),
-    ] = True

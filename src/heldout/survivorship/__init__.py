@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from heldout.survivorship.annotations import Annotation as Annotation
     from heldout.survivorship.annotations import Annotations as Annotations
     from heldout.survivorship.annotations import labels_at as labels_at
-    from heldout.survivorship.services.values import annotate_run as annotate_run
-    from heldout.survivorship.services.values import discarded_queries as discarded_queries
-    from heldout.survivorship.services.values import make_training_triples as make_training_triples
-    from heldout.survivorship.services.values import query_types as query_types
-    from heldout.survivorship.services.values import read_annotations as read_annotations
-    from heldout.survivorship.services.values import score_depths as score_depths
     from heldout.survivorship.training.triples import Triple as Triple
+    from heldout.survivorship.values import annotate_run as annotate_run
+    from heldout.survivorship.values import discarded_queries as discarded_queries
+    from heldout.survivorship.values import make_training_triples as make_training_triples
+    from heldout.survivorship.values import query_types as query_types
+    from heldout.survivorship.values import read_annotations as read_annotations
+    from heldout.survivorship.values import score_depths as score_depths
 
 _HOMES = {
     ".annotations": ("Annotation", "Annotations", "labels_at"),
-    ".services.values": (
+    ".values": (
         *("annotate_run", "discarded_queries", "make_training_triples", "query_types"),
         *("read_annotations", "score_depths"),
     ),

@@ -12,9 +12,7 @@ from heldout.cli.printing import TERMINAL, TableOutput, print_answer
 from heldout.errors import quote
 from heldout.judging.campaign.questions import ANSWERABLE, TRIAGE
 from heldout.options import Level, Opt, Seed
-from heldout.survivorship.discarded.folder import QuestionFolder
-from heldout.survivorship.reading.source import AnnotationSource
-from heldout.survivorship.services.discarded import (
+from heldout.survivorship.discarded.campaign import (
     DiscardedLabelOptions,
     DiscardedPoolOptions,
     check_label_options,
@@ -24,6 +22,8 @@ from heldout.survivorship.services.discarded import (
     draw_triage,
     pool_discarded,
 )
+from heldout.survivorship.discarded.folder import QuestionFolder
+from heldout.survivorship.reading.source import AnnotationSource
 
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _TOTAL = "all"

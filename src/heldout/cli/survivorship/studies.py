@@ -1,7 +1,5 @@
 """`heldout survive depths`, `types`, `triples` and `train`: what shallow labels change."""
 
-import resource
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +8,12 @@ import click
 from heldout.cli.options import refuse_other_options, with_options
 from heldout.cli.printing import TERMINAL, Output, TableOutput, print_answer
 from heldout.options import Level, Opt
+from heldout.survivorship.depths.runs import score_depths
+from heldout.survivorship.depths.study import DepthOptions
 from heldout.survivorship.discarded.query_types import answer_types, compare_types, count_types
 from heldout.survivorship.reading.source import AnnotationSource, TypedSource, read_source
-from heldout.survivorship.services.depths import DepthOptions, score_depths
-from heldout.survivorship.services.training import TrainingStudy, run_study
-from heldout.survivorship.services.triples import FilterOptions, write_triples
+from heldout.survivorship.training.filtered import FilterOptions, filter_triples
+from heldout.survivorship.training.study import TrainingStudy, run_study
 
 
 @click.command
@@ -73,7 +72,7 @@ def triples(
       heldout survive triples --from-run bm25.gz --shown bm25.gz --qrels dev.qrels \\
           --control 1 --out triples
     """
-    print_answer(write_triples(sequence, source, options, progress=TERMINAL), output)
+    print_answer(filter_triples(sequence, source, options, progress=TERMINAL), output)
 
 
 @click.command
@@ -100,8 +99,7 @@ def train(
           --all-labels --learning-curve 0.25,0.5,1
     """
     _refuse_idle(study)
-    answer = run_study(folder, study, peak_mib=_peak_mib, progress=TERMINAL)
-    print_answer(answer, output)
+    print_answer(run_study(folder, study, progress=TERMINAL), output)
 
 
 def _refuse_idle(study: TrainingStudy) -> None:
@@ -120,9 +118,3 @@ def _refuse_idle(study: TrainingStudy) -> None:
 def _refuse(why: str, *names: str) -> None:
     known = {one.name or "" for one in click.get_current_context().command.params}
     refuse_other_options(known.difference(names), why=why)
-
-
-def _peak_mib() -> float:
-    """Most memory of this process so far; Linux counts in KiB, macOS in bytes."""
-    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

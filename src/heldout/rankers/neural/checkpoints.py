@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import HeldoutError, InputError, SetupError, printable
+from heldout.errors import HeldoutError, InputError, SetupError, StoreError, printable
 from heldout.ids import Digest
 from heldout.scoring.cache import digest_file
 
@@ -296,39 +296,38 @@ def load_complete(load: Callable[[], Any]) -> Any:
     return models[0]
 
 
-def digest_weights(model: Any) -> Digest:
-    """SHA-256 of the names, types, shapes and values of a torch model's weights."""
-    torch = import_neural("torch")
+def digest_model(model: str) -> Digest | None:
+    """Return the SHA-256 of a model's files, where somebody could replace them.
+
+    Args:
+        model: a published name is known by its name, and gives `None`; of a folder all files but
+            notes (`.md`) and hidden ones count.
+
+    Raises:
+        StoreError: a file of the folder cannot be read.
+    """
+    folder = Path(model)
+    if find_checkpoint(model) or not folder.is_dir():
+        return None
     digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        values = tensor.detach().cpu().contiguous()
-        digest.update(f"{name} {values.dtype} {tuple(values.shape)}\n".encode())
-        digest.update(values.reshape(-1).view(torch.uint8).numpy().data)
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix != ".md" and not path.name.startswith("."):
+            try:
+                digest.update(f"{path.relative_to(folder)} {digest_file(path)}\n".encode())
+            except OSError as error:
+                raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
     return Digest(digest.hexdigest())
 
 
-def digest_tokenizer(tokenizer: Any) -> Digest:
-    """SHA-256 of what a tokenizer makes of texts: its rules, vocabulary and special tokens.
-
-    What the last call cut and filled up is no part of it.
+def digest_loaded(settings: Any, *more: object) -> Digest:
+    """Return the SHA-256 of all that the scores or vectors of a loaded model depend on.
 
     Args:
-        tokenizer: of transformers or of tokenizers.
+        settings: what it was loaded with, a dataclass with `model`.
+        more: what else.
     """
-    rules = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if hasattr(rules, "to_str"):
-        known = {
-            name: value
-            for name, value in json.loads(rules.to_str()).items()
-            if name not in {"truncation", "padding"}
-        }
-    else:
-        known = tokenizer.get_vocab()
-    sides = [getattr(tokenizer, name, "") for name in ("padding_side", "truncation_side")]
-    special = {
-        name: str(token) for name, token in getattr(tokenizer, "special_tokens_map", {}).items()
-    }
-    text = json.dumps([known, sides, special], sort_keys=True)
+    fields = {name: one for name, one in asdict(settings).items() if name != "vectors"}
+    text = repr((type(settings).__name__, fields, digest_model(settings.model), *more))
     return Digest(hashlib.sha256(text.encode()).hexdigest())
 
 

@@ -4,7 +4,6 @@ Three kinds: `bert`, a classifier over the pair; `monot5`, a T5 that answers in 
 asked of all ordered pairs of documents which of the two answers the query better.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -25,8 +24,7 @@ from heldout.rankers.neural.checkpoints import (
     check_scores,
     choose_device,
     choose_precision,
-    digest_tokenizer,
-    digest_weights,
+    digest_loaded,
     import_neural,
     limit_length,
     load_checkpoint,
@@ -157,7 +155,6 @@ class CrossEncoderSettings:
     Attributes:
         model: a name in `checkpoints`, any other published one, or a folder. `minilm` is
             all-MiniLM-L6-v2 with a new head, to be trained.
-        kind: `bert` or `monot5`; `auto` looks into the checkpoint.
         batch: pairs scored at once, >= 1.
         length: tokens of a pair, >= 16; what is longer is cut, and so is what the model
             cannot take.
@@ -168,7 +165,6 @@ class CrossEncoderSettings:
     """
 
     model: str = "minilm-l6"
-    kind: Literal["auto", "bert", "monot5"] = "auto"
     batch: int = 32
     length: int = 512
     device: DeviceChoice = "auto"
@@ -188,7 +184,6 @@ class MonoT5Settings(CrossEncoderSettings):
     """Which monoT5, and how it is run."""
 
     model: str = "monot5"
-    kind: Literal["auto", "bert", "monot5"] = "monot5"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +201,7 @@ class CrossEncoder:
         new_weights: names of weights that the checkpoint lacks and the seed drew; where there
             are any, scores mean nothing before training.
         settings: what it was loaded with.
+        digest: SHA-256 of all that its scores depend on, as it was loaded.
     """
 
     model: Any
@@ -217,13 +213,7 @@ class CrossEncoder:
     answers: AnswerTokens | None
     new_weights: tuple[str, ...]
     settings: CrossEncoderSettings
-
-    @property
-    def digest(self) -> Digest:
-        """SHA-256 of the weights as they are now and of what else scores depend on."""
-        text = f"{self.kind} {self.device} {self.precision} {self.length} {self.settings.batch} "
-        text += f"{self.answers} {digest_tokenizer(self.tokenizer)} {digest_weights(self.model)}"
-        return Digest(hashlib.sha256(text.encode()).hexdigest())
+    digest: Digest
 
     def scores(self, pairs: Sequence[TextPair]) -> Any:
         """Scores as torch gives them, with gradient where the model trains.
@@ -342,33 +332,24 @@ def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:
 def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> CrossEncoder:
     transformers = import_neural("transformers")
     config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
-    kind = _kind(config, settings)
+    kind: Kind = "monot5" if config.model_type in _T5 else "bert"
     tokenizer = transformers.AutoTokenizer.from_pretrained(
         place, config=config, trust_remote_code=False
     )
     answers = _answers(tokenizer, config, kind, settings)
     model, missing = _load_model(place, config, kind, settings)
+    precision = choose_precision(settings.precision, device)
     return CrossEncoder(
         model=model.to(device).eval(),
         tokenizer=tokenizer,
         kind=kind,
         device=device,
-        precision=choose_precision(settings.precision, device),
+        precision=precision,
         length=limit_length(config, tokenizer, settings.length),
         answers=answers,
         new_weights=missing,
         settings=settings,
-    )
-
-
-def _kind(config: Any, settings: CrossEncoderSettings) -> Kind:
-    kind: Kind = "monot5" if config.model_type in _T5 else "bert"
-    if settings.kind in {"auto", kind}:
-        return kind
-    raise _refusal(
-        settings.model,
-        found=f"a model of type {printable(str(config.model_type))}",
-        expected=f"one of kind {settings.kind}",
+        digest=digest_loaded(settings, device, precision),
     )
 
 
@@ -460,7 +441,7 @@ class DuoT5:
     @property
     def digest(self) -> Digest:
         """SHA-256 of the weights and of what else scores depend on."""
-        return Digest(hashlib.sha256(f"duo {self.encoder.digest}".encode()).hexdigest())
+        return self.encoder.digest
 
     def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
         """Scores of documents against the others of the same query in the same call.

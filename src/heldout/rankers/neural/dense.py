@@ -4,7 +4,6 @@ Encoders say in modules.json how vectors come out of tokens. A folder without it
 is refused unless it is one of the table whose tokens are averaged.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, printable
 from heldout.ids import Digest
+from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.neural.checkpoints import (
     CHECKPOINTS,
     MINILM,
@@ -27,15 +27,14 @@ from heldout.rankers.neural.checkpoints import (
     check_scores,
     choose_device,
     choose_precision,
-    digest_tokenizer,
-    digest_weights,
+    digest_loaded,
     find_checkpoint,
     find_file,
     import_neural,
     load_checkpoint,
     load_complete,
 )
-from heldout.rankers.neural.vectors import Encoding, encode_all
+from heldout.rankers.neural.vectors import encode_all
 from heldout.rankers.run import Run, Task, TextPair, rank_scores
 
 _MODULES = "modules.json"
@@ -43,8 +42,6 @@ _MODULES = "modules.json"
 
 Similarity = Literal["cosine", "dot"]
 Vectors = NDArray[np.float32]
-
-_NOT_KEPT = Encoding()
 
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 """What checkpoints call the prompt of a document, by preference."""
@@ -118,6 +115,7 @@ class DenseEncoder:
         device: where it runs.
         precision: of its matrix products.
         settings: what it was loaded with.
+        digest: SHA-256 of all that its scores depend on, as it was loaded.
     """
 
     model: Any
@@ -127,15 +125,7 @@ class DenseEncoder:
     device: DeviceName
     precision: Precision
     settings: DenseSettings
-
-    @property
-    def digest(self) -> Digest:
-        """SHA-256 of the weights and of what else vectors depend on."""
-        prompts = (self.query_prompt, self.document_prompt, self.model.default_prompt_name)
-        text = f"{self.similarity} {prompts} {self.model.max_seq_length} "
-        text += f"{self.device} {self.precision} {self.settings.batch} "
-        text += f"{digest_tokenizer(self.model.tokenizer)} {digest_weights(self.model)}"
-        return Digest(hashlib.sha256(text.encode()).hexdigest())
+    digest: Digest
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         """Vectors of queries, shape (texts, dimensions).
@@ -184,13 +174,16 @@ class DenseEncoder:
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
-def rank_dense(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) -> Run:
+def rank_dense(
+    task: Task, encoder: Encoder, *, folder: str = "", progress: Progress = SILENT
+) -> Run:
     """Rank by the inner product of vectors.
 
     Args:
         task: what to rank.
         encoder: gives both sides their vectors.
-        encoding: where the vectors of documents are kept, and who hears of progress.
+        folder: where the vectors of documents are stored; empty stores none.
+        progress: counts the documents.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -203,7 +196,7 @@ def rank_dense(task: Task, encoder: Encoder, encoding: Encoding = _NOT_KEPT) -> 
     def encode(chosen: Sequence[str]) -> Sequence[Vectors]:
         return [row[np.newaxis] for row in encoder.encode_documents(chosen)]
 
-    found = encode_all(texts, encode, digest=encoder.digest, encoding=encoding)
+    found = encode_all(texts, encode, digest=encoder.digest, folder=folder, progress=progress)
     vectors = found.rows.astype(np.float64)
     asked = encoder.encode_queries(list(task.queries.values())).astype(np.float64)
     return {
@@ -235,14 +228,16 @@ def _load(place: str, settings: DenseSettings, device: DeviceName) -> DenseEncod
     )
     known = settings.known
     query, document = (known.query_prefix, known.document_prefix) if known else ("", "")
+    precision = choose_precision(settings.precision, device)
     return DenseEncoder(
         model=model.float().eval(),
         similarity=_similarity(model, settings),
         query_prompt=settings.query_prefix or query or _prompt(model, ("query",)),
         document_prompt=settings.document_prefix or document or _prompt(model, _DOCUMENT_PROMPTS),
         device=device,
-        precision=choose_precision(settings.precision, device),
+        precision=precision,
         settings=settings,
+        digest=digest_loaded(settings, device, precision, known),
     )
 
 

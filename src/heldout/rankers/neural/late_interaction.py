@@ -4,7 +4,6 @@ sentence-transformers reads the layouts in which ColBERTs are published: its own
 that of ColBERT itself.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.ids import Digest
+from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.neural.checkpoints import (
     DeviceChoice,
     DeviceName,
@@ -22,20 +22,17 @@ from heldout.rankers.neural.checkpoints import (
     check_scores,
     choose_device,
     choose_precision,
-    digest_tokenizer,
-    digest_weights,
+    digest_loaded,
     import_neural,
     load_checkpoint,
     load_complete,
     read_settings,
 )
-from heldout.rankers.neural.vectors import Encoding, Vectors, encode_all
+from heldout.rankers.neural.vectors import Vectors, encode_all
 from heldout.rankers.run import Run, Task, TextPair, rank_scores
 
 TokenVectors = NDArray[np.float32]
 """Vectors of length one, shape (tokens, dimensions)."""
-
-_NOT_KEPT = Encoding()
 
 _BLOCK = 4096
 """Documents compared with a query at once."""
@@ -76,21 +73,14 @@ class Colbert:
         device: where it runs.
         precision: of its matrix products.
         settings: what it was loaded with.
+        digest: SHA-256 of all that its scores depend on, as it was loaded.
     """
 
     model: Any
     device: DeviceName
     precision: Precision
     settings: ColbertSettings
-
-    @property
-    def digest(self) -> Digest:
-        """SHA-256 of the weights and of what else vectors depend on."""
-        settings = [module.get_config_dict() for module in self.model]
-        text = f"{self.model.prompts} {settings} {self.device} {self.precision} "
-        text += f"{self.settings.batch} {digest_tokenizer(self.model.tokenizer)} "
-        text += digest_weights(self.model)
-        return Digest(hashlib.sha256(text.encode()).hexdigest())
+    digest: Digest
 
     def encode_queries(self, texts: Sequence[str]) -> list[TokenVectors]:
         """Return the token vectors of queries, filled up as the checkpoint says.
@@ -157,13 +147,13 @@ def max_similarity(
     return total
 
 
-def rank_colbert(task: Task, colbert: Colbert, encoding: Encoding = _NOT_KEPT) -> Run:
+def rank_colbert(task: Task, colbert: Colbert, progress: Progress = SILENT) -> Run:
     """Rank by MaxSim with every document: a first stage for small collections.
 
     Args:
         task: what to rank.
         colbert: the model. A document takes some 500 bytes of memory per token.
-        encoding: where the vectors of documents are kept, and who hears of progress.
+        progress: counts the documents.
 
     Raises:
         InputError: code `model-scores`.
@@ -173,7 +163,13 @@ def rank_colbert(task: Task, colbert: Colbert, encoding: Encoding = _NOT_KEPT) -
     """
     documents = sorted(task.documents)
     texts = [task.documents[document] for document in documents]
-    found = encode_all(texts, colbert.encode_documents, digest=colbert.digest, encoding=encoding)
+    found = encode_all(
+        texts,
+        colbert.encode_documents,
+        digest=colbert.digest,
+        folder=colbert.settings.vectors,
+        progress=progress,
+    )
     asked = colbert.encode_queries(list(task.queries.values()))
     return {
         query: rank_scores(documents, _all_scores(rows, found), task.depth)
@@ -183,15 +179,12 @@ def rank_colbert(task: Task, colbert: Colbert, encoding: Encoding = _NOT_KEPT) -
 
 def _all_scores(query: TokenVectors, found: Vectors) -> NDArray[np.float64]:
     """MaxSim of all documents, some at a time."""
-    count = len(found.starts) - 1
-    blocks = [range(start, min(start + _BLOCK, count)) for start in range(0, count, _BLOCK)]
-    return np.concatenate([_block_scores(query, found, block) for block in blocks])
-
-
-def _block_scores(query: TokenVectors, found: Vectors, block: range) -> NDArray[np.float64]:
-    first, last = found.starts[block.start], found.starts[block.stop]
-    starts = found.starts[block.start : block.stop] - first
-    return max_similarity(query, found.rows[first:last], starts)
+    scores, first = [], 0
+    for start in range(0, len(found.sizes), _BLOCK):
+        starts = np.cumsum([0, *found.sizes[start : start + _BLOCK]])
+        scores.append(max_similarity(query, found.rows[first : first + starts[-1]], starts[:-1]))
+        first += starts[-1]
+    return np.concatenate(scores)
 
 
 def load_colbert(settings: ColbertSettings) -> Colbert:
@@ -211,11 +204,13 @@ def _load(place: str, settings: ColbertSettings, device: DeviceName) -> Colbert:
     model = load_complete(
         lambda: library.MultiVectorEncoder(place, device=device, trust_remote_code=False)
     )
+    precision = choose_precision(settings.precision, device)
     return Colbert(
         model=model.float().eval(),
         device=device,
-        precision=choose_precision(settings.precision, device),
+        precision=precision,
         settings=settings,
+        digest=digest_loaded(settings, device, precision),
     )
 
 

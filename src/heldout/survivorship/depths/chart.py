@@ -19,7 +19,7 @@ def title(study: DepthStudy) -> str:
     if shown < len(scores.systems):
         which = f"the best {shown} of {len(scores.systems):,} systems"
     return (
-        f"{study.question.measure} of {which} on the labels of each depth of annotation, from "
+        f"{study.scores.measure} of {which} on the labels of each depth of annotation, from "
         f"{scores.names[0]} to {scores.names[-1]}" + (" and extrapolated" if _ahead(study) else "")
     )
 
@@ -48,7 +48,7 @@ def spec(study: DepthStudy) -> Plot:
                 *(end for _, (_, one) in ahead for end in (one.low, one.high)),
             ]
         ),
-        head=str(study.question.measure),
+        head=str(study.scores.measure),
         foot="depth of annotation",
         height=320,
     )
@@ -82,7 +82,7 @@ def _spots(study: DepthStudy, system: int, *, filled: bool) -> list[tuple[float,
         for test in study.survivors
         if test.system == name
         and test.p_corrected is not None
-        and test.p_corrected < 1 - study.question.level
+        and test.p_corrected < 1 - study.options.level
     }
     return [
         (at, score, f"{name}, depth {study.scores.names[place]}: {score:.4f}")

@@ -1,14 +1,19 @@
 """All that is asked of depths of annotation, in one answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import PCG64, Generator
 
-from heldout.scoring.measures import Measure
+from heldout.errors import InputError
+from heldout.options import Level, Opt, Seed
+from heldout.scoring.names import read_own_measure
+from heldout.scoring.options import RunOrder
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.depths.extrapolation import Outlook, extrapolate
+from heldout.survivorship.depths.extrapolation import FARTHEST, Outlook, extrapolate
 from heldout.survivorship.depths.scores import (
     SHOWN,
     DepthScores,
@@ -21,7 +26,6 @@ from heldout.survivorship.depths.tests import (
     OrderAtDepth,
     ScoreChange,
     compare_nested,
-    compare_steps,
     compare_survivors,
     nested_error,
     order_of_systems,
@@ -34,25 +38,42 @@ NO_QUERY = "no query has a label at this depth"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DepthQuestion:
-    """What is asked.
+class DepthOptions:
+    """Which runs are scored at which depths, and how depths are compared."""
 
-    Attributes:
-        measure: of the runs.
-        depths: those that are shown, beside the last; empty for all. What is corrected, and which
-            depth is the next, does not depend on them.
-        first_only: keep of each query the first selected document alone.
-        to: depths beyond the last to extrapolate to; empty for none.
-        level: of intervals; 1 - level is what p is compared with.
-        trials: draws of queries, for the extrapolation.
-    """
-
-    measure: Measure
-    depths: Sequence[int] = ()
-    first_only: bool = False
-    to: Sequence[int] = ()
-    level: float = 0.95
-    trials: int = 1000
+    runs: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Run files: a path, or a pattern in quotes [the order that annotators saw].",
+            metavar="'GLOB'",
+        ),
+    ] = ()
+    measure: Annotated[
+        str, Opt("Measure of the runs.", names=("-m", "--measure"), metavar="MEASURE")
+    ] = "RR@10"
+    order: RunOrder = None
+    depth: Annotated[
+        tuple[int, ...],
+        Opt("Depth to show, tested as if all were. Repeatable [all].", least=1, metavar="K"),
+    ] = ()
+    first_only: Annotated[bool, Opt("Only the first label of each query.")] = False
+    to: Annotated[
+        int | None,
+        Opt(
+            f"Depth to extrapolate to, at most {FARTHEST} times the last; 0 for none [twice].",
+            least=0,
+            metavar="K",
+        ),
+    ] = None
+    write_shown: Annotated[
+        Path | None,
+        Opt("Run file for the order that annotators saw.", metavar="RUN", path="file"),
+    ] = None
+    level: Level = 0.95
+    trials: Annotated[int, Opt("Number of bootstrap samples for the extrapolation.", least=100)] = (
+        1000
+    )
+    seed: Seed = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +81,7 @@ class DepthStudy:
     """What came out.
 
     Attributes:
-        question: what was asked.
+        options: what was asked.
         source: where the annotations were read.
         discarded: queries without a label; `None` where the source leaves them out.
         of_shown: whether the one system is the order that annotators saw.
@@ -70,13 +91,12 @@ class DepthStudy:
         added: queries that each of them adds to the depth before it, shown or not.
         nested: the paper's test.
         survivors: queries with a label against those that have one only deeper.
-        steps: queries with a label against those that the next depth adds.
         changes: what makes a score differ.
         orders: Kendall's tau between each depth and all labels.
         outlook: what deeper annotation might show; `None` where nobody asked.
     """
 
-    question: DepthQuestion
+    options: DepthOptions
     source: str
     discarded: int | None
     of_shown: bool
@@ -85,7 +105,6 @@ class DepthStudy:
     added: tuple[int, ...]
     nested: tuple[DepthTest, ...]
     survivors: tuple[DepthTest, ...]
-    steps: tuple[DepthTest, ...]
     changes: tuple[ScoreChange, ...]
     orders: tuple[OrderAtDepth, ...]
     outlook: Outlook | None
@@ -123,31 +142,29 @@ class DepthStudy:
             return None, NO_QUERY
         if counts[depth] == counts[-1]:
             return None, "the last depth has the same queries"
-        return nested_error(counts[depth] / counts[-1], alpha=1 - self.question.level), ""
+        return nested_error(counts[depth] / counts[-1], alpha=1 - self.options.level), ""
 
 
 def study_depths(
-    annotations: Annotations,
-    runs: Mapping[str, Places] | None,
-    question: DepthQuestion,
-    rng: Generator,
+    annotations: Annotations, runs: Mapping[str, Places] | None, options: DepthOptions
 ) -> DepthStudy:
     """Score runs at each depth, and compare the depths.
 
     Args:
         annotations: what was selected, and where.
         runs: by name, where each lists the selected documents; `None` for the order shown.
-        question: what is asked.
-        rng: where the extrapolation's draws come from.
+        options: what is asked; their run files are not read.
 
     Raises:
         InputError: codes `no-survivor`, `depth-beyond-list`, `missing-scores`; without runs
             `no-shown`.
     """
+    to = _depths_beyond(annotations.depth, options.to)
     scored = {SHOWN: shown_places(annotations)} if runs is None else runs
-    every = score_depths(annotations, scored, question.measure, first_only=question.first_only)
-    scores = pick_depths(every, question.depths or every.depths)
-    level = question.level
+    measure = read_own_measure(options.measure, path="--measure")
+    every = score_depths(annotations, scored, measure, first_only=options.first_only)
+    scores = pick_depths(every, options.depth or every.depths)
+    level = options.level
     added = np.diff((0, *every.counts)).tolist()
     places = {every.depths.index(depth): at for at, depth in enumerate(scores.depths)}
 
@@ -155,17 +172,17 @@ def study_depths(
         return tuple(replace(one, depth=places[one.depth]) for one in tests if one.depth in places)
 
     outlook = None
-    if question.to:
+    if to:
         outlook = extrapolate(
             every,
-            rng,
+            Generator(PCG64(options.seed)),
             discarded=annotations.discarded,
-            to=question.to,
-            trials=question.trials,
+            to=to,
+            trials=options.trials,
             level=level,
         )
     return DepthStudy(
-        question=question,
+        options=options,
         source=annotations.source,
         discarded=annotations.discarded,
         of_shown=runs is None,
@@ -174,8 +191,23 @@ def study_depths(
         added=tuple(added[place] for place in places),
         nested=shown(compare_nested(every, level=level)),
         survivors=shown(compare_survivors(every, level=level)),
-        steps=shown(compare_steps(every, level=level)),
         changes=split_change(scores),
         orders=order_of_systems(scores),
         outlook=outlook,
     )
+
+
+def _depths_beyond(last: int, to: int | None) -> tuple[int, ...]:
+    """Half way to a depth beyond the last and all the way; none where nobody asks."""
+    if to == 0:
+        return ()
+    deepest = 2 * last if to is None else to
+    if not last < deepest <= FARTHEST * last:
+        raise InputError.of(
+            "depth-beyond-list",
+            "--to",
+            found=f"depth {deepest:,}",
+            expected=f"a depth beyond the last, {last}, and at most {FARTHEST} times as deep, "
+            f"{FARTHEST * last:,}; or 0 for no extrapolation",
+        )
+    return tuple(sorted({last + (deepest - last + 1) // 2, deepest}))

@@ -130,27 +130,12 @@ def compare_survivors(scores: DepthScores, *, level: float = 0.95) -> tuple[Dept
         scores: of the systems at each depth.
         level: of the intervals.
     """
-    return _compare(scores, lambda one, depth: _apart(scores, one, depth, -1), "welch", level)
 
+    def sides(system: int, depth: int) -> _Sides:
+        last, known = scores.values[system, :, -1], scores.known[:, depth]
+        return last[known], last[~known]
 
-def compare_steps(scores: DepthScores, *, level: float = 0.95) -> tuple[DepthTest, ...]:
-    """Queries with a label at a depth against those that the next depth adds, by Welch's t.
-
-    Both sides are scored with all labels.
-
-    Args:
-        scores: of the systems at each depth.
-        level: of the intervals.
-    """
-    return _compare(
-        scores, lambda one, depth: _apart(scores, one, depth, depth + 1), "welch", level
-    )
-
-
-def _apart(scores: DepthScores, system: int, depth: int, deeper: int) -> _Sides:
-    """Scores with all labels: of the queries of a depth, and of those that a deeper one adds."""
-    last, known = scores.values[system, :, -1], scores.known[:, depth]
-    return last[known], last[scores.known[:, deeper] & ~known]
+    return _compare(scores, sides, "welch", level)
 
 
 def split_change(scores: DepthScores) -> tuple[ScoreChange, ...]:

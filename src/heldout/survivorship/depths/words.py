@@ -1,17 +1,17 @@
 """Depths of annotation, and what deeper annotation might show, as tables and JSON."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from heldout.answers.sentence import name_one
 from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns, shorten
 from heldout.errors import plural
-from heldout.survivorship.depths.extrapolation import Backtest, Extrapolation, Outlook, Predicted
+from heldout.survivorship.depths.extrapolation import Extrapolation, Outlook, Predicted
 from heldout.survivorship.depths.scores import SHOWN, SHOWN_IS_FAVOURED
 from heldout.survivorship.depths.study import NO_QUERY, DepthStudy
-from heldout.survivorship.depths.tests import DepthTest
+from heldout.survivorship.depths.tests import DepthTest, ScoreChange
 
 _FAR = 2
 _FEW_REASONS = 3
@@ -20,7 +20,7 @@ _DASH = f"{UNDEFINED}: {_CONSTANT}"
 
 
 def _summarise_outlook(outlook: Outlook) -> list[tuple[str, str]]:
-    """What is expected at the deepest depth, and whether the model held where it can be seen."""
+    """Say what is expected at the deepest depth, and whether the model held where it is known."""
     if outlook.why:
         return [("deeper", f"not extrapolated: {outlook.why}")]
     last = outlook.predicted[-1]
@@ -35,8 +35,8 @@ def _summarise_outlook(outlook: Outlook) -> list[tuple[str, str]]:
             *(_inside(one, seen) for one, seen in pairs if one is not None),
         ]
         text = (
-            f"the same model, fitted to depths 1 to {check.fitted}, has {sum(inside)} of the "
-            f"{plural(len(inside), 'figure')} of depth {check.predicted.depth} in its intervals"
+            f"the same model, fitted to depths 1 to {check.fitted}, has {inside.count('yes')} of "
+            f"the {plural(len(inside), 'figure')} of depth {check.predicted.depth} in its intervals"
         )
         lines.append(("", text))
     return lines
@@ -46,13 +46,16 @@ def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
     """The extrapolation, and how the same model does within what was seen."""
     if outlook.why:
         return ()
-    measure, systems = str(study.question.measure), study.scores.systems
+    options, names = (
+        study.options,
+        [f"{study.scores.measure} {one}" for one in study.scores.systems],
+    )
     rows: list[tuple[Cell, ...]] = []
     for one in outlook.predicted:
         rows.append((f"{one.depth}", "queries", *_counts(one.queries)))
         rows += [
-            (f"{one.depth}", f"{measure} {system}", *_ends(found))
-            for system, found in zip(systems, one.scores, strict=True)
+            (f"{one.depth}", name, *_ends(found))
+            for name, found in zip(names, one.scores, strict=True)
         ]
     ahead = Table(
         title="Extrapolated: what these queries would show if annotated deeper",
@@ -73,24 +76,45 @@ def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
                 "lines in the logarithm of the place"
             ),
             (
-                f"low, high: {study.question.level:.0%}, from {study.question.trials:,} draws of "
-                "queries, the scatter of places about the lines, and the chance of the queries to "
-                "come; not from an error of the model"
+                f"low, high: {options.level:.0%}, from {options.trials:,} draws of queries, the "
+                "scatter of places about the lines, and the chance of the queries to come; not "
+                "from an error of the model"
             ),
         ),
     )
-    if outlook.backtest is None:
+    check = outlook.backtest
+    if check is None:
         return (ahead,)
-    return (ahead, _check_table(outlook.backtest, measure, systems))
+    queries, found = check.predicted.queries, zip(check.predicted.scores, check.scores, strict=True)
+    known = Table(
+        title=f"The same model fitted to depths 1 to {check.fitted}, at depth "
+        f"{check.predicted.depth}, which is known",
+        columns=(
+            Column(name="figure"),
+            *columns("score", "observed", "expected", "low", "high"),
+            Column(name="inside"),
+        ),
+        rows=(
+            ("queries", f"{check.queries:,}", *_counts(queries), _inside(queries, check.queries)),
+            *(
+                (name, seen, *_ends(one), None if one is None else _inside(one, seen))
+                for name, (one, seen) in zip(names, found, strict=True)
+            ),
+        ),
+        notes=(
+            "what is outside here shows an error of the model that no interval holds",
+            *([_DASH] if None in check.predicted.scores else []),
+        ),
+    )
+    return (ahead, known)
 
 
 def _outlook_document(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
-    systems = study.scores.systems
-    check = outlook.backtest
+    systems, check = study.scores.systems, outlook.backtest
     return {
         "why": outlook.why,
         "model": "logit of the hazard, and score added per query added, linear in log place",
-        "trials": study.question.trials,
+        "trials": study.options.trials,
         "warnings": _warnings(outlook, study),
         "depths": [_ahead_document(one, systems) for one in outlook.predicted],
         "backtest_why": outlook.backtest_why,
@@ -108,40 +132,19 @@ def _outlook_document(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
 
 
 def _ahead_document(one: Extrapolation, systems: Sequence[str]) -> dict[str, Any]:
+    def describe(predicted: Predicted | None) -> dict[str, Any]:
+        value, low, high = _ends(predicted)
+        return {"value": value, "low": low, "high": high, "why": "" if predicted else _CONSTANT}
+
     return {
         "depth": one.depth,
-        "queries": _predicted(one.queries),
-        "scores": dict(zip(systems, map(_predicted, one.scores), strict=True)),
+        "queries": describe(one.queries),
+        "scores": dict(zip(systems, map(describe, one.scores), strict=True)),
     }
 
 
-def _check_table(check: Backtest, measure: str, systems: Sequence[str]) -> Table:
-    queries = check.predicted.queries
-    rows: list[tuple[Cell, ...]] = [
-        ("queries", f"{check.queries:,}", *_counts(queries), _yes(queries, check.queries))
-    ]
-    rows += [
-        (f"{measure} {system}", seen, *_ends(one), None if one is None else _yes(one, seen))
-        for system, one, seen in zip(systems, check.predicted.scores, check.scores, strict=True)
-    ]
-    return Table(
-        title=f"The same model fitted to depths 1 to {check.fitted}, at depth "
-        f"{check.predicted.depth}, which is known",
-        columns=(
-            Column(name="figure"),
-            *columns("score", "observed", "expected", "low", "high"),
-            Column(name="inside"),
-        ),
-        rows=tuple(rows),
-        notes=(
-            "what is outside here shows an error of the model that no interval holds",
-            *([_DASH] if None in check.predicted.scores else []),
-        ),
-    )
-
-
 def _warnings(outlook: Outlook, study: DepthStudy) -> list[str]:
-    """What is said of depths far beyond those that were seen."""
+    """Warn of depths far beyond those that were seen."""
     last = study.scores.depths[-1]
     if not outlook.predicted or outlook.predicted[-1].depth <= _FAR * last:
         return []
@@ -154,12 +157,8 @@ def _warnings(outlook: Outlook, study: DepthStudy) -> list[str]:
     ]
 
 
-def _inside(predicted: Predicted, seen: float) -> bool:
-    return predicted.low <= seen <= predicted.high
-
-
-def _yes(predicted: Predicted, seen: float) -> str:
-    return "yes" if _inside(predicted, seen) else "no"
+def _inside(predicted: Predicted, seen: float) -> str:
+    return "yes" if predicted.low <= seen <= predicted.high else "no"
 
 
 def _counts(predicted: Predicted) -> tuple[str, str, str]:
@@ -171,28 +170,23 @@ def _ends(predicted: Predicted | None) -> tuple[Cell, Cell, Cell]:
     return (None,) * 3 if predicted is None else (predicted.value, predicted.low, predicted.high)
 
 
-def _predicted(predicted: Predicted | None) -> dict[str, Any]:
-    value, low, high = _ends(predicted)
-    why = _CONSTANT if predicted is None else ""
-    return {"value": value, "low": low, "high": high, "why": why}
-
-
 def document(study: DepthStudy) -> dict[str, Any]:
     """The whole result for JSON."""
-    question, scores = study.question, study.scores
+    options, scores = study.options, study.scores
     more = {} if study.outlook is None else {"outlook": _outlook_document(study.outlook, study)}
     left_out = "the source leaves out discarded queries"
     return {
-        "measure": str(question.measure),
+        "measure": str(scores.measure),
         "systems": list(scores.systems),
         "runs": "order shown" if study.of_shown else "run files",
         "warnings": [SHOWN_IS_FAVOURED] if study.of_shown else [],
         "source": study.source,
         "discarded": study.discarded,
         "discarded_why": left_out if study.discarded is None else "",
-        "first_only": question.first_only,
+        "first_only": options.first_only,
         "family_size": study.compared,
-        "level": question.level,
+        "level": options.level,
+        "seed": options.seed,
         "depths": [_depth_document(study, depth) for depth in range(len(scores.depths))],
         **more,
     }
@@ -221,30 +215,21 @@ def _depth_document(study: DepthStudy, depth: int) -> dict[str, Any]:
         "nested_error_why": error_why,
         "tau": order.tau if order else None,
         "tau_why": order.why if order else last,
-        "survivors": _tests_document(study.survivors, depth),
-        "steps": _tests_document(study.steps, depth),
-        "change": {
-            one.system: {"labels": one.labels, "queries": one.queries, "why": empty}
-            for one in study.changes
-            if one.depth == depth
-        },
+        "survivors": _by_system(study.survivors, depth),
+        "change": _by_system(study.changes, depth, why=empty),
     }
 
 
-def _tests_document(tests: Sequence[DepthTest], depth: int) -> Mapping[str, Any]:
-    return {
-        one.system: {
-            name: found for name, found in asdict(one).items() if name not in ("system", "depth")
-        }
-        for one in tests
-        if one.depth == depth
-    }
+def _by_system(
+    found: Sequence[DepthTest | ScoreChange], depth: int, **more: str
+) -> dict[str, dict[str, Any]]:
+    documents = [asdict(one) for one in found if one.depth == depth]
+    return {one.pop("system"): one | more for one in documents if one.pop("depth") == depth}
 
 
 _MARK = "*"
 _MOST_SHOWN = 4
 _LEAST_SHARE = 1e-4
-_ENDS = (*columns("difference", "low", "high"), Column(name="corrected", form="p"))
 
 
 def headline(study: DepthStudy) -> str:
@@ -265,9 +250,9 @@ def headline(study: DepthStudy) -> str:
             order = "; the order of systems stays"
     left = f"At depth {first} {scores.counts[0]:,} of {scores.counts[-1]:,} queries have a label"
     if start is None or end is None:
-        return f"{left}, so {study.question.measure} of {system} is undefined there{order}."
+        return f"{left}, so {study.scores.measure} of {system} is undefined there{order}."
     return (
-        f"{left}, and {study.question.measure} of {system} is {start:.4f} against {end:.4f} at "
+        f"{left}, and {study.scores.measure} of {system} is {start:.4f} against {end:.4f} at "
         f"depth {last}{order}."
     )
 
@@ -316,7 +301,7 @@ def _directions(study: DepthStudy) -> Iterator[str]:
     for system in order[:_MOST_SHOWN]:
         first, last = rows[0][system], rows[-1][system]
         start = "undefined" if first is None else f"{first:.4f}"
-        text = f"{scores.systems[system]}: {study.question.measure} {start} at depth "
+        text = f"{scores.systems[system]}: {study.scores.measure} {start} at depth "
         text += scores.names[0]
         if len(scores.depths) > 1:
             text += f", {last or 0.0:.4f} at depth {scores.names[-1]}"
@@ -339,7 +324,7 @@ def _order(study: DepthStudy) -> str:
 
 def _score_table(study: DepthStudy) -> Table:
     scores = study.scores
-    alpha = 1 - study.question.level
+    alpha = 1 - study.options.level
     significant = {
         (test.system, test.depth)
         for test in study.nested
@@ -359,8 +344,8 @@ def _score_table(study: DepthStudy) -> Table:
         tau = taus.get(depth, "")
         rows.append((name, queries, study.added[depth], *cells, *([tau] if with_tau else [])))
     return Table(
-        title=f"{study.question.measure} on the labels of each depth of annotation"
-        + (", the first label of a query alone" if study.question.first_only else ""),
+        title=f"{study.scores.measure} on the labels of each depth of annotation"
+        + (", the first label of a query alone" if study.options.first_only else ""),
         columns=(
             Column(name="depth"),
             *columns("count", "queries", "added"),
@@ -378,7 +363,7 @@ def _score_notes(study: DepthStudy) -> Iterator[str]:
     if study.of_shown:
         yield f"`{SHOWN}`: {SHOWN_IS_FAVOURED}"
     if len(scores.depths) > 1:
-        yield from _star_notes(study)
+        yield _star_note(study)
     if not scores.counts[0]:
         yield f"{UNDEFINED}: {NO_QUERY}"
     missing = [
@@ -391,49 +376,21 @@ def _score_notes(study: DepthStudy) -> Iterator[str]:
             f"queries that a run does not answer score 0 and count: {'; '.join(missing)}. Left "
             "out, the numbers of queries would be smaller by so many"
         )
-    yield from (f"{UNDEFINED} for tau: {why}" for why in _why_no_tau(study))
-
-
-def _why_no_tau(study: DepthStudy) -> list[str]:
-    if all(one.tau is None for one in study.orders):
-        return []
-    return sorted({one.why for one in study.orders if one.why})
+    if any(one.tau is not None for one in study.orders):
+        for why in sorted({one.why for one in study.orders if one.why}):
+            yield f"{UNDEFINED} for tau: {why}"
 
 
 def _score_method(study: DepthStudy) -> Iterator[str]:
-    scores = study.scores
-    if len(scores.depths) > 1:
-        yield from _star_method(study)
-    if any(one.tau is not None for one in study.orders):
-        yield "tau: Kendall's tau-b of the systems at this depth and at the last"
-
-
-def _star_notes(study: DepthStudy) -> Iterator[str]:
-    """What the star means."""
-    alpha = 1 - study.question.level
-    if all(test.p is None for test in study.nested):
-        whys = sorted({test.why for test in study.nested})
-        yield f"nothing is tested against the last depth: {'; '.join(whys)}"
-        return
-    yield (
-        f"{_MARK}: differs from the last depth, unpaired t (Student) as in the paper, "
-        f"p < {alpha:.2g} {_say_family(study)}"
-    )
-
-
-def _star_method(study: DepthStudy) -> Iterator[str]:
-    """What the star is worth."""
-    scores = study.scores
-    alpha = 1 - study.question.level
-    if all(test.p is None for test in study.nested):
-        return
+    """Say what the star is worth, and what tau compares."""
+    scores, alpha = study.scores, 1 - study.options.level
     error, _ = study.nested_error(0)
-    if study.adds_labels:
+    if study.adds_labels and any(test.p is not None for test in study.nested):
         yield (
             "queries here have several labels; the star may mean these, and not other queries: "
             "see the table of what makes scores differ"
         )
-    elif error is not None:
+    elif error is not None and any(test.p is not None for test in study.nested):
         share = f"{error:.2%}" if error >= _LEAST_SHARE else f"fewer than {_LEAST_SHARE:.2%}"
         yield (
             "the last depth holds the queries of all others, so this test is very "
@@ -441,6 +398,19 @@ def _star_method(study: DepthStudy) -> Iterator[str]:
             f"in {share} of samples at depth {scores.names[0]}, and in fewer at each "
             "deeper one; the test that fits stands below"
         )
+    if any(one.tau is not None for one in study.orders):
+        yield "tau: Kendall's tau-b of the systems at this depth and at the last"
+
+
+def _star_note(study: DepthStudy) -> str:
+    """Say what the star means."""
+    if all(test.p is None for test in study.nested):
+        whys = sorted({test.why for test in study.nested})
+        return f"nothing is tested against the last depth: {'; '.join(whys)}"
+    return (
+        f"{_MARK}: differs from the last depth, unpaired t (Student) as in the paper, "
+        f"p < {1 - study.options.level:.2g} {_say_family(study)}"
+    )
 
 
 def _say_family(study: DepthStudy) -> str:
@@ -450,24 +420,25 @@ def _say_family(study: DepthStudy) -> str:
 
 
 def _test_table(study: DepthStudy) -> Table:
-    tests = list(zip(study.survivors, study.steps, strict=True))
-    dashes = [
-        *_dashes(study, "left out", study.survivors),
-        *_dashes(study, "next depth", study.steps),
-    ]
+    dashes = list(_dashes(study))
     few = len(dashes) <= _FEW_REASONS
     return Table(
         title="Do the queries that a depth leaves out differ from those that it has?",
         columns=(
             *columns("text", "depth", "system"),
-            Column(name="left out", form="difference"),
-            *_ENDS,
-            Column(name="next depth", form="difference"),
-            *_ENDS,
+            *columns("difference", "left out", "low", "high"),
+            Column(name="corrected", form="p"),
         ),
         rows=tuple(
-            (study.scores.names[out.depth], out.system, *_cells(out), *_cells(step))
-            for out, step in tests
+            (
+                study.scores.names[one.depth],
+                one.system,
+                one.difference,
+                one.low,
+                one.high,
+                one.p_corrected,
+            )
+            for one in study.survivors
         ),
         notes=tuple(dashes) if few else (f"{UNDEFINED}: no test, for the reasons of --explain",),
         method=(*_test_method(study), *(() if few else dashes)),
@@ -476,9 +447,8 @@ def _test_table(study: DepthStudy) -> Table:
 
 def _test_method(study: DepthStudy) -> Iterator[str]:
     yield (
-        f"left out: {study.question.measure} of queries that have a label only deeper, less that "
-        "of queries with a label at the depth; next depth: of those that it adds, less the same. "
-        "Both sides with all labels"
+        f"left out: {study.scores.measure} of queries that have a label only deeper, less that "
+        "of queries with a label at the depth. Both sides with all labels"
     )
     if study.adds_labels:
         yield (
@@ -489,14 +459,14 @@ def _test_method(study: DepthStudy) -> Iterator[str]:
         yield "deeper depths add queries, and no label to a query that changes its score"
     yield (
         f"two samples without a common query: Welch's t, two-sided, with "
-        f"{study.question.level:.0%} intervals; corrected {_say_family(study)}"
+        f"{study.options.level:.0%} intervals; corrected {_say_family(study)}"
     )
 
 
-def _dashes(study: DepthStudy, column: str, tests: Sequence[DepthTest]) -> Iterator[str]:
-    """Why there are dashes in a column, and in which rows."""
+def _dashes(study: DepthStudy) -> Iterator[str]:
+    """Say why there are dashes, and in which rows."""
     systems: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
-    for one in tests:
+    for one in study.survivors:
         if one.why:
             systems[one.depth, one.why].append(one.system)
     depths: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
@@ -504,16 +474,12 @@ def _dashes(study: DepthStudy, column: str, tests: Sequence[DepthTest]) -> Itera
         depths[why, tuple(names)].append(study.scores.names[depth])
     for (why, those), where in depths.items():
         of = "" if len(those) == len(study.scores.systems) else f" of {', '.join(those)}"
-        yield f"{UNDEFINED} in {column} at depth {', '.join(where)}{of}: {why}"
-
-
-def _cells(one: DepthTest) -> tuple[Cell, ...]:
-    return one.difference, one.low, one.high, one.p_corrected
+        yield f"{UNDEFINED} at depth {', '.join(where)}{of}: {why}"
 
 
 def _change_table(study: DepthStudy) -> Table:
     return Table(
-        title=f"What makes {study.question.measure} at the last depth differ from that at each",
+        title=f"What makes {study.scores.measure} at the last depth differ from that at each",
         columns=(
             *columns("text", "depth", "system"),
             *columns("difference", "all", "by more labels", "by other queries"),

@@ -19,8 +19,7 @@ from heldout.charts.plot import Plot
 from heldout.charts.svg import RECORD
 from heldout.errors import plural
 from heldout.stats.tests import run_test
-from heldout.survivorship.training.experiment import CellRecord
-from heldout.survivorship.training.results import Floats, Scored
+from heldout.survivorship.training.results import CellRecord, Floats, TestScores
 from heldout.survivorship.training.triples import Condition
 
 
@@ -72,7 +71,7 @@ class Curve:
 
 
 def draw_curve(
-    scored: Scored, records: Mapping[Condition, Sequence[CellRecord]], *, level: float = 0.95
+    scored: TestScores, records: Mapping[Condition, Sequence[CellRecord]], *, level: float = 0.95
 ) -> Curve:
     """The curve of some shares.
 

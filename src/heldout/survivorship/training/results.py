@@ -7,146 +7,74 @@ Three questions, and three tests:
   effect of the labels.
 - *averaged*: do these very models, averaged over their seeds, differ on other queries? Paired t
   of the means over seeds.
-
-A model that was trained on the queries it is tested on is not tested. Ids do not show that: two
-collections number their queries alike, and one query has two ids. So `find_trained_on` compares
-words, of queries and of relevant documents that are negatives in training.
 - *across seeds*: would other seeds and other queries show it too? A t test in which seeds and
   queries are both drawn (`stats.crossed`). This is the question that is meant.
 
 Source: Gupta and MacAvaney 2022, §5.2; docs/reference/analyses.md, Outcomes, for seeds.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.ids import DocId, QueryId
+from heldout.ids import Digest
 from heldout.stats.power import detectable_difference
 from heldout.stats.results import TestResult, bonferroni
 from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
-from heldout.survivorship.training.experiment import CellRecord, TestSet
-from heldout.survivorship.training.triples import ALL, Condition, Triple
-
-_NEAR = (7, 10)
-"""Jaccard similarity of words from which two queries are near duplicates, as a fraction."""
-
-Words = frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainedOn:
-    """What of a test set was seen in training.
-
-    Attributes:
-        queries: labelled queries of the test set that were trained on, in the same words or
-            nearly so.
-        labelled: its labelled queries.
-        negatives: its relevant documents that were negatives in training, where they have the
-            same id and text.
-        relevant: its relevant documents.
-    """
-
-    queries: int
-    labelled: int
-    negatives: int
-    relevant: int
-
-
-def find_trained_on(
-    test: TestSet,
-    triples: Collection[Triple],
-    queries: Mapping[QueryId, str],
-    documents: Mapping[DocId, str],
-) -> TrainedOn:
-    """Compare a test set with what is trained on.
-
-    Args:
-        test: queries without a text are left aside.
-        triples: that are trained on, in any order.
-        queries: text of each query of the triples.
-        documents: text of each document of the triples.
-    """
-    labelled = [query for query, grades in test.qrels.items() if _relevant(grades)]
-    texts = {str(query): text for query, text in test.queries.items()}
-    asked = [texts[query] for query in labelled if query in texts]
-    seen = [queries[query] for query in sorted({triple.query for triple in triples})]
-    wanted = {one for grades in test.qrels.values() for one in _relevant(grades)}
-    negatives = {
-        one
-        for one in {triple.negative for triple in triples}
-        if one in wanted and documents[one] == test.documents.get(one)
-    }
-    return TrainedOn(
-        queries=len(find_near_copies(asked, seen)),
-        labelled=len(labelled),
-        negatives=len(negatives),
-        relevant=len(wanted),
-    )
-
-
-def find_near_copies(texts: Sequence[str], others: Sequence[str]) -> frozenset[int]:
-    """Which texts have a near duplicate among others.
-
-    Two texts are near duplicates where the Jaccard similarity of their sets of lower-case words
-    is at least 0.7, as in `collections.near_duplicate_groups`. Only texts that share one of
-    their rarest words are compared: with so much in common two texts cannot differ in all of
-    them. Half a million queries take seconds.
-
-    Args:
-        texts: any number of short texts; one without a word is like no other.
-        others: to compare with.
-
-    Returns:
-        Places in `texts`, from 0.
-    """
-    ours, theirs = [_words(text) for text in texts], {_words(text) for text in others}
-    common = Counter(word for words in (*ours, *theirs) for word in words)
-    index: defaultdict[str, list[Words]] = defaultdict(list)
-    for words in theirs:
-        for word in _rarest(words, common):
-            index[word].append(words)
-    return frozenset(
-        place
-        for place, words in enumerate(ours)
-        if any(_near(words, other) for word in _rarest(words, common) for other in index[word])
-    )
-
-
-def _relevant(grades: Mapping[str, int]) -> Collection[str]:
-    return [document for document, grade in grades.items() if grade > 0]
-
-
-def _words(text: str) -> Words:
-    return frozenset(text.casefold().split())
-
-
-def _rarest(words: Words, common: Mapping[str, int]) -> Iterable[str]:
-    """So many that a near duplicate has one of them among its own."""
-    least, unit = _NEAR
-    shared = -(-least * len(words) // unit)
-    return sorted(words, key=lambda word: (common[word], word))[: len(words) - shared + 1]
-
-
-def _near(words: Words, other: Words) -> bool:
-    least, unit = _NEAR
-    shared = len(words & other)
-    return unit * shared >= least * (len(words) + len(other) - shared)
-
+from heldout.survivorship.training.triples import ALL, Condition
 
 Floats = NDArray[np.float64]
 
-_ALPHA, _POWER = 0.05, 0.8
+_ALPHA = 0.05
+_POWER = 0.8
 _ONE_SEED = "one seed says nothing of others"
 
 
+class CellRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What became of a cell, as it is stored.
+
+    Attributes:
+        digest: of what was trained on and how.
+        condition: its name.
+        seed: its seed.
+        triples: different triples that it could train on.
+        labels: different pairs of a query and its positive among them.
+        queries: different queries among them.
+        missing: for a control: how many triples fewer than the condition it follows.
+        steps: how often its weights were changed.
+        passes: how often it saw each triple on average.
+        first_loss: mean loss of the first tenth of the steps.
+        last_loss: of the last tenth.
+        seconds: that training took.
+        device: where it ran.
+        precision: of its matrix products.
+        runs: test set -> digest of what its run was made of, as far as they are written.
+    """
+
+    digest: Digest
+    condition: str
+    seed: int
+    triples: int
+    labels: int
+    queries: int
+    missing: int
+    steps: int
+    passes: float
+    first_loss: float
+    last_loss: float
+    seconds: float
+    device: str
+    precision: str
+    runs: dict[str, Digest] = {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scored:
+class TestScores:
     """Scores of one measure on one test set.
 
     Attributes:
@@ -156,6 +84,8 @@ class Scored:
         first_stage: of the run that was re-ranked, shape (queries,).
         first_name: what that run is called.
     """
+
+    __test__ = False  # pytest looks for classes of this name
 
     test: str
     measure: str
@@ -182,7 +112,7 @@ class ConditionScores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class ConditionPair:
     """Two conditions.
 
     Attributes:
@@ -247,7 +177,7 @@ class TestOutcome:
     queries: int
     first_stage: float
     conditions: tuple[ConditionScores, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ConditionPair, ...]
 
 
 def pairs_of(conditions: Sequence[Condition]) -> tuple[tuple[Condition, Condition], ...]:
@@ -274,7 +204,7 @@ def pairs_of(conditions: Sequence[Condition]) -> tuple[tuple[Condition, Conditio
 
 
 def compare_conditions(
-    scored: Scored, records: Mapping[Condition, Sequence[CellRecord]], *, level: float = 0.95
+    scored: TestScores, records: Mapping[Condition, Sequence[CellRecord]], *, level: float = 0.95
 ) -> TestOutcome:
     """Compare what was trained on several conditions.
 
@@ -297,17 +227,13 @@ def compare_conditions(
         condition: [(one.queries, one.labels, one.triples) for one in found]
         for condition, found in records.items()
     }
-    comparisons = [
-        replace(_compare(a, b, scores[a], scores[b], level), same_size=amounts[a] == amounts[b])
-        for a, b in pairs_of(tuple(scores))
-    ]
     return TestOutcome(
         test=scored.test,
         measure=scored.measure,
         queries=len(scored.first_stage),
         first_stage=float(scored.first_stage.mean()),
         conditions=tuple(_score(condition, values) for condition, values in scores.items()),
-        comparisons=_corrected(comparisons),
+        comparisons=_compare_pairs(scores, amounts, level),
     )
 
 
@@ -321,45 +247,49 @@ def _score(condition: Condition, values: Floats) -> ConditionScores:
     )
 
 
-def _compare(a: Condition, b: Condition, first: Floats, second: Floats, level: float) -> Comparison:
-    within = tuple(
-        run_test("t", mine, other, level=level) for mine, other in zip(first, second, strict=True)
-    )
-    averaged = run_test("t", first.mean(axis=0), second.mean(axis=0), level=level)
-    totals = second[np.newaxis, :, :] - first[:, np.newaxis, :]
-    across = crossed_t(totals, np.ones_like(totals), level=level)
-    if len(first) == 1:
-        across = replace(across, low=None, high=None, p=None, why=_ONE_SEED)
-    return Comparison(
-        a=a,
-        b=b,
-        within=within,
-        averaged=averaged,
-        across=across,
-        within_corrected=tuple(one.p for one in within),
-        averaged_corrected=averaged.p,
-        across_corrected=across.p,
-        family=1,
-        deviation=float(np.std(second.mean(axis=0) - first.mean(axis=0), ddof=1))
-        if first.shape[1] > 1
-        else 0.0,
-        same_size=False,
-    )
-
-
-def _corrected(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The family's p-values corrected; each seed has the family once."""
-    seeds = len(comparisons[0].within) if comparisons else 0
-    within = [bonferroni([one.within[seed].p for one in comparisons]) for seed in range(seeds)]
-    averaged = bonferroni([one.averaged.p for one in comparisons])
-    across = bonferroni([one.across.p for one in comparisons])
-    return tuple(
-        replace(
-            one,
-            within_corrected=tuple(of_seed[place] for of_seed in within),
-            averaged_corrected=averaged[place],
-            across_corrected=across[place],
-            family=len(comparisons),
+def _compare_pairs(
+    scores: Mapping[Condition, Floats],
+    amounts: Mapping[Condition, Sequence[tuple[int, int, int]]],
+    level: float,
+) -> tuple[ConditionPair, ...]:
+    pairs = pairs_of(tuple(scores))
+    within = [
+        tuple(
+            run_test("t", first, second, level=level)
+            for first, second in zip(scores[a], scores[b], strict=True)
         )
-        for place, one in enumerate(comparisons)
+        for a, b in pairs
+    ]
+    averaged = [
+        run_test("t", scores[a].mean(axis=0), scores[b].mean(axis=0), level=level) for a, b in pairs
+    ]
+    across = [_test_across(scores[a], scores[b], level) for a, b in pairs]
+    # Each seed has the family once
+    of_seeds = [bonferroni([one.p for one in seed]) for seed in zip(*within, strict=True)]
+    corrected = [bonferroni([one.p for one in tests]) for tests in (averaged, across)]
+    return tuple(
+        ConditionPair(
+            a=a,
+            b=b,
+            within=within[place],
+            averaged=averaged[place],
+            across=across[place],
+            within_corrected=tuple(ps[place] for ps in of_seeds),
+            averaged_corrected=corrected[0][place],
+            across_corrected=corrected[1][place],
+            family=len(pairs),
+            deviation=_deviation(scores[b].mean(axis=0) - scores[a].mean(axis=0)),
+            same_size=amounts[a] == amounts[b],
+        )
+        for place, (a, b) in enumerate(pairs)
     )
+
+
+def _test_across(first: Floats, second: Floats, level: float) -> TestResult:
+    totals = second[np.newaxis, :, :] - first[:, np.newaxis, :]
+    found = crossed_t(totals, np.ones_like(totals), level=level)
+    return found if len(first) > 1 else replace(found, low=None, high=None, p=None, why=_ONE_SEED)
+
+
+def _deviation(differences: Floats) -> float:
+    return float(np.std(differences, ddof=1)) if len(differences) > 1 else 0.0

@@ -13,13 +13,16 @@ Source: Gupta and MacAvaney 2022, §5.1.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
+from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotations
 
@@ -246,6 +249,176 @@ class Sampler:
         self._left -= 1
         self._surplus -= leaves
         return not leaves
+
+
+ReadTriples = Callable[[], Iterable[Triple]]
+"""Gives the same sequence from its beginning at each call; the annotations know each positive."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TripleDraw:
+    """What a condition takes, while the sequence passes by.
+
+    Attributes:
+        takes: whether it takes a triple.
+        put: gets what it takes; `None` to hold it in `triples`.
+        triples: what it has taken, without `put`.
+        left: how many more it takes; `None` for all.
+        missing: for a sample: how many triples it has too few.
+        missing_labels: for a sample: how many labels.
+        per_label: how many it has taken of each label.
+    """
+
+    takes: Callable[[Triple], bool]
+    put: Callable[[Triple], object] | None = None
+    triples: list[Triple] = field(default_factory=list)
+    left: int | None = None
+    missing: int = 0
+    missing_labels: int = 0
+    per_label: Counter[Label] = field(default_factory=Counter)
+
+    def offer(self, triple: Triple) -> None:
+        """Take a triple, where it is one of the condition's."""
+        if self.takes(triple):
+            (self.put or self.triples.append)(triple)
+            self.per_label[triple.query, triple.positive] += 1
+            self.left = None if self.left is None else self.left - 1
+
+    @property
+    def counts(self) -> TripleCounts:
+        """How much it has taken."""
+        return TripleCounts(per_label=self.per_label)
+
+
+def draw_triples(
+    read: ReadTriples,
+    places: SelectedPlaces,
+    wanted: Sequence[tuple[Condition, int]],
+    *,
+    source: str,
+    limit: int | None = None,
+    open_target: Callable[[Condition], Callable[[Triple], object]] | None = None,
+) -> tuple[tuple[TripleDraw, ...], TripleCounts]:
+    """Let the sequence pass by, and give each condition its triples in their order.
+
+    Depths need one pass; random samples and shares need a second, since what they draw from is
+    known only at the end of the first.
+
+    Args:
+        read: the sequence.
+        places: where selected documents were shown.
+        wanted: conditions, each with the seed of what is drawn at random. With one seed a larger
+            share holds the smaller ones. A depth is drawn once, whatever its seeds.
+        source: where the triples come from, for messages.
+        limit: how many triples each takes at most. A control is as small as what is left of the
+            condition it follows.
+        open_target: gives what gets the triples of a condition; `None` to hold them in memory.
+
+    Returns:
+        What each took, in the order of `wanted`; and how much the whole sequence has.
+
+    Raises:
+        InputError: code `no-triples`: a condition leaves none.
+    """
+
+    def find_target(condition: Condition) -> Callable[[Triple], object] | None:
+        return None if open_target is None else open_target(condition)
+
+    asked = dict.fromkeys(one.depth for one, _ in wanted if _is_depth(one))
+    followed = dict.fromkeys(one.like for one, _ in wanted if one.like not in (None, *asked))
+    shallow = {
+        depth: TripleDraw(
+            takes=_shown_until(depth, places),
+            put=find_target(Condition(depth=depth)) if depth in asked else len,
+            left=limit,
+        )
+        for depth in (*asked, *followed)
+    }
+    whole = TripleDraw(takes=lambda _: True, put=len)
+    _pass_by(read, [whole, *shallow.values()])
+    for depth, found in shallow.items():
+        _check_drawn(Condition(depth=depth), found, source)
+    drawn = {}
+    for condition, seed in wanted:
+        put = None if _is_depth(condition) else find_target(condition)
+        if condition.like is not None:
+            like = shallow[condition.like].counts
+            drawn[condition, seed] = _sample_like(like, whole.counts, seed, put)
+        elif not _is_depth(condition):
+            queries = share_queries(whole.counts, condition.share, seed=seed)
+            drawn[condition, seed] = TripleDraw(takes=_is_of(queries), put=put, left=limit)
+    _pass_by(read, drawn.values())
+    for (condition, _), found in drawn.items():
+        _check_drawn(condition, found, source)
+    draws = (drawn.get(pair) or shallow[pair[0].depth] for pair in wanted)
+    return tuple(draws), whole.counts
+
+
+def _pass_by(read: ReadTriples, draws: Collection[TripleDraw]) -> None:
+    """Let the sequence pass by until each has as many triples as it may have."""
+    waiting = [one for one in draws if one.left != 0]
+    for triple in read() if waiting else ():
+        for one in waiting:
+            one.offer(triple)
+        if any(one.left == 0 for one in waiting):
+            waiting = [one for one in waiting if one.left != 0]
+            if not waiting:
+                break
+
+
+def share_queries(counts: TripleCounts, share: float, *, seed: int) -> frozenset[QueryId]:
+    """Draw the queries of a random share of the labels.
+
+    Args:
+        counts: of the whole sequence.
+        share: of its queries, in (0, 1]; with one seed a larger share holds the smaller ones.
+        seed: of the draw.
+    """
+    queries = sorted({query for query, _ in counts.per_label})
+    order = np.random.default_rng(seed).permutation(len(queries)).tolist()
+    return frozenset(queries[index] for index in islice(order, ceil(share * len(queries))))
+
+
+def _is_depth(condition: Condition) -> bool:
+    """Return whether nothing is drawn at random."""
+    return condition.like is None and condition.share == WHOLE
+
+
+def _shown_until(depth: int | None, places: SelectedPlaces) -> Callable[[Triple], bool]:
+    return lambda one: depth is None or places[one.query][one.positive] <= depth
+
+
+def _is_of(queries: frozenset[QueryId]) -> Callable[[Triple], bool]:
+    return lambda triple: triple.query in queries
+
+
+def _sample_like(
+    shallow: TripleCounts,
+    whole: TripleCounts,
+    seed: int,
+    put: Callable[[Triple], object] | None,
+) -> TripleDraw:
+    """Draw a random sample of the whole, as small as what a depth has."""
+    rng = np.random.default_rng(seed)
+    sample = as_small_as(shallow, whole, rng)
+    return TripleDraw(
+        takes=Sampler(sample, rng).takes,
+        put=put,
+        left=sample.triples,
+        missing=sample.missing,
+        missing_labels=sample.missing_labels,
+    )
+
+
+def _check_drawn(condition: Condition, found: TripleDraw, source: str) -> None:
+    """Refuse a condition that leaves no triple: code `no-triples`."""
+    if not found.per_label:
+        raise InputError.of(
+            "no-triples",
+            source,
+            found=f"no triple for {condition.name}",
+            expected="at least one for each condition",
+        )
 
 
 def make_triples(

@@ -15,8 +15,12 @@ from heldout.charts.plot import Plot, Sheet
 from heldout.charts.svg import INK, RECORD, Style
 from heldout.errors import plural
 from heldout.stats.results import TestResult
-from heldout.survivorship.training.experiment import CellRecord
-from heldout.survivorship.training.results import Comparison, ConditionScores, TestOutcome
+from heldout.survivorship.training.results import (
+    CellRecord,
+    ConditionPair,
+    ConditionScores,
+    TestOutcome,
+)
 from heldout.survivorship.training.triples import ALL, Condition
 
 _ALPHA = 0.05
@@ -78,14 +82,14 @@ def _headline(outcomes: Sequence[TestOutcome]) -> str:
     return f"{said}, and {len(sure) - len(plain):,} of {controlled:,} with as many labels."
 
 
-def _decided(one: Comparison) -> tuple[TestResult, float | None]:
+def _decided(one: ConditionPair) -> tuple[TestResult, float | None]:
     """The test that decides and its corrected p: across seeds where there are several."""
     if len(one.within) == 1:
         return one.averaged, one.averaged_corrected
     return one.across, one.across_corrected
 
 
-def _is_significant(one: Comparison) -> bool:
+def _is_significant(one: ConditionPair) -> bool:
     _, p = _decided(one)
     return p is not None and p < _ALPHA
 
@@ -93,7 +97,7 @@ def _is_significant(one: Comparison) -> bool:
 def _document(result: TrainingResult) -> dict[str, Any]:
     cells = [to_document(one) for one in result.records]
     for cell in cells:
-        del cell["schema"], cell["digest"], cell["runs"]
+        del cell["digest"], cell["runs"]
     return {
         "level": result.level,
         "cells": cells,
@@ -115,7 +119,7 @@ def _condition_document(one: ConditionScores) -> dict[str, Any]:
     return asdict(one.condition) | to_document(one) | {"condition": one.condition.name}
 
 
-def _verdict(one: Comparison) -> str:
+def _verdict(one: ConditionPair) -> str:
     found, p = _decided(one)
     scope = ", of these two models only" if len(one.within) == 1 else ""
     name = f"{one.b.name} against {one.a.name}"
@@ -143,7 +147,6 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
             one.first_loss,
             one.last_loss,
             round(one.seconds),
-            round(one.peak_mib),
             _place(one),
         )
         for one in records
@@ -153,10 +156,6 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
         (
             "queries, labels and triples: different ones that a model trained on; passes: how "
             "often it saw each triple; losses: of the first and the last tenth of the steps"
-        ),
-        (
-            "seconds: of training, after the last kill if there was one; MiB: most memory of the "
-            "process by then"
         ),
     ]
     if len({_place(one) for one in records}) > 1:
@@ -173,7 +172,7 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
             *columns("count", "seed", "queries", "labels", "triples", "steps"),
             *columns("score", "passes", decimals=2),
             *columns("score", "first loss", "last loss", decimals=3),
-            *columns("count", "seconds", "MiB"),
+            *columns("count", "seconds"),
             Column(name="on"),
         ),
         rows=rows,

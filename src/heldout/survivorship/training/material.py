@@ -1,4 +1,4 @@
-"""What `heldout survive train` reads: collections, labels and triples, and test sets."""
+"""What a training study reads: collections, labels and triples, and test sets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from heldout.collections.catalogue import PREFIX
-from heldout.collections.collection import Collection
+from heldout.collections.collection import Collection, near_duplicate_groups
 from heldout.collections.source import EMBEDDED, QuerySubset, read_whole, take_subset
 from heldout.errors import InputError, OptionError, plural, quote
 from heldout.ids import Digest, DocId, QueryId
@@ -19,6 +19,7 @@ from heldout.rankers.reranking import check_known
 from heldout.rankers.run import Run, Task, read_run
 from heldout.rankers.terms import Bm25Settings, rank_bm25
 from heldout.scoring.cache import digest_file
+from heldout.scoring.measures import Measure
 from heldout.scoring.names import read_own_measure
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.depth_qrels import simulate_annotations
@@ -29,21 +30,68 @@ from heldout.survivorship.reading.passages import (
     seen_documents,
 )
 from heldout.survivorship.reading.source import AnnotationPlace, read_source
-from heldout.survivorship.training.experiment import Cell, TestSet
 from heldout.survivorship.training.options import COLLECTIONS, TestOptions, TripleOptions
-from heldout.survivorship.training.results import TrainedOn, find_trained_on
 from heldout.survivorship.training.triple_files import (
-    ReadTriples,
     Unknown,
     read_known_triples,
     triples_with_texts,
 )
-from heldout.survivorship.training.triples import SelectedPlaces, make_triples, places_of
+from heldout.survivorship.training.triples import (
+    ReadTriples,
+    SelectedPlaces,
+    Triple,
+    make_triples,
+    places_of,
+)
 from heldout.trec.reading.sources import open_input
 
 _SHOWN = 10
 _FIRST = 100
 _HALVES: Mapping[str, QuerySubset] = {"dev": "dev", "eval": "eval"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestSet:
+    """Queries that trained models re-rank.
+
+    Attributes:
+        name: letters, digits, points, dashes and underscores; names its files.
+        documents: text of every document of `first`.
+        queries: text of every query of `first`.
+        first: the run to re-rank.
+        first_name: what it is called in tables.
+        qrels: grade by query and document.
+        measures: what is measured.
+        depth: how many documents of each query are scored again, from 1.
+        passage: words of a passage, where a document is as good as its best passage (MaxP);
+            `None` where its beginning is scored.
+    """
+
+    __test__ = False  # pytest looks for classes of this name
+
+    name: str
+    documents: Mapping[DocId, str]
+    queries: Mapping[QueryId, str]
+    first: Run
+    first_name: str
+    qrels: Mapping[str, Mapping[str, int]]
+    measures: tuple[Measure, ...]
+    depth: int
+    passage: int | None = None
+
+    @property
+    def inputs(self) -> Digest:
+        """What the run of a trained model depends on besides the model.
+
+        Labels and measures play no part: they are asked of the run afterwards. Nor does what the
+        test set is called.
+        """
+        digest = sha256(repr((self.depth, self.passage)).encode())
+        for query, text in sorted(self.queries.items()):
+            documents = [hit.document for hit in self.first[query]]
+            texts = [self.documents[document] for document in documents[: self.depth]]
+            digest.update(repr((query, text, documents, texts)).encode())
+        return Digest(digest.hexdigest())
 
 
 # Collections by name or folder, perhaps half of their queries.
@@ -63,27 +111,21 @@ class CollectionReader:
         """
         self._whole = lru_cache(maxsize=1)(partial(_read_whole, progress=progress))
 
-    def read(self, place: str) -> Collection:
+    def read(self, place: str, *, labelled: bool = False) -> Collection:
         """Documents, queries and labels; a collection without labels has none.
 
         Args:
             place: as in `COLLECTIONS`.
+            labelled: whether it must have labels.
 
         Raises:
-            InputError: codes `collection-place`, and those of the readers.
+            InputError: codes `collection-place`, `collection-without-labels`, and those of the
+                readers.
             SetupError: the embedded collection or the catalogue cannot be read here.
         """
         base, subset = _split_place(place)
-        return take_subset(self._whole(base), subset, 0)
-
-    def read_labelled(self, place: str) -> Collection:
-        """The same of a collection that has labels.
-
-        Raises:
-            InputError: code `collection-without-labels`; and as `read`.
-        """
-        collection = self.read(place)
-        if not collection.qrels:
+        collection = take_subset(self._whole(base), subset, 0)
+        if labelled and not collection.qrels:
             raise InputError.of(
                 "collection-without-labels",
                 quote(place),
@@ -183,7 +225,7 @@ def read_material(
     _refuse_others(source, choice)
     simulated = not (choice.all_labels or source.named)
     labelled = choice.all_labels or simulated
-    collection = (reader.read_labelled if labelled else reader.read)(choice.collection)
+    collection = reader.read(choice.collection, labelled=labelled)
     depth = (source.shown_depth or _SHOWN) if simulated else 0
     depth = max(depth, 0 if choice.triples else choice.negatives_from)
     ranked = _rank(collection, depth) if depth else {}
@@ -229,15 +271,33 @@ def note_unknown(material: Material, progress: Progress) -> None:
         progress.note("left out", f"{unknown}, first on line {unknown.first.line:,}")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedOn:
+    """What of a test set was seen in training.
+
+    Attributes:
+        queries: labelled queries of the test set that were trained on, in the same words or
+            nearly so. Ids do not show that: two collections number their queries alike.
+        labelled: its labelled queries.
+        negatives: its relevant documents that were negatives in training, where they have the
+            same id and text.
+        relevant: its relevant documents.
+    """
+
+    queries: int
+    labelled: int
+    negatives: int
+    relevant: int
+
+
 def note_trained_on(
-    material: Material, cells: Sequence[Cell], tests: Sequence[TestSet], progress: Progress
+    material: Material, triples: AbstractSet[Triple], tests: Sequence[TestSet], progress: Progress
 ) -> Mapping[str, TrainedOn]:
     """Report what of the test sets is seen in some training.
 
     Returns:
         By the name of the test set.
     """
-    triples = {triple for cell in cells for triple in cell.selection.triples}
     seen = {
         test.name: find_trained_on(test, triples, material.queries, material.documents)
         for test in tests
@@ -256,6 +316,41 @@ def note_trained_on(
             )
             progress.note("note", text)
     return seen
+
+
+def find_trained_on(
+    test: TestSet,
+    triples: AbstractSet[Triple],
+    queries: Mapping[QueryId, str],
+    documents: Mapping[DocId, str],
+) -> TrainedOn:
+    """Compare a test set with what is trained on.
+
+    Args:
+        test: queries without a text are left aside.
+        triples: that are trained on.
+        queries: text of each query of the triples.
+        documents: text of each document of the triples.
+    """
+    relevant = {
+        QueryId(query): {DocId(document) for document, grade in grades.items() if grade > 0}
+        for query, grades in test.qrels.items()
+    }
+    labelled = [query for query, found in relevant.items() if found]
+    asked = [test.queries[query] for query in labelled if query in test.queries]
+    trained = [queries[query] for query in sorted({triple.query for triple in triples})]
+    groups = near_duplicate_groups((*asked, *trained)).tolist()
+    seen = set(groups[len(asked) :])
+    wanted = frozenset[DocId]().union(*relevant.values())
+    return TrainedOn(
+        queries=sum(group in seen for group in groups[: len(asked)]),
+        labelled=len(labelled),
+        negatives=sum(
+            documents[one] == test.documents.get(one)
+            for one in wanted.intersection(triple.negative for triple in triples)
+        ),
+        relevant=len(wanted),
+    )
 
 
 def _refuse_others(source: AnnotationPlace, choice: TripleOptions) -> None:
@@ -371,7 +466,7 @@ def _read_test(
     given: str, choice: TestOptions, reader: CollectionReader, progress: Progress
 ) -> TestSet:
     place, _, measures = given.partition("=")
-    collection = reader.read_labelled(place)
+    collection = reader.read(place, labelled=True)
     path = find_first_stage(place)
     if path is None:
         first, first_name = _rank(collection, max(_FIRST, choice.rerank)), "BM25"

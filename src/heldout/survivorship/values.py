@@ -14,11 +14,12 @@ from heldout.collections.named import GivenQrels, open_qrels
 from heldout.ids import DocId, QueryId
 from heldout.scoring.given_runs import GivenRuns, read_given_places, read_one_top
 from heldout.survivorship.annotations import Annotation, Annotations, discarded_records
+from heldout.survivorship.depths.runs import answer_depths
+from heldout.survivorship.depths.study import DepthOptions
 from heldout.survivorship.discarded.query_types import answer_types, compare_types, count_types
 from heldout.survivorship.reading.depth_qrels import simulate_annotations
 from heldout.survivorship.reading.records import add_kinds, no_common_query
 from heldout.survivorship.reading.source import read_annotations as read_annotation_place
-from heldout.survivorship.services.depths import DepthOptions, answer_depths
 from heldout.survivorship.training.triples import Triple, make_triples, places_of
 
 _NEGATIVES_FROM = 100

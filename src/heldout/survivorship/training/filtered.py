@@ -1,10 +1,11 @@
 """Training triples that a shallower annotation would have left."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -19,14 +20,14 @@ from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.records import no_common_document
 from heldout.survivorship.reading.source import AnnotationSource, read_source
 from heldout.survivorship.training.options import Controls, Negatives, SkipUnknown, Within
-from heldout.survivorship.training.triple_files import (
+from heldout.survivorship.training.triple_files import Unknown, read_known_triples, write_triples
+from heldout.survivorship.training.triples import (
     ReadTriples,
-    Unknown,
-    Written,
-    filter_triples,
-    read_known_triples,
+    draw_triples,
+    make_triples,
+    paper_conditions,
+    places_of,
 )
-from heldout.survivorship.training.triples import make_triples, paper_conditions, places_of
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import read_tops
@@ -64,7 +65,7 @@ class FilterOptions:
     ]
 
 
-def write_triples(
+def filter_triples(
     sequence: Path | None,
     source: AnnotationSource,
     options: FilterOptions,
@@ -98,19 +99,34 @@ def write_triples(
         ranked = _read_tops(origin, annotations, depth=options.negatives_from)
         rng = np.random.default_rng(options.seed)
         read = make_triples(places, ranked, negatives=options.negatives, rng=rng).__iter__
+    conditions = paper_conditions(options.within, controls=options.controls)
+    paths = {one: options.out / f"{one.folder}.tsv.gz" for one in conditions}
     try:
-        with Folder(options.out).lock(".lock"):
+        with Folder(options.out).lock(".lock"), ExitStack() as files:
             Folder(options.out).sweep("")
-            written = filter_triples(
+            draws, whole = draw_triples(
                 read,
                 places,
-                paper_conditions(options.within, controls=options.controls),
-                name_of=lambda condition: options.out / f"{condition.folder}.tsv.gz",
-                seed=options.seed,
+                [(one, options.seed) for one in conditions],
+                source="triples",
+                open_target=lambda one: files.enter_context(write_triples(paths[one])),
             )
     except OSError as error:
         raise StoreError(f"{options.out} cannot be written: {error.strerror or error}") from error
-    return _answer(str(origin), written, unknown)
+    rows = [
+        {
+            "condition": condition.name,
+            "path": str(paths[condition]),
+            "triples": draw.counts.triples,
+            "left_out": whole.triples - draw.counts.triples,
+            "labels": draw.counts.labels,
+            "queries": draw.counts.queries,
+            "missing": draw.missing,
+            "missing_labels": draw.missing_labels,
+        }
+        for condition, draw in zip(conditions, draws, strict=True)
+    ]
+    return _answer(str(origin), rows, unknown)
 
 
 def _read_tops(
@@ -128,60 +144,35 @@ def _read_tops(
     return {QueryId(query): tuple(map(DocId, docs[:depth])) for query, docs in tops.items()}
 
 
-def _answer(source: str, written: Sequence[Written], unknown: Unknown) -> Answer:
-    """Where the files are, how much each condition has, and what could not be used."""
+def _answer(source: str, files: Sequence[Mapping[str, Any]], unknown: Unknown) -> Answer:
+    """Say where the files are, how much each condition has, and what could not be used."""
     notes = [
-        f"{one.condition.name}: {plural(count, name)} too few, since the {drawn} drawn have no more"
-        for one in written
-        for count, name, drawn in (
-            (one.missing_labels, "label", "queries"),
-            (one.missing, "triple", "labels"),
+        f"{one['condition']}: {plural(one[key], name)} too few, since the {drawn} drawn have no "
+        "more"
+        for one in files
+        for key, name, drawn in (
+            ("missing_labels", "label", "queries"),
+            ("missing", "triple", "labels"),
         )
-        if count
+        if one[key]
     ]
+    shown = ("triples", "left_out", "labels", "queries")
     table = Table(
         title=f"Triples of {source}",
         columns=(
             *columns("text", "condition"),
-            *columns("count", "triples", "left out", "labels", "queries"),
+            *columns("count", *(key.replace("_", " ") for key in shown)),
         ),
-        rows=tuple(
-            (
-                one.condition.name,
-                one.counts.triples,
-                one.dropped,
-                one.counts.labels,
-                one.counts.queries,
-            )
-            for one in written
-        ),
+        rows=tuple((one["condition"], *(one[key] for key in shown)) for one in files),
         notes=tuple(notes),
     )
-    document = {
-        "source": source,
-        "unknown": unknown.triples,
-        "files": [
-            {
-                "condition": one.condition.name,
-                "path": str(one.path),
-                "triples": one.counts.triples,
-                "left_out": one.dropped,
-                "labels": one.counts.labels,
-                "queries": one.counts.queries,
-                "missing": one.missing,
-                "missing_labels": one.missing_labels,
-            }
-            for one in written
-        ],
-    }
-    summary = [("" if number else "wrote", str(one.path)) for number, one in enumerate(written)]
+    summary = [("" if number else "wrote", one["path"]) for number, one in enumerate(files)]
     if unknown.triples:
         summary.append(("left out", str(unknown)))
-    files = plural(len(written), "file")
-    triples = sum(one.counts.triples for one in written)
+    triples = plural(sum(one["triples"] for one in files), "triple")
     return Answer(
-        answer=f"{plural(triples, 'triple')} written to {files}, one for each condition.",
+        answer=f"{triples} written to {plural(len(files), 'file')}, one for each condition.",
         summary=summary,
         tables=[table],
-        document=document,
+        document={"source": source, "unknown": unknown.triples, "files": files},
     )

@@ -1,25 +1,17 @@
-"""Scores of runs on the labels of a shallower annotation."""
+"""Scores of run files, or of given runs, on the labels of a shallower annotation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer
-from heldout.errors import InputError, plural
-from heldout.options import Level, Opt, Seed
+from heldout.errors import plural
 from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.run import Hit, write_run
-from heldout.scoring.names import read_own_measure
-from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import name_runs
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.chart import spec, title
-from heldout.survivorship.depths.extrapolation import FARTHEST
 from heldout.survivorship.depths.scores import SHOWN, shown_documents
-from heldout.survivorship.depths.study import DepthQuestion, study_depths
+from heldout.survivorship.depths.study import DepthOptions, study_depths
 from heldout.survivorship.depths.words import document, headline, summary, tables
 from heldout.survivorship.reading.records import no_common_document, no_common_query
 from heldout.survivorship.reading.source import AnnotationSource, read_source, refuse_to_replace
@@ -29,45 +21,6 @@ from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Places, read_places
 
 _MOST = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DepthOptions:
-    """Which runs are scored at which depths, and how depths are compared."""
-
-    runs: Annotated[
-        tuple[str, ...],
-        Opt(
-            "Run files: a path, or a pattern in quotes [the order that annotators saw].",
-            metavar="'GLOB'",
-        ),
-    ] = ()
-    measure: Annotated[
-        str, Opt("Measure of the runs.", names=("-m", "--measure"), metavar="MEASURE")
-    ] = "RR@10"
-    order: RunOrder = None
-    depth: Annotated[
-        tuple[int, ...],
-        Opt("Depth to show, tested as if all were. Repeatable [all].", least=1, metavar="K"),
-    ] = ()
-    first_only: Annotated[bool, Opt("Only the first label of each query.")] = False
-    to: Annotated[
-        int | None,
-        Opt(
-            f"Depth to extrapolate to, at most {FARTHEST} times the last; 0 for none [twice].",
-            least=0,
-            metavar="K",
-        ),
-    ] = None
-    write_shown: Annotated[
-        Path | None,
-        Opt("Run file for the order that annotators saw.", metavar="RUN", path="file"),
-    ] = None
-    level: Level = 0.95
-    trials: Annotated[int, Opt("Number of bootstrap samples for the extrapolation.", least=100)] = (
-        1000
-    )
-    seed: Seed = 0
 
 
 def score_depths(
@@ -102,7 +55,7 @@ def score_depths(
 def answer_depths(
     annotations: Annotations, runs: Mapping[str, Places] | None, options: DepthOptions
 ) -> Answer:
-    """The same of annotations and runs that are there already.
+    """Answer the same of annotations and runs that are there already.
 
     Args:
         annotations: what was selected, and where.
@@ -112,14 +65,13 @@ def answer_depths(
     Raises:
         InputError: codes `depth-beyond-list`, `no-survivor`, `missing-scores`, `no-shown`.
     """
-    question = _question(annotations, options)
-    study = study_depths(annotations, runs, question, Generator(PCG64(options.seed)))
+    study = study_depths(annotations, runs, options)
     return Answer(
         answer=headline(study),
         summary=summary(study),
         tables=tables(study),
         short=tables(study, most=_MOST),
-        document=document(study) | {"seed": options.seed},
+        document=document(study),
         chart=lambda: spec(study),
         title=title(study),
     )
@@ -129,28 +81,6 @@ def _check_target(source: AnnotationSource, options: DepthOptions, target: Path)
     """Refuse to write the order shown over what is read, or what else is written."""
     runs = [] if not options.runs else [Path(path) for path in name_runs(options.runs).values()]
     refuse_to_replace(target, "--write-shown", (*source.inputs(), *runs))
-
-
-def _question(annotations: Annotations, options: DepthOptions) -> DepthQuestion:
-    last = annotations.depth
-    most = FARTHEST * last
-    if options.to and not last < options.to <= most:
-        raise InputError.of(
-            "depth-beyond-list",
-            "--to",
-            found=f"depth {options.to:,}",
-            expected=f"a depth beyond the last, {last}, and at most {FARTHEST} times as deep, "
-            f"{most:,}; or 0 for no extrapolation",
-        )
-    to = 2 * last if options.to is None else options.to  # half way and all the way
-    return DepthQuestion(
-        measure=read_own_measure(options.measure, path="--measure"),
-        depths=options.depth,
-        first_only=options.first_only,
-        to=tuple(sorted({last + (to - last + 1) // 2, to})) if to else (),
-        level=options.level,
-        trials=options.trials,
-    )
 
 
 def _read_runs(

@@ -1,1 +1,0 @@
-"""What the commands of survivorship do: functions that print nothing."""
