@@ -29,9 +29,9 @@ _SELECTED = 0.55
 
 _READ = """
 import sys
-from heldout.survivorship.reading.qna import read_qna_columns
+from heldout.survivorship.reading.qna import read_qna
 with open(sys.argv[1], "rb") as file:
-    found = read_qna_columns(file, path="qna", texts=sys.argv[2] == "texts")
+    found = read_qna(file, path="qna", texts=sys.argv[2] == "texts")
 print(len(found.records))
 """
 _FLOOR = """

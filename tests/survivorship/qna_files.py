@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["COLUMNS", "as_columns", "as_lines", "pack", "query"]
+__all__ = ["COLUMNS", "as_columns", "pack", "query"]
 
 COLUMNS = ("answers", "passages", "query", "query_id", "query_type")
 """As the published files have them."""
@@ -39,11 +39,6 @@ def as_columns(
     return {
         column: {str(row): one[column] for row, one in enumerate(queries)} for column in columns
     }
-
-
-def as_lines(queries: Sequence[Mapping[str, Any]]) -> bytes:
-    """One query a line."""
-    return b"".join(json.dumps(one).encode() + b"\n" for one in queries)
 
 
 def pack(value: object, *, compressed: bool = False) -> bytes:

@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 import pytest
 from click.testing import CliRunner
-from qna_files import as_columns, as_lines, pack, query
+from qna_files import as_columns, pack, query
 
 from heldout.cli.options import with_options
 from heldout.cli.printing import TERMINAL, reports_errors
@@ -50,7 +50,6 @@ def told(*options: object, status: int = 0) -> tuple[list[list[object]], str]:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     (tmp_path / "columns.json.gz").write_bytes(pack(as_columns(QUERIES), compressed=True))
-    (tmp_path / "lines.json").write_bytes(as_lines(QUERIES))
     (tmp_path / "shown.jsonl").write_text(json.dumps(SHOWN) + "\n")
     (tmp_path / "q.qrels").write_text(f"1 0 {IDS[0]} 1\n1 0 a 1\n")
     (tmp_path / "run").write_text("1 Q0 b 1 9 t\n1 Q0 a 2 8 t\n2 Q0 a 1 9 t\n2 Q0 b 2 8 t\n")
@@ -61,34 +60,35 @@ def shown_and_selected(rows: Sequence[Sequence[object]]) -> list[object]:
     return [[row[0], row[2], row[3]] for row in rows]
 
 
-@pytest.mark.parametrize("name", ["columns.json.gz", "lines.json"])
-def test_both_forms_of_qna_are_told_by_their_content(place: Path, name: str) -> None:
-    rows, _ = told("--annotations", place / name)
+def test_qna_is_told_by_its_content(place: Path) -> None:
+    rows, _ = told("--annotations", place / "columns.json.gz")
     assert shown_and_selected(rows)[0] == ["1", IDS, {IDS[1]: 2}]
     assert rows[0][1] == "DESCRIPTION"
     assert rows[1][3] == {}
     assert rows[0][4:] == [None, {}]
-    rows, _ = told("--annotations", place / name, "--texts")
+    rows, _ = told("--annotations", place / "columns.json.gz", "--texts")
     assert rows[0][4] == "what is 1"
 
 
 def test_passages_of_qna_get_the_ids_of_a_collection(place: Path) -> None:
     table = place / "collection.tsv"
     table.write_text("77\tpassage 1 of 1\n78\tpassage 2 of 1\n79\tpassage 1 of 2\n")
-    rows, message = told("--annotations", place / "lines.json", "--documents", table, "--texts")
+    rows, message = told(
+        "--annotations", place / "columns.json.gz", "--documents", table, "--texts"
+    )
     assert shown_and_selected(rows)[0] == ["1", ["77", "78"], {"78": 2}]
     assert rows[0][5] == {"77": "passage 1 of 1", "78": "passage 2 of 1"}
     assert "1 passage missing of 4 that were shown" in message
 
 
 def test_other_labels_a_list_of_queries_and_types(place: Path) -> None:
-    rows, _ = told("--annotations", place / "lines.json", "--qrels", place / "q.qrels")
+    rows, _ = told("--annotations", place / "columns.json.gz", "--qrels", place / "q.qrels")
     assert shown_and_selected(rows) == [["1", IDS, {IDS[0]: 1}]]
     (place / "only").write_text("2\n")
     (place / "types").write_text("1\tHOW\n2\tWHY\n")
     rows, _ = told(
         "--annotations",
-        place / "lines.json",
+        place / "columns.json.gz",
         "--query-list",
         place / "only",
         "--types",
@@ -97,7 +97,7 @@ def test_other_labels_a_list_of_queries_and_types(place: Path) -> None:
     assert [row[:2] for row in rows] == [["2", "WHY"]]
     (place / "only").write_text("2\n9\n")
     _, message = told(
-        "--annotations", place / "lines.json", "--query-list", place / "only", status=2
+        "--annotations", place / "columns.json.gz", "--query-list", place / "only", status=2
     )
     assert "unknown-query" in message
 
@@ -120,7 +120,7 @@ def test_annotators_are_simulated_and_texts_come_from_files(place: Path) -> None
         ("", "no-annotations"),
         ("q1 0 d1 1\n", "no-annotations"),
         ('[{"query_id": "1"}]', "no-annotations"),
-        ('{"query_id": "1"}\n', "bad-annotation"),
+        ('{"query_id": "1", "msmarco_label": 1}\n', "bad-annotation"),
     ],
 )
 def test_a_file_of_no_known_form_is_refused(tmp_path: Path, content: str, code: str) -> None:
@@ -157,8 +157,7 @@ def test_contradicting_options_are_refused_before_a_file_is_read(options: list[s
     [
         (b"", "an empty file"),
         (b" \n", "an empty file"),
-        (b"[1, 2]", "a JSON array"),
-        (b"PK\x00\x01", "a binary file"),
+        (b"[1, 2]", 'a file that begins "[1, 2]"'),
         (b"q1 0 d1 1\nq2", 'a file that begins "q1 0 d1 1"'),
     ],
 )
@@ -176,7 +175,7 @@ def test_a_row_of_types_is_told_by_what_is_wrong_with_it(
     place: Path, line: str, found: str
 ) -> None:
     (place / "types").write_text(line)
-    source = ("--annotations", place / "lines.json", "--types", place / "types")
+    source = ("--annotations", place / "columns.json.gz", "--types", place / "types")
     _, message = told(*source, status=2)
     assert found in message
     assert "query, one tab, type" in message
@@ -184,5 +183,5 @@ def test_a_row_of_types_is_told_by_what_is_wrong_with_it(
 
 def test_a_repeated_label_is_told(place: Path) -> None:
     (place / "q.qrels").write_text(f"1 0 {IDS[0]} 1\n" * 2)
-    _, message = told("--annotations", place / "lines.json", "--qrels", place / "q.qrels")
+    _, message = told("--annotations", place / "columns.json.gz", "--qrels", place / "q.qrels")
     assert "repeated-judgment" in message

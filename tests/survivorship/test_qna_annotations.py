@@ -1,4 +1,4 @@
-"""MS MARCO QnA in both forms: what was shown and selected, and files that are broken anywhere."""
+"""MS MARCO QnA: what was shown and selected, and files that are broken anywhere."""
 
 import gzip
 import json
@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qna_files import COLUMNS, as_columns, as_lines, pack, query
+from qna_files import COLUMNS, as_columns, pack, query
 
 from heldout.errors import InputError
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.reading.passages import passage_id
-from heldout.survivorship.reading.qna import read_qna_columns, read_qna_lines
+from heldout.survivorship.reading.qna import read_qna
 
 TWO = [query(19699, [0, 1, 0]), query(7, [0, 0])]
 
@@ -24,11 +24,7 @@ _MARKS = st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=4), min_size=
 
 def columns(value: object, *, texts: bool = True, compressed: bool = False) -> Annotations:
     data = value if isinstance(value, bytes) else pack(value, compressed=compressed)
-    return read_qna_columns(BytesIO(data), path="train.json", texts=texts)
-
-
-def lines(data: bytes, *, texts: bool = True) -> Annotations:
-    return read_qna_lines(BytesIO(data), path="train.jsonl", texts=texts)
+    return read_qna(BytesIO(data), path="train.json", texts=texts)
 
 
 def refused(read: Callable[[], Annotations]) -> list[tuple[str, str]]:
@@ -54,7 +50,7 @@ def test_places_types_and_texts_come_out() -> None:
 
 
 @given(marks=_MARKS, order=st.permutations(COLUMNS), compressed=st.booleans())
-def test_both_forms_say_the_same_whatever_the_order_of_columns_and_rows(
+def test_the_order_of_columns_and_rows_does_not_matter(
     marks: list[list[int]], order: list[str], *, compressed: bool
 ) -> None:
     queries = [query(number, selected) for number, selected in enumerate(marks)]
@@ -62,22 +58,22 @@ def test_both_forms_say_the_same_whatever_the_order_of_columns_and_rows(
     for column in order[1:]:
         table[column] = dict(reversed(table[column].items()))
     found = columns(table, compressed=compressed)
-    other = lines(as_lines(queries))
-    assert found.records == other.records
+    other = columns(as_columns(queries))
+    assert {one.query: one for one in found.records} == {one.query: one for one in other.records}
     assert (found.depth, found.survived) == (other.depth, other.survived)
 
 
 def test_without_texts_nothing_but_ids_places_and_types_is_kept() -> None:
-    for found in (columns(as_columns(TWO), texts=False), lines(as_lines(TWO), texts=False)):
-        assert [one.text for one in found.records] == [None, None]
-        assert all(not one.texts for one in found.records)
-        assert [one.shown for one in found.records] == [
-            one.shown for one in columns(as_columns(TWO)).records
-        ]
+    found = columns(as_columns(TWO), texts=False)
+    assert [one.text for one in found.records] == [None, None]
+    assert all(not one.texts for one in found.records)
+    assert [one.shown for one in found.records] == [
+        one.shown for one in columns(as_columns(TWO)).records
+    ]
 
 
 def test_a_text_shown_twice_keeps_the_place_at_which_it_was_selected() -> None:
-    found = lines(as_lines([query(1, [0, 0, 1], texts=["a", "b", "b"])]))
+    found = columns(as_columns([query(1, [0, 0, 1], texts=["a", "b", "b"])]))
     (record,) = found.records
     assert record.shown == (passage_id("a"), passage_id("b"))
     assert record.selected == {passage_id("b"): 3}
@@ -119,7 +115,6 @@ def test_a_value_of_another_kind_is_named_with_its_place(case: str) -> None:
     assert refused(lambda: columns(as_columns(queries))) == [
         ("bad-annotation", f"train.json:{column}.1")
     ]
-    assert refused(lambda: lines(as_lines(queries))) == [("bad-annotation", "train.jsonl:2")]
 
 
 def test_a_query_that_was_shown_nothing_is_named() -> None:
@@ -127,7 +122,6 @@ def test_a_query_that_was_shown_nothing_is_named() -> None:
     assert refused(lambda: columns(as_columns(queries))) == [
         ("no-passages", "train.json:passages.1")
     ]
-    assert refused(lambda: lines(as_lines(queries))) == [("no-passages", "train.jsonl:2")]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +130,6 @@ def test_a_query_that_was_shown_nothing_is_named() -> None:
 def test_an_id_twice_or_none_is_named(query_id: object, code: str) -> None:
     queries = [TWO[0], {**TWO[1], "query_id": query_id}]
     assert refused(lambda: columns(as_columns(queries))) == [(code, "train.json:query_id.1")]
-    assert refused(lambda: lines(as_lines(queries))) == [(code, "train.jsonl:2")]
 
 
 @pytest.mark.parametrize("column", COLUMNS[:-1])
@@ -154,7 +147,7 @@ def test_columns_of_different_lengths_are_named_wherever_the_key_is_missing() ->
     assert refused(lambda: columns(short)) == [("column-lengths", "train.json:query.1")]
     del short["answers"]["1"], short["query_id"]["1"]
     assert refused(lambda: columns(short)) == [
-        ("column-lengths", f"train.json:{column}.1") for column in ("passages", "query_type")
+        ("column-lengths", f"train.json:{column}.1") for column in ("query_id", "query", "answers")
     ]
 
 
@@ -220,29 +213,13 @@ def test_a_value_of_100_mb_is_refused_before_it_is_whole() -> None:
     assert refused(lambda: columns(packed)) == [("line-too-long", "train.json:query.1")]
 
 
-def test_a_line_of_100_mb_is_refused() -> None:
-    packed = gzip.compress(as_lines(TWO) + b'{"query": "' + b"x" * (100 << 20), 1)
-    assert refused(lambda: lines(packed)) == [("line-too-long", "train.jsonl:3")]
-
-
 def test_a_byte_order_mark_is_skipped_and_told() -> None:
     mark = b"\xef\xbb\xbf"
-    for found in (columns(mark + pack(as_columns(TWO))), lines(mark + as_lines(TWO))):
-        assert found.survived == 1
-        assert [note.code for note in found.notes] == ["byte-order-mark"]
+    found = columns(mark + pack(as_columns(TWO)))
+    assert found.survived == 1
+    assert [note.code for note in found.notes] == ["byte-order-mark"]
 
 
-def test_archives_cut_short_are_refused_in_both_forms() -> None:
+def test_an_archive_cut_short_is_refused() -> None:
     packed = pack(as_columns([query(n, [0, 1]) for n in range(3_000)]), compressed=True)
     assert refused(lambda: columns(packed[:-100]))[0][0] == "truncated-archive"
-    packed = gzip.compress(as_lines([query(n, [0, 1]) for n in range(3_000)]))
-    assert refused(lambda: lines(packed[:-100]))[0][0] == "truncated-archive"
-
-
-@pytest.mark.parametrize("broken", [b"{", b'{"query": 1}', b"[]", b"null", b"\xff", b'{"a":' * 500])
-def test_broken_lines_are_named_each_with_its_number(broken: bytes) -> None:
-    data = as_lines(TWO[:1]) + b"\n" + broken + b"\n" + as_lines(TWO[1:]) + broken + b"\n"
-    assert refused(lambda: lines(data)) == [
-        ("bad-annotation", "train.jsonl:3"),
-        ("bad-annotation", "train.jsonl:5"),
-    ]

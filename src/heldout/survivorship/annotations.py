@@ -55,6 +55,7 @@ class Annotations:
         open_ended: whether `depth` stands for "this deep or deeper".
         counts_discarded: whether discarded queries are among `records`; some sources leave
             them out.
+        by_text: whether documents are known by their text alone, for a collection to name.
         notes: how it was read, where that is worth reporting; one of each code.
     """
 
@@ -63,6 +64,7 @@ class Annotations:
     depth: int
     open_ended: bool = False
     counts_discarded: bool = True
+    by_text: bool = False
     notes: tuple[Problem, ...] = ()
 
     def __repr__(self) -> str:

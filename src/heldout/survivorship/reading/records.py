@@ -6,7 +6,7 @@ Other files give the types and texts that a record lacks. The relabelled dev que
 the annotators of MS MARCO selected it; the order shown there is that of BM25.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Annotated, BinaryIO, Literal
@@ -197,47 +197,6 @@ class RecordLog:
         )
 
 
-def read_record_lines(
-    source: BinaryIO,
-    *,
-    path: str,
-    make: Callable[[bytes], Annotation | Fault],
-    expected: str,
-) -> RecordLog:
-    """Read a file to its end: plain, gzip, bzip2 or zstd; empty lines are skipped.
-
-    Args:
-        source: its bytes.
-        path: its name for messages.
-        make: the record of a line, or what is wrong with it. May raise what msgspec raises.
-        expected: what a line has, for messages.
-
-    Raises:
-        InputError: code `bad-annotation`: lines that msgspec refuses; `no-query-id`,
-            `repeated-query`, what `make` finds, and those of `TextReader`.
-    """
-    log = RecordLog()
-    with TextReader(source, path=path, limits=LIMITS) as reader:
-        for number, line in read_lines(reader):
-            if not line.strip():
-                continue
-            try:
-                made = make(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                fault = ("bad-annotation", show(line), expected)
-                log.refuse(fault, path=path, line=number, hint=str(error))
-                continue
-            if isinstance(made, Annotation):
-                log.add(made, path=path, line=number)
-            else:
-                log.refuse(made, path=path, line=number)
-    log.problems.extend(reader.notes)
-    if not log.records and not log.problems.errors:
-        log.refuse(("empty-file", "no annotation", "at least one"), path=path)
-    log.problems.raise_errors()
-    return log
-
-
 def id_fault(name: str) -> Fault | None:
     """Return why an id cannot stand in qrels; `None` where it can."""
     if name.isprintable() and name.split() == [name]:
@@ -263,7 +222,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_shown_passages(source: BinaryIO, *, path: str, texts: bool = True) -> Annotations:
-    """Read such a file, plain or compressed.
+    """Read such a file, plain or compressed, to its end; empty lines are skipped.
 
     Args:
         source: its bytes.
@@ -276,9 +235,25 @@ def read_shown_passages(source: BinaryIO, *, path: str, texts: bool = True) -> A
             `no-document-id`, `no-query-id`, `repeated-query`, and those of `TextReader`.
     """
     decode = msgspec.json.Decoder(_Row).decode
-    log = read_record_lines(
-        source, path=path, make=lambda line: _make(decode(line), texts=texts), expected=_EXPECTED
-    )
+    log = RecordLog()
+    with TextReader(source, path=path, limits=LIMITS) as reader:
+        for number, line in read_lines(reader):
+            if not line.strip():
+                continue
+            try:
+                made = _make(decode(line), texts=texts)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                fault = ("bad-annotation", show(line), _EXPECTED)
+                log.refuse(fault, path=path, line=number, hint=str(error))
+                continue
+            if isinstance(made, Annotation):
+                log.add(made, path=path, line=number)
+            else:
+                log.refuse(made, path=path, line=number)
+    log.problems.extend(reader.notes)
+    if not log.records and not log.problems.errors:
+        log.refuse(("empty-file", "no annotation", "at least one"), path=path)
+    log.problems.raise_errors()
     return Annotations(
         source=path,
         records=tuple(log.records),

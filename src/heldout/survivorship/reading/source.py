@@ -1,7 +1,7 @@
 """Annotations as a command names them: a file or folder of several formats, or a run and labels."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from heldout.survivorship.reading.passages import (
     read_names,
     seen_documents,
 )
-from heldout.survivorship.reading.qna import read_qna_columns, read_qna_lines
+from heldout.survivorship.reading.qna import read_qna
 from heldout.survivorship.reading.records import (
     LIMITS,
     add_kinds,
@@ -186,7 +186,7 @@ def _read(
         return simulate_annotations(tops, labels or {}, depth=depth, source=words)
     place = source.annotations or Path()
     annotations = read_annotations(place, texts=texts)
-    if name is not None and by_text(annotations, place):
+    if name is not None and annotations.by_text:
         annotations = name(annotations)
     return annotations if labels is None else reselect(annotations, labels, path=str(source.qrels))
 
@@ -241,24 +241,16 @@ def _name(annotations: Annotations, documents: Path) -> Annotations:
     return name_passages(annotations, names, path=str(documents))
 
 
-# The formats, recognised by their content.
-
-_FORMS: Mapping[str, Callable[..., Annotations]] = {
-    "shown": read_shown_passages,
-    "qna-columns": read_qna_columns,
-    "qna-lines": read_qna_lines,
-}
 _COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
 _SHOWN = b'"msmarco_label"'
-_PEEK = 1024
 
 
 def read_annotations(place: Path, *, texts: bool) -> Annotations:
-    """The annotations of a file or folder, whatever their form.
+    """Read the annotations of a file or folder, whose form its content shows.
 
     Args:
         place: a folder of qrels for each depth, or a file.
-        texts: whether texts are kept.
+        texts: whether texts are stored.
 
     Raises:
         InputError: code `no-annotations`: nothing there has a known form; or a file has errors.
@@ -268,50 +260,15 @@ def read_annotations(place: Path, *, texts: bool) -> Annotations:
         if has_depth_qrels(place):
             return read_depth_qrels(place)
         raise _unknown(place, "a folder without them")
-    form = _find_form(place)
+    path = str(place)
+    with open_input(place) as file, TextReader(file, path=path, limits=LIMITS) as reader:
+        head = next(reader.pieces(), b"").strip()
+    first, _, _ = head.partition(b"\n")
+    read = read_qna if _COLUMNS.match(head) else read_shown_passages
+    if read is read_shown_passages and not (head.startswith(b"{") and _SHOWN in first):
+        raise _unknown(place, f"a file that begins {show(first)}" if head else "an empty file")
     with open_input(place) as file:
-        return _FORMS[form](file, path=str(place), texts=texts)
-
-
-def by_text(annotations: Annotations, place: Path) -> bool:
-    """Return whether documents are known by their text alone, so that a collection can name them.
-
-    Args:
-        annotations: that were read.
-        place: where.
-    """
-    return (
-        place.is_file()
-        and _find_form(place).startswith("qna")
-        and any(record.shown for record in annotations.records)
-    )
-
-
-def _find_form(place: Path) -> str:
-    with (
-        open_input(place) as file,
-        TextReader(file, path=str(place), limits=LIMITS) as reader,
-    ):
-        head = next(reader.pieces(), b"")
-    if _COLUMNS.match(head):
-        return "qna-columns"
-    if not head.lstrip().startswith(b"{"):
-        raise _unknown(place, _describe(head))
-    first = head.lstrip().partition(b"\n")[0]
-    return "shown" if _SHOWN in first else "qna-lines"
-
-
-def _describe(head: bytes) -> str:
-    """Describe what a file begins with that is no JSON object."""
-    text = head.strip()
-    if not text:
-        return "an empty file"
-    if b"\0" in text[:_PEEK]:
-        return "a binary file"
-    if text.startswith(b"["):
-        return "a JSON array"
-    line, _, _ = text.partition(b"\n")
-    return f"a file that begins {show(line)}"
+        return read(file, path=path, texts=texts)
 
 
 def _unknown(place: Path, found: str) -> InputError:
