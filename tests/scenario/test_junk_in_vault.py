@@ -19,7 +19,7 @@ FILES = (
     f"signatures/{ONE}.npz",
     "sealed/",
     "identities/organiser.txt",
-    "sketches/eval",
+    "sketches/eval.npz",
 )
 
 

@@ -23,10 +23,10 @@ from heldout.board.policy.identity import Entrant, list_entrants
 from heldout.board.rules.changes import is_key, names_of_view, rules_told_by
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.comparisons import (
-    SketchFile,
     digest_inputs,
     list_keys,
     read_comparison,
+    read_sketches,
     refresh,
     store_comparison,
 )
@@ -91,10 +91,7 @@ def compare_runs(
     runs = {name: one for name, one in signatures.items() if name == query_set_of(name)}
     if not runs:
         return {}
-    sketches = {
-        query_set: SketchFile(vault.files, query_set, run.queries)
-        for query_set, run in runs.items()
-    }
+    sketches = {name: read_sketches(vault, name, run.queries) for name, run in runs.items()}
 
     def read(name: str) -> Mapping[str, Signature]:
         return signatures_of(vault, history.submissions[name], repair=repair)

@@ -352,7 +352,7 @@ def make_noisy(
         raise StoreError(f"view {view.name} publishes scores with noise: {error}") from None
 
 
-_DAMAGED = (
+DAMAGED = (
     *(OSError, EOFError, ValueError, KeyError, MemoryError, NotImplementedError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error),
 )
@@ -393,7 +393,7 @@ def read_signatures(vault: Vault, submission: str) -> dict[str, Signature]:
                 name: _signature(arrays[f"{name}.queries"], arrays[f"{name}.documents"])
                 for name in names
             }
-    except _DAMAGED:
+    except DAMAGED:
         raise StoreError(f"{file} is damaged; restore it from the backup, or remove it") from None
 
 

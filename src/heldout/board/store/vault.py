@@ -12,7 +12,7 @@ vault/                   mode 0700, never inside the board
                          to, and what each score was told for
   scores/ID.json         true scores per query of a submission, by digest of its files
   signatures/ID.npz      the first documents of each query as 64-bit hashes
-  sketches/SET           a sketch of each signature, to look up runs that are alike
+  sketches/SET.npz       a sketch of each signature, to look up runs that are alike
   comparisons/ID.json    what earlier runs a submission's are like; both are made again at any time
   refused                marks of refused arrivals that were printed in full, one a line
   running/               what a program reads and writes while `heldout run` runs it
