@@ -96,9 +96,9 @@ def test_contests_say_the_same_of_a_campaign_and_of_its_files(files: Path) -> No
 
 def test_contests_tell_who_beats_the_labels(files: Path) -> None:
     done = call("contests", files / "campaign")
-    assert "most wins B: 3 of 3" in done.output
-    assert "2 of 3 runs are preferred to the known answers" in done.output
-    assert "significantly so among all 6 contests, by Bonferroni: B, C" in done.output
+    words = " ".join(done.output.split())
+    assert "B wins most contests, 3 of 3" in words
+    assert "2 of 3 runs preferred to the known answers, 2 significantly" in words
     assert "100.0* (12)" in done.output
 
 
@@ -302,7 +302,7 @@ def test_no_run_has_most_wins_where_every_contest_is_a_draw(files: Path) -> None
         for one, other in (pair, pair[::-1])
     ]
     done = call("contests", files / "campaign", "--judgments", write_judgments(files, tied))
-    assert "most wins none: no run is preferred to another" in done.output
+    assert "No run wins a contest" in done.output
 
 
 def test_noise_is_not_told_where_drawing_anew_changes_no_label(files: Path) -> None:

@@ -18,8 +18,6 @@ from heldout.judging.campaign.settings import (
     new_campaign,
     parse_campaign,
 )
-from heldout.judging.database.claims import Offer
-from heldout.judging.pages.questions import consent_page
 
 
 @given(st.integers(0, 10**5), st.integers(1, 1000), st.integers(0, 10**5))
@@ -44,13 +42,6 @@ def test_pay_below_the_minimum_is_a_warning() -> None:
     assert describe_hourly(settings) == "$8.00, at 15 minutes a task: too low, $12.00 is the least"
     enough = msgspec.structs.replace(settings, minimum_hourly=800)
     assert describe_hourly(enough) == "$8.00, at 15 minutes a task"
-
-
-def test_judges_are_told_how_long_it_takes_where_that_is_known() -> None:
-    for minutes, told in ((0, "You have 60"), (1, "About 1 minute. Y"), (15, "About 15 minutes")):
-        settings = Settings(name="x", minutes=minutes)
-        offer = Offer(batch=1, items=13, settings=settings, assignment=None)
-        assert consent_page(offer, action="/", fields={}).time.startswith(told)
 
 
 def test_prices_tell_what_an_hour_pays_and_warn(tmp_path: Path) -> None:

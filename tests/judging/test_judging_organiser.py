@@ -6,10 +6,9 @@ import judging_databases
 from small_campaign import NOW, SETTINGS, after, answer_all, finish, load, take
 
 from heldout.database.database import Database
-from heldout.judging.database.assignments import exit_assignment, submit
+from heldout.judging.database.assignments import exit_assignment
 from heldout.judging.database.organiser import (
     count_sign_outs,
-    leases,
     list_payments,
     note_sign_out,
     pair_texts,
@@ -19,7 +18,7 @@ from heldout.judging.database.organiser import (
     record_payment,
     set_launch,
 )
-from heldout.judging.database.overviews import JudgedSoFar, events, judged_so_far, judgments
+from heldout.judging.database.overviews import assignments, events
 
 database = judging_databases.database
 
@@ -36,22 +35,6 @@ def test_the_switch_stands_as_it_was_turned_last(database: Database) -> None:
     assert told == [("launched", "$9.60"), ("paused", "")]
 
 
-def test_how_far_judging_is_changes_with_an_answer_and_with_a_task_handed_in(
-    database: Database,
-) -> None:
-    load(database)
-    sitting = take(database, "ada")
-    assert judged_so_far(database) == JudgedSoFar(judgments=0, newest=0, finished=0)
-    answer_all(database, sitting)
-    answered = judged_so_far(database)
-    found = judgments(database)
-    assert (answered.judgments, answered.newest > 0, answered.finished) == (len(found), True, 0)
-    take(database, "bob")
-    assert judged_so_far(database) == answered
-    submit(database, sitting.id, now=NOW)
-    assert judged_so_far(database).finished == 1
-
-
 def test_each_sign_out_is_counted(database: Database) -> None:
     load(database)
     assert count_sign_outs(database) == 0
@@ -60,18 +43,17 @@ def test_each_sign_out_is_counted(database: Database) -> None:
     assert count_sign_outs(database) == 2
 
 
-def test_leases_are_those_under_way_the_soonest_to_end_first(database: Database) -> None:
+def test_who_is_under_way_has_a_lease_and_a_last_answer(database: Database) -> None:
     load(database, queries=3)
-    finish(database, "ada")
     late = take(database, "bob", now=after(minutes=1))
     early = take(database, "eve", now=NOW)
     answer_all(database, late, now=after(minutes=5))
-    first, second = leases(database)
-    assert (first.assignment, first.answered, first.last) == (early.id, 0, None)
-    assert first.until == after(minutes=SETTINGS.lease_minutes)
-    assert (second.assignment, second.answered) == (late.id, 4)
-    assert (second.since, second.last) == (after(minutes=1), after(minutes=5))
-    assert second.until == after(minutes=5 + SETTINGS.lease_minutes)
+    found = {one.assignment: one for one in assignments(database)}
+    first, second = found[early.id], found[late.id]
+    assert (first.answered, first.last) == (0, None)
+    assert first.lease_until == after(minutes=SETTINGS.lease_minutes)
+    assert (second.answered, second.last) == (4, after(minutes=5))
+    assert second.lease_until == after(minutes=5 + SETTINGS.lease_minutes)
 
 
 def test_a_payment_that_was_recorded_is_found_again(database: Database) -> None:
@@ -87,9 +69,8 @@ def test_a_payment_that_was_recorded_is_found_again(database: Database) -> None:
 
 def test_texts_and_lengths_are_found_by_id(database: Database) -> None:
     load(database)
-    found = pair_texts(database, "q1", "d1b", "d1a")
-    assert found
-    assert (found.query, found.a, found.b) == ("question 1", "passage b of 1", "passage a of 1")
+    texts = ("question 1", "passage b of 1", "passage a of 1")
+    assert pair_texts(database, "q1", "d1b", "d1a") == texts
     assert pair_texts(database, "q1", "d1b", "unknown") is None
     assert pair_texts(database, "unknown", "d1a", "d1b") is None
     assert passage_lengths(database)["d1b"] == len("passage b of 1")

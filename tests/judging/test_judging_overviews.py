@@ -16,7 +16,6 @@ from heldout.judging.database.overviews import (
     Progress,
     assignments,
     events,
-    pair_history,
     progress,
     workers,
 )
@@ -115,20 +114,6 @@ def test_the_key_of_one_payment_pays_no_other(database: Database) -> None:
     assert [one.paid for one in assignments(database)] == [200]
 
 
-def test_a_pair_has_a_history_of_what_counts_and_what_does_not(database: Database) -> None:
-    load(database, queries=1, judges=2)
-    finish(database, "ann", fail=True)
-    finish(database, "bob")
-    history = pair_history(database, "q0", "d0b", "d0a")
-    assert [(one.state, one.counts) for one in history] == [
-        ("submitted", False),
-        ("submitted", True),
-    ]
-    assert [one.assignment for one in history] == [1, 2]
-    assert pair_history(database, "q0", "d0a", "d0x")[0].judgment.answer == "d0a"
-    assert pair_history(database, "q0", "d0a", "nowhere") == ()
-
-
 def test_the_log_tells_what_happened(database: Database) -> None:
     load(database, queries=1)
     first = finish(database, "ann", fail=True)
@@ -144,4 +129,4 @@ def test_the_log_tells_what_happened(database: Database) -> None:
         ("consented", held.id),
         ("exited", held.id),
     ]
-    assert events(database, assignment=held.id)[-1].at == after(minutes=2)
+    assert events(database)[-1].at == after(minutes=2)

@@ -21,9 +21,12 @@ from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Judgment, PairVotes, format_judgments
 from heldout.judging.campaign.pools import Candidate, Pool, PoolSizes, sizes
 from heldout.judging.labels.rescoring import ScoredLabels
-from heldout.judging.studies.examples import draw_examples
-from heldout.judging.studies.page import Top, render_judging_report
-from heldout.judging.studies.report import histogram, implied_accuracy
+from heldout.judging.studies.report import (
+    draw_examples,
+    histogram,
+    implied_accuracy,
+    render_judging_report,
+)
 from heldout.judging.studies.sample import score_sample
 from heldout.scoring.measures import parse_measure
 from heldout.trec.tops import Places
@@ -238,7 +241,7 @@ def test_what_people_said_does_not_change_which_pairs_are_drawn(
 
 
 def test_a_page_without_a_section_is_a_page() -> None:
-    files = render_judging_report(Top(name="<b>", words="none"), ())
+    files = render_judging_report((), name="<b>", words="none")
     assert "<b>" not in files["index.html"].decode()
     assert json.loads(files["report.json"]) == {"name": "<b>", "sections": {}}
 

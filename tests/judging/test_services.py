@@ -9,7 +9,6 @@ import pytest
 
 from heldout.errors import OptionError, StoreError
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.labels.source import JudgedSource
 from heldout.judging.services.boards import PublishedSource
 from heldout.judging.services.pools import (
     Pooled,
@@ -18,7 +17,6 @@ from heldout.judging.services.pools import (
     create_campaign,
     load_pooled,
 )
-from heldout.judging.services.studies import ContestOptions, compare_by_contests
 from heldout.judging.services.tasks import draw_next
 from heldout.progress_bar import Progress
 
@@ -83,7 +81,3 @@ def test_options_that_contradict_each_other_are_an_error_of_their_own(tmp_path: 
     create_campaign(folder, POOLED, PoolOptions(), name="ours", documents=None)
     with pytest.raises(OptionError, match="needs mode"):
         draw_next(folder, method="duels", seed=0)
-    judgments = tmp_path / "pairs.tsv"
-    judgments.write_text("q1\ta\tb\ta\n")
-    with pytest.raises(OptionError, match="which runs"):
-        compare_by_contests(ContestOptions(source=JudgedSource(judgments=judgments)))

@@ -130,7 +130,7 @@ def test_bias_finds_the_habit_of_a_campaigns_judges(tmp_path: Path) -> None:
     assert value["length"]["low"] < 0 < value["length"]["high"]
     assert len(value["judges"]["judges"]) == value["workers"] == 7
     words = call("bias", tmp_path)
-    assert "left preferred in" in words
+    assert "Judges chose the left passage in" in words
     assert "twice as long" in words
 
 

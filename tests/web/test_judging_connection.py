@@ -8,7 +8,7 @@ from browser_visit import Visit
 from playwright.sync_api import expect
 
 import chromium
-from heldout.web.pages import MISSING
+from heldout.judging.pages.questions import MISSING
 
 pytestmark = pytest.mark.browser
 browser = chromium.browser

@@ -226,3 +226,14 @@ def test_a_test_looks_like_the_rest(stage: Make) -> None:
         shapes |= {text} if position > 1 else set()
         one.answer(root, position)
     assert len(shapes) == 1
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [(0, "Time You have 60"), (1, "About 1 minute."), (15, "About 15 minutes")],
+)
+def test_a_judge_reads_how_long_it_takes_where_that_is_known(
+    stage: Make, minutes: int, said: str
+) -> None:
+    one = stage(minutes=minutes)
+    assert said in words_of(one.client.get(one.link, params={"worker": "ada"}))

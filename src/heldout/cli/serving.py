@@ -21,7 +21,7 @@ from heldout.cli.printing import answers, messages, print_facts, print_json
 from heldout.envelope.bundle import file_names
 from heldout.errors import InputError, SetupError, StoreError, plural, printable, quote
 from heldout.ids import SubmissionId
-from heldout.judging.services.prices import CampaignPath
+from heldout.judging.campaign.files import CampaignPath
 from heldout.options import Json, Opt
 
 if TYPE_CHECKING:

@@ -37,9 +37,9 @@ from heldout.judging.labels.labels import PreferenceLabels, make_labels
 from heldout.judging.labels.maintenance import LeadRule
 from heldout.judging.platforms.links import personal_link
 from heldout.judging.services.label_versions import Change, compare_version, score_versions
+from heldout.judging.services.maintaining import RoundOptions, read_campaign
+from heldout.judging.services.maintaining import publish_version as publish_labels
 from heldout.judging.services.pools import Pooled, PoolOptions, create_campaign
-from heldout.judging.services.rounds import RoundOptions, read_campaign
-from heldout.judging.services.rounds import publish_version as publish_labels
 from heldout.judging.services.tasks import draw_next
 from heldout.judging.studies.simulation import SimulatedJudge
 from heldout.trec.tops import Tops, read_tops

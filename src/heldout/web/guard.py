@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heldout.errors import StoreError
 from heldout.web.health import ERROR_CODE
-from heldout.web.pages import EndPage, Page, Study, render
+from heldout.web.pages import Study, render_template
 from heldout.web.signing import BadTokenError, OldTokenError
 
 _LOG = logging.getLogger("heldout.web")
@@ -57,19 +57,46 @@ _HEADERS = {
 """Of every answer that does not say otherwise. `no-store`: going back shows the present answer."""
 
 
-def respond(page: Page, *, status: int = 200, mturk: bool = False) -> HTMLResponse:
+def respond(
+    template: str,
+    study: Study,
+    values: Mapping[str, object],
+    *,
+    title: str,
+    status: int = 200,
+    mturk: bool = False,
+    **words: object,
+) -> HTMLResponse:
     """A page as an answer.
 
     Args:
-        page: what it shows.
+        template: its name.
+        study: what the page says of the study.
+        values: what the template knows as `page.NAME`.
+        title: of the window.
         status: of HTTP.
         mturk: whether it may be shown in Mechanical Turk's frame.
+        words: what every template of these pages knows.
     """
+    page = {"study": study, "title": title, **values}
     return HTMLResponse(
-        render(page),
+        render_template(f"{template}.html", page, **words),
         status_code=status,
         headers={"Content-Security-Policy": content_policy(mturk=mturk)},
     )
+
+
+def respond_briefly(
+    study: Study,
+    title: str,
+    *paragraphs: str,
+    status: int = 200,
+    mturk: bool = False,
+    link: tuple[str, str] | None = None,
+) -> HTMLResponse:
+    """A page that says one thing, as an answer; with an address to go on at, and its words."""
+    said = {"paragraphs": paragraphs, "link": link, "code": "", "hand_in": None}
+    return respond("end", study, said, title=title, status=status, mturk=mturk)
 
 
 def add_handlers(
@@ -101,7 +128,7 @@ def add_handlers(
             _LOG.error("%s failed: %s", request.method, error)  # the address is a token
             headers = {"Retry-After": RETRY_SECONDS, ERROR_CODE: "server-unavailable"}
         mturked = mturk and _is_judging(request.url.path)
-        page = respond(_error_page(study, shown), status=status, mturk=mturked)
+        page = respond_briefly(study, *_ERROR_PAGES[shown], status=status, mturk=mturked)
         page.headers.update(headers)
         return page
 
@@ -152,11 +179,6 @@ _ERROR_PAGES: Mapping[int, tuple[str, ...]] = {
 """Status -> title and paragraphs of the page."""
 
 
-def _error_page(study: Study, status: int) -> EndPage:
-    title, *paragraphs = _ERROR_PAGES[status]
-    return EndPage(study=study, title=title, paragraphs=tuple(paragraphs))
-
-
 @dataclass(frozen=True, slots=True)
 class Guard:
     """Adds the headers to every answer, answers where a bug left none, and HEAD as GET.
@@ -197,6 +219,6 @@ class Guard:
             if started:
                 raise
             mturk = self.mturk and _is_judging(scope["path"])
-            answer = respond(_error_page(self.study, 500), status=500, mturk=mturk)
+            answer = respond_briefly(self.study, *_ERROR_PAGES[500], status=500, mturk=mturk)
             answer.headers[ERROR_CODE] = "server-error"
             await answer(scope, receive, send_with_headers)

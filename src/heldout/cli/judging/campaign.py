@@ -12,14 +12,22 @@ import msgspec
 from heldout.answers.answer import to_document
 from heldout.cli.context import OrganiserPlace, at_board
 from heldout.cli.options import with_options
-from heldout.cli.printing import TERMINAL, answers, print_facts, print_json
+from heldout.cli.printing import (
+    TERMINAL,
+    TableOutput,
+    answers,
+    print_answer,
+    print_facts,
+    print_json,
+)
 from heldout.errors import plural
-from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.files import CampaignFolder, CampaignPath
 from heldout.judging.campaign.pools import Pool, sizes
 from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import price as price_of
 from heldout.judging.labels.choosing import Method
-from heldout.judging.services import rounds
+from heldout.judging.services.maintaining import RoundOptions
+from heldout.judging.services.maintaining import maintain as maintain_labels
 from heldout.judging.services.pools import (
     PoolOptions,
     PoolSource,
@@ -28,8 +36,7 @@ from heldout.judging.services.pools import (
     read_documents,
     refuse_pools,
 )
-from heldout.judging.services.prices import CampaignPath, price_document, price_facts, size_facts
-from heldout.judging.services.tasks import draw_next
+from heldout.judging.services.tasks import draw_next, price_document, price_facts, size_facts
 from heldout.options import Json, Opt, Seed
 
 
@@ -191,7 +198,7 @@ def _next(waiting: int, drawn: Sequence[Task]) -> str:
 @click.command
 @at_board
 def maintain(
-    *, campaign: CampaignPath = Path(), options: rounds.RoundOptions, place: OrganiserPlace
+    *, campaign: CampaignPath = Path(), options: RoundOptions, place: OrganiserPlace
 ) -> None:
     """Update a board's preference labels: challenges, new versions, what these changed.
 
@@ -208,8 +215,5 @@ def maintain(
       heldout prefer maintain campaign --publish-labels
     """
     with place.session() as session:
-        found = rounds.maintain(session, CampaignFolder(campaign), options, progress=TERMINAL)
-    if place.as_json:
-        print_json(rounds.round_document(found))
-    else:
-        print_facts(answers(), rounds.round_facts(found))
+        answer = maintain_labels(session, CampaignFolder(campaign), options, progress=TERMINAL)
+    print_answer(answer, TableOutput(as_json=place.as_json))

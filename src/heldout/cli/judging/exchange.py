@@ -8,10 +8,9 @@ import click
 
 from heldout.cli.options import with_options
 from heldout.cli.printing import answers, print_facts
-from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.files import CampaignFolder, CampaignPath
 from heldout.judging.services import exchange
-from heldout.judging.services.databases import DatabaseUrl
-from heldout.judging.services.prices import CampaignPath
+from heldout.judging.services.exchange import DatabaseUrl
 from heldout.options import Opt, Seed
 
 _MOST = 100_000

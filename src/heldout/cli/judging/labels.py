@@ -1,7 +1,6 @@
 """`heldout prefer labels`, `report` and `judge`: what is made of judgments."""
 
 import os
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,21 +17,18 @@ from heldout.cli.printing import (
     print_json,
 )
 from heldout.errors import plural
-from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign.files import CampaignFolder, CampaignPath
 from heldout.judging.labels.source import JudgedSource
 from heldout.judging.models.asking import JudgeOptions, judge_by_model
 from heldout.judging.services.boards import PublishedSource
 from heldout.judging.services.labels import (
     LabelOptions,
-    Rebuilt,
     ReportOptions,
+    Scoring,
     make_labels,
     rebuild_labels,
     write_report,
 )
-from heldout.judging.services.prices import CampaignPath
-from heldout.judging.services.relabelling import Scoring
-from heldout.judging.studies.labels import labels_answer
 from heldout.options import Json
 
 
@@ -64,29 +60,23 @@ def labels(
       heldout prefer labels campaign --rebuild v1
     """
     if options.rebuild is not None:
-        again = rebuild_labels(source, options, options.rebuild, progress=TERMINAL)
-        _print_rebuilt(again, as_json=output.as_json)
-        if again.changed:
+        again, changed = rebuild_labels(source, options, options.rebuild, progress=TERMINAL)
+        size = plural(again.recorded, "judgment")
+        if output.as_json:
+            print_json({"version": again.name, "same": not changed, "changed": list(changed)})
+        elif changed:
+            print_facts(answers(), [("differs", f"{again.name}: {', '.join(changed)}")])
+        else:
+            print_facts(answers(), [("same", f"{again.name}, byte for byte, of {size}")])
+        if changed:
             context.exit(1)
         return
-    made = make_labels(
+    answer, path, written = make_labels(
         source, published, options, scoring, now=datetime.now(UTC), progress=TERMINAL
     )
-    answer = labels_answer(made.found)
-    print_answer(replace(answer, document={**answer.document, "seed": scoring.seed}), output)
-    if made.path is not None:
-        print_facts(messages(), [("written" if made.written else "as before", str(made.path))])
-
-
-def _print_rebuilt(again: Rebuilt, *, as_json: bool) -> None:
-    name, changed = again.name, again.changed
-    if as_json:
-        print_json({"version": name, "same": not changed, "changed": list(changed)})
-    elif changed:
-        print_facts(answers(), [("differs", f"{name}: {', '.join(changed)}")])
-    else:
-        size = plural(again.recorded, "judgment")
-        print_facts(answers(), [("same", f"{name}, byte for byte, of {size}")])
+    print_answer(answer, output)
+    if path is not None:
+        print_facts(messages(), [("written" if written else "as before", str(path))])
 
 
 @click.command
@@ -101,8 +91,8 @@ def report(
 ) -> None:
     """Write all that a campaign shows into a folder: tables, pictures, and judged pairs.
 
-    A page (index.html), the same as report.md and report.json, every table as CSV and LaTeX, and
-    every picture as SVG. Pairs are drawn by --seed, without a look at what people said of them.
+    A page (index.html), the same as report.json, every table as CSV and LaTeX, and every picture
+    as SVG. Pairs are drawn by --seed, without a look at what people said of them.
     With --runs every run is scored on the labels before and on the preference labels; with --board
     every published run of a board, out of its vault, and by its labels. The folder holds judgments,
     texts and scores: it is as private as the campaign and the vault.
@@ -113,15 +103,14 @@ def report(
       heldout prefer report campaign --board kb --vault kb-vault
       heldout prefer report --judgments pairs.gz --runs 'runs/*.gz' --qrels dev.qrels --out report
     """
-    found = write_report(
+    out, sections, files = write_report(
         source, published, options, scoring, now=datetime.now(UTC), progress=TERMINAL
     )
-    missing = {one.name: one.why_not for one in found.sections if one.why_not}
+    missing = {one.name: one.why_not for one in sections if one.why_not}
     if as_json:
-        files = list(found.files)
-        print_json({"folder": str(found.folder), "files": files, "not_made": missing})
+        print_json({"folder": str(out), "files": [*files], "not_made": missing})
         return
-    facts = [("report", str(found.folder / "index.html")), ("files", f"{len(found.files):,}")]
+    facts = [("report", str(out / "index.html")), ("files", f"{len(files):,}")]
     facts += [("not made", f"{name}: {reason}") for name, reason in missing.items()]
     print_facts(answers(), facts)
 

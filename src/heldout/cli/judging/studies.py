@@ -1,17 +1,42 @@
 """`heldout prefer contests`, `strengths`, `bias` and `simulate`: what judgments say."""
 
+from collections.abc import Mapping
+from typing import Annotated
+
 import click
 
 from heldout.cli.options import with_options
 from heldout.cli.printing import TERMINAL, Output, print_answer
-from heldout.judging.labels.source import JudgedSource
-from heldout.judging.services import studies
-from heldout.options import Level
+from heldout.errors import InputError, OptionError
+from heldout.judging.campaign.judgments import count_votes
+from heldout.judging.campaign.pools import stand_for
+from heldout.judging.labels.source import Judged, JudgedSource, count_valid, load_judged, read_first
+from heldout.judging.studies.bias import bias_answer
+from heldout.judging.studies.categories import split_answer
+from heldout.judging.studies.contests import compare_by_contests
+from heldout.judging.studies.simulation import DESIGNS, SPREAD
+from heldout.judging.studies.simulation import simulate as play_designs
+from heldout.judging.studies.strengths import compare_strengths
+from heldout.options import Level, Opt, Seed
+from heldout.stats.bradley_terry import PRIOR
+from heldout.trec.tops import Tops
 
 
 @click.command
 @with_options
-def contests(*, options: studies.ContestOptions, output: Output) -> None:
+def contests(
+    *,
+    source: JudgedSource,
+    split: Annotated[
+        bool,
+        Opt(
+            "Comparison of one run with the labels, split by whether it shows the known "
+            "answer first."
+        ),
+    ] = False,
+    level: Level = 0.95,
+    output: Output,
+) -> None:
     """Compare runs by their first documents: on how many queries do people prefer each?
 
     Of a campaign, or of judgments with run files and labels. A run that always shows the known
@@ -24,12 +49,41 @@ def contests(*, options: studies.ContestOptions, output: Output) -> None:
       heldout prefer contests --judgments pairs.gz --runs 'runs/*.gz' --qrels dev.qrels
       heldout prefer contests campaign --split --runs bert.gz --qrels dev.qrels
     """
-    print_answer(studies.compare_by_contests(options, progress=TERMINAL), output)
+    judged = load_judged(source, progress=TERMINAL)
+    if not split:
+        tops = _read_tops(source, judged)
+        print_answer(compare_by_contests(judged, tops, level=level), output)
+        return
+    votes = count_votes(count_valid(judged), same=stand_for(judged.pools))
+    found = read_first(source, depth=2, progress=TERMINAL)
+    if len(found) != 1:
+        raise InputError.of(
+            code="one-run",
+            path="--split",
+            found=f"{len(found):,} runs",
+            expected="one run, whose first documents are compared with the labels",
+            hint="--runs FILE",
+        )
+    ((run, top),) = found.items()
+    print_answer(split_answer(run, top, judged, votes, level=level), output)
 
 
 @click.command
 @with_options
-def strengths(*, options: studies.StrengthOptions, output: Output) -> None:
+def strengths(
+    *,
+    source: JudgedSource,
+    ties: Annotated[bool, Opt("Davidson's model of ties, instead of half a win each.")] = False,
+    prior: Annotated[
+        float, Opt("Precision of the prior on strengths; 0 for none.", least=0)
+    ] = PRIOR,
+    draws: Annotated[
+        int, Opt("Number of bootstrap samples of the queries.", least=20, most=100_000)
+    ] = 1000,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    output: Output,
+) -> None:
     """Strengths of runs from the preferences for their first documents, all runs at once.
 
     Bradley and Terry's model over queries. Intervals are for differences between runs and take a
@@ -40,7 +94,24 @@ def strengths(*, options: studies.StrengthOptions, output: Output) -> None:
     Example:
       heldout prefer strengths --judgments pairs.gz --runs 'runs/*.gz' --qrels dev.qrels
     """
-    print_answer(studies.fit_strengths(options, progress=TERMINAL), output)
+    judged = load_judged(source, progress=TERMINAL)
+    answer = compare_strengths(
+        judged,
+        _read_tops(source, judged),
+        ties=ties,
+        prior=prior,
+        draws=draws,
+        level=level,
+        seed=seed,
+    )
+    print_answer(answer, output)
+
+
+def _read_tops(source: JudgedSource, judged: Judged) -> Mapping[str, Tops] | None:
+    """The first documents of each run named; `None` for those that the campaign's pools have."""
+    if not source.runs and judged.folder is None:
+        raise OptionError("which runs? --runs 'GLOB'")
+    return read_first(source, progress=TERMINAL) if source.runs else None
 
 
 @click.command
@@ -55,12 +126,36 @@ def bias(*, source: JudgedSource, level: Level = 0.95, output: Output) -> None:
     Example:
       heldout prefer bias campaign
     """
-    print_answer(studies.find_bias(source, level=level, progress=TERMINAL), output)
+    print_answer(bias_answer(load_judged(source, progress=TERMINAL), level=level), output)
 
 
 @click.command
 @with_options
-def simulate(*, options: studies.SimulationOptions, output: Output) -> None:
+def simulate(
+    *,
+    sizes: Annotated[
+        tuple[int, ...],
+        Opt("Number of passages of a pool. Repeatable.", names=("--size",), least=2, most=200),
+    ] = (4, 6),
+    designs: Annotated[
+        tuple[str, ...],
+        Opt("Way of judging. Repeatable [all].", names=("--design",), choices=tuple(DESIGNS)),
+    ] = (),
+    pools: Annotated[
+        int,
+        Opt("Number of made-up pools of each size for each design.", least=2, most=1_000_000),
+    ] = 2000,
+    spread: Annotated[
+        float,
+        Opt(
+            "Standard deviation of strengths, in logits; at 0.8 judges are right 69% of the time.",
+            above=0,
+            most=10,
+        ),
+    ] = SPREAD,
+    seed: Seed = 0,
+    output: Output,
+) -> None:
     """How often does each way of judging find the best passage, and for how many judgments?
 
     Judges are made up, with strengths of passages that are known; every design is played with the
@@ -70,4 +165,5 @@ def simulate(*, options: studies.SimulationOptions, output: Output) -> None:
     Example:
       heldout prefer simulate --size 6 --design tournament-1 --design lead-3
     """
-    print_answer(studies.simulate(options, progress=TERMINAL), output)
+    answer = play_designs(sizes, designs, pools=pools, spread=spread, seed=seed, progress=TERMINAL)
+    print_answer(answer, output)

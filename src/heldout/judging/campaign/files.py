@@ -6,7 +6,7 @@ Files are whole or absent; tasks and judgments only grow. The directory is the o
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -16,10 +16,14 @@ from heldout.judging.campaign.judgments import Judgment, format_judgments, parse
 from heldout.judging.campaign.pools import Pool, pool_check
 from heldout.judging.campaign.rows import Check, Item, Task, format_rows, parse_rows, task_check
 from heldout.judging.campaign.settings import Kind, Settings, new_campaign, parse_campaign
+from heldout.options import Opt
 
 _PRIVATE = 0o600
 _DATABASE = "campaign.sqlite"
 Row = TypeVar("Row", bound=msgspec.Struct)
+
+CampaignPath = Annotated[Path, Opt(argument=True, path="folder", metavar="[CAMPAIGN]")]
+"""Directory of a campaign; its default is the current one, `Path()`."""
 
 
 @dataclass(frozen=True, slots=True)

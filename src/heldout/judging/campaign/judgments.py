@@ -25,6 +25,15 @@ Reason = Literal["same", "neither", "unreadable", "language", "other"]
 """Why somebody could not judge: both say the same; neither answers; it cannot be read; it is in a
 language they do not read; something else."""
 
+REASONS: Mapping[Reason, str] = {
+    "same": "both say the same",
+    "neither": "neither answers it",
+    "unreadable": "I can't read one of them",
+    "language": "I don't know the language",
+    "other": "of another reason",
+}
+"""Why somebody cannot judge, in their words, which go on after "because"."""
+
 By = Literal["key", "pointer", "form"]
 """How a choice was made: with a key, a pointer, or by a plain form without JavaScript."""
 

@@ -5,7 +5,6 @@ is recorded once, whatever happens.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -22,12 +21,9 @@ from heldout.judging.database.rows import log_event
 from heldout.judging.database.tables import (
     assignments,
     events,
-    judgments,
     passages,
     payments,
     queries,
-    tasks,
-    workers,
 )
 
 _Paid = Literal["reward", "part"]
@@ -148,46 +144,6 @@ is handed out; who has one goes on with it."""
 _SWITCH = ("launched", "paused")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """A task in the hands of a worker.
-
-    Attributes:
-        assignment: its id.
-        task: the task's id.
-        batch: the task's batch.
-        worker: the pseudonym.
-        since: when the worker consented.
-        last: when the last answer came; `None` before the first.
-        answered: items with an answer.
-        until: when the task goes to another worker without a further answer.
-    """
-
-    assignment: int
-    task: str
-    batch: int
-    worker: str
-    since: datetime
-    last: datetime | None
-    answered: int
-    until: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairTexts:
-    """The texts of a pair.
-
-    Attributes:
-        query: of the query.
-        a: of the first passage.
-        b: of the second.
-    """
-
-    query: str
-    a: str
-    b: str
-
-
 def read_launch(connection: Connection) -> Launch:
     """How the switch stands, within a transaction."""
     last = (
@@ -256,55 +212,21 @@ def note_sign_out(database: Database, *, now: datetime) -> None:
     database.write(lambda connection: log_event(connection, "signed-out", at=now))
 
 
-def leases(database: Database) -> tuple[Lease, ...]:
-    """Tasks in the hands of workers, those that end soonest first.
-
-    Raises:
-        DatabaseError: see `ErrorCode`.
-    """
-    given = (
-        select(
-            judgments.c.assignment,
-            func.count(judgments.c.position.distinct()).label("answered"),
-            func.max(judgments.c.answered_at).label("last"),
-        )
-        .group_by(judgments.c.assignment)
-        .subquery()
-    )
-    found = (
-        select(
-            assignments.c.id.label("assignment"),
-            *(assignments.c.task, tasks.c.batch, workers.c.pseudonym.label("worker")),
-            assignments.c.consented_at.label("since"),
-            given.c.last,
-            func.coalesce(given.c.answered, 0).label("answered"),
-            assignments.c.lease_until.label("until"),
-        )
-        .join(tasks, tasks.c.task == assignments.c.task)
-        .join(workers, workers.c.id == assignments.c.worker)
-        .outerjoin(given, given.c.assignment == assignments.c.id)
-        .where(assignments.c.state == "consented")
-        .order_by(assignments.c.lease_until, assignments.c.id)
-    )
-    rows = database.read(lambda connection: connection.execute(found).all())
-    return tuple(Lease(**row._asdict()) for row in rows)
-
-
-def pair_texts(database: Database, query: str, a: str, b: str) -> PairTexts | None:
-    """The texts of a pair by its ids; `None` where the campaign shows none of them.
+def pair_texts(database: Database, query: str, a: str, b: str) -> tuple[str, str, str] | None:
+    """The texts of a query and two passages by their ids; `None` where one is not shown.
 
     Raises:
         DatabaseError: see `ErrorCode`.
     """
 
-    def read(connection: Connection) -> PairTexts | None:
+    def read(connection: Connection) -> tuple[str, str, str] | None:
         asked = select(queries.c.text).where(queries.c.query == query)
         rows = select(passages.c.doc, passages.c.text).where(passages.c.doc.in_((a, b)))
         text = connection.execute(asked).scalar_one_or_none()
         docs = {row.doc: row.text for row in connection.execute(rows)}
         if text is None or a not in docs or b not in docs:
             return None
-        return PairTexts(query=text, a=docs[a], b=docs[b])
+        return text, docs[a], docs[b]
 
     return database.read(read)
 

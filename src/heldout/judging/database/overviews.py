@@ -7,16 +7,16 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, case, distinct, func, or_, select
+from sqlalchemy import Connection, Row, and_, case, distinct, func, or_, select
 
 from heldout.database.database import Database
-from heldout.judging.campaign.judgments import Judgment, counted
+from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.rows import State, Task, amount_owed
 from heldout.judging.campaign.settings import Money, Settings
 from heldout.judging.database import tables as t
 from heldout.judging.database.assignments import owed_for
 from heldout.judging.database.campaigns import read_settings
-from heldout.judging.database.rows import NEWEST, OF_ITEM, EventKind, read_judgments, read_tasks
+from heldout.judging.database.rows import NEWEST, OF_ITEM, read_judgments, read_tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,9 @@ class AssignmentOverview:
         state: see `State`.
         consented_at: when the worker agreed.
         consent_version: to which text.
+        lease_until: until when the task stays the worker's without a further answer.
         ended_at: when it ended; `None` where it is under way.
+        last: when the last answer came; `None` before the first.
         items: how many there are.
         answered: how many have an answer.
         cannot: of these, how many have no preference.
@@ -55,7 +57,9 @@ class AssignmentOverview:
     state: State
     consented_at: datetime
     consent_version: str
+    lease_until: datetime
     ended_at: datetime | None
+    last: datetime | None
     items: int
     answered: int
     cannot: int
@@ -84,7 +88,7 @@ class WorkerOverview:
 
     worker: str
     platform_id: str
-    states: dict[State, int]
+    states: Mapping[State, int]
     answered: int
     cannot: int
     failed: int
@@ -115,7 +119,7 @@ def workers(database: Database) -> tuple[WorkerOverview, ...]:
         WorkerOverview(
             worker=name,
             platform_id=own[0].platform_id,
-            states=dict(Counter(one.state for one in own)),
+            states=Counter(one.state for one in own),
             answered=sum(one.answered for one in own),
             cannot=sum(one.cannot for one in own),
             failed=sum(one.failed for one in own),
@@ -140,6 +144,7 @@ def read_assignments(connection: Connection) -> tuple[AssignmentOverview, ...]:
             func.count().label("answered"),
             func.sum(case((t.judgments.c.side.is_(None), 1), else_=0)).label("cannot"),
             func.sum(wrong).label("wrong"),
+            func.max(t.judgments.c.answered_at).label("last"),
         )
         .join(t.items, OF_ITEM)
         .where(NEWEST)
@@ -166,9 +171,9 @@ def read_assignments(connection: Connection) -> tuple[AssignmentOverview, ...]:
             row.id.label("assignment"),
             *(row.task, t.tasks.c.batch, t.workers.c.pseudonym.label("worker")),
             *(t.workers.c.platform_id, row.place, row.study, row.state),
-            *(row.consented_at, row.consent_version, row.ended_at),
+            *(row.consented_at, row.consent_version, row.lease_until, row.ended_at),
             *(shown.c.size.label("items"), shown.c.tests),
-            func.coalesce(given.c.answered, 0).label("answered"),
+            *(given.c.last, func.coalesce(given.c.answered, 0).label("answered")),
             func.coalesce(given.c.cannot, 0).label("cannot"),
             func.coalesce(given.c.wrong, 0).label("failed"),
             func.coalesce(paid.c.paid, 0).label("paid"),
@@ -359,73 +364,6 @@ def _read_progress(connection: Connection) -> tuple[Progress, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """Something that happened.
-
-    Attributes:
-        at: when.
-        kind: what.
-        assignment: to which; `None` for the campaign.
-        note: more of it; may be empty.
-    """
-
-    at: datetime
-    kind: EventKind
-    assignment: int | None
-    note: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairJudgment:
-    """A judgment in the history of a pair.
-
-    Attributes:
-        judgment: what was recorded.
-        assignment: in which assignment.
-        state: of the assignment.
-        counts: whether it counts today.
-    """
-
-    judgment: Judgment
-    assignment: int
-    state: State
-    counts: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedSoFar:
-    """How far judging is: where it is equal, the same judgments count.
-
-    Attributes:
-        judgments: how many were recorded.
-        newest: number of the last; 0 before.
-        finished: tasks handed in.
-    """
-
-    judgments: int
-    newest: int
-    finished: int
-
-
-def judged_so_far(database: Database) -> JudgedSoFar:
-    """How far judging is; quick, however much was judged.
-
-    Raises:
-        DatabaseError: see `ErrorCode`.
-    """
-    row, assignment = t.judgments.c, t.assignments.c
-    recorded = select(func.count(row.id), func.coalesce(func.max(row.id), 0))
-    handed_in = select(func.count(assignment.id)).where(assignment.state == "submitted")
-
-    def read(connection: Connection) -> JudgedSoFar:
-        number, newest = connection.execute(recorded).one()
-        finished = connection.execute(handed_in).scalar_one()
-        return JudgedSoFar(judgments=number, newest=newest, finished=finished)
-
-    return database.read(read)
-
-
 def judgments(database: Database) -> tuple[Judgment, ...]:
     """Every judgment in the order recorded, superseded ones and tests too; `counted` sorts them.
 
@@ -446,60 +384,12 @@ def tasks(database: Database) -> tuple[Task, ...]:
     return database.read(lambda connection: tuple(read_tasks(connection).values()))
 
 
-def pair_history(database: Database, query: str, a: str, b: str) -> tuple[PairJudgment, ...]:
-    """Every judgment of a pair in the order recorded; of pairs that are tests, too.
-
-    Args:
-        database: of the campaign.
-        query: its id.
-        a: id of a passage.
-        b: id of the other, in either order.
-
-    Raises:
-        DatabaseError: see `ErrorCode`.
-    """
-
-    def read(connection: Connection) -> tuple[PairJudgment, ...]:
-        sides = (a, b)
-        item, row = t.items.c, t.assignments.c
-        of_pair = item.left.in_(sides) & item.right.in_(sides) & (item.query == query)
-        found = read_judgments(connection, of_pair)
-        by_worker = t.workers.c.pseudonym.in_({one.worker for one in found})
-        of_them = read_judgments(connection, by_worker)
-        settings = next(iter(read_settings(connection).values()), None)  # of all batches alike
-        counting = set[Judgment]()
-        if settings is not None:
-            exclusion, failures = settings.excludes, settings.failures
-            counting |= set(counted(of_them, exclusion=exclusion, failures=failures))
-        rows = connection.execute(
-            select(row.task, row.id, row.state).where(row.task.in_({one.task for one in found}))
-        )
-        places = {task: (assignment, state) for task, assignment, state in rows}
-        return tuple(
-            PairJudgment(
-                judgment=one,
-                assignment=places[one.task][0],
-                state=places[one.task][1],
-                counts=one in counting,
-            )
-            for one in found
-        )
-
-    return database.read(read)
-
-
-def events(database: Database, *, assignment: int | None = None) -> tuple[Event, ...]:
-    """The log, oldest first.
-
-    Args:
-        database: of the campaign.
-        assignment: whose events; `None` for all.
+def events(database: Database) -> tuple[Row[Any], ...]:
+    """The log, oldest first: `at`, `kind` (see `EventKind`), `assignment`, `note`.
 
     Raises:
         DatabaseError: see `ErrorCode`.
     """
     row = t.events.c
-    wanted = [] if assignment is None else [row.assignment == assignment]
-    found = select(row.at, row.kind, row.assignment, row.note).where(*wanted).order_by(row.id)
-    rows = database.read(lambda connection: connection.execute(found).all())
-    return tuple(Event(**row._asdict()) for row in rows)
+    found = select(row.at, row.kind, row.assignment, row.note).order_by(row.id)
+    return database.read(lambda connection: tuple(connection.execute(found)))

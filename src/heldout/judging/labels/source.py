@@ -11,10 +11,16 @@ from heldout.collections.named import load_qrels
 from heldout.database.times import format_time
 from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.judgments import Judgment, counted, parse_judgments, pool_judged
-from heldout.judging.campaign.pools import Pool
+from heldout.judging.campaign.judgments import (
+    Judgment,
+    counted,
+    parse_judgments,
+    pool_judged,
+    pooled_tops,
+)
+from heldout.judging.campaign.pools import Pool, stand_for
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.labels.contests import PERFECT
+from heldout.judging.labels.contests import PERFECT, first_documents
 from heldout.judging.labels.labels import Rules
 from heldout.options import Opt
 from heldout.progress_bar import SILENT, Progress
@@ -147,6 +153,20 @@ def join_judged(
         labels=labels,
         known=answers or {one.query: (one.known.doc,) for one in found if one.known is not None},
     )
+
+
+def first_of(judged: Judged, tops: Mapping[str, Tops] | None) -> Mapping[str, Mapping[str, str]]:
+    """Run -> query -> the passage it shows first, the perfect run among them where labels are.
+
+    Args:
+        judged: judgments and what they are of.
+        tops: run -> query -> first documents; `None` for those of the pools.
+
+    Raises:
+        InputError: code `deep-pool`.
+    """
+    shown = pooled_tops(judged.pools) if tops is None else tops
+    return first_documents(shown, judged.known or None, same=stand_for(judged.pools))
 
 
 def count_valid(judged: Judged) -> tuple[Judgment, ...]:

@@ -1,14 +1,18 @@
 """The organiser's pages: switch, price and progress, quality, pairs, workers, payments, the log.
 
 Signing in is required, each form brings back its session's token, and forms of other sites are
-refused. Nothing here reaches keys of a board or held-out labels.
+refused. Nothing here reaches keys of a board or held-out labels. What the pages say is in the
+templates.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from urllib.parse import urlencode
 
+import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
@@ -16,22 +20,31 @@ from starlette.exceptions import HTTPException
 from heldout.database.database import Database
 from heldout.database.times import format_time
 from heldout.errors import plural
-from heldout.judging.campaign.payments import format_payments
-from heldout.judging.campaign.settings import format_money
+from heldout.judging.campaign.judgments import REASONS, counted
+from heldout.judging.campaign.payments import format_payments, totals
+from heldout.judging.campaign.settings import Money, Settings, describe_hourly, format_money
 from heldout.judging.database import organiser, overviews
-from heldout.judging.database import overviews as readings
 from heldout.judging.database.campaigns import Campaign, read_campaign
-from heldout.judging.database.organiser import list_payments, payments_due, record_payment
-from heldout.judging.database.overviews import progress, uncounted_pay
-from heldout.judging.pages import admin_quality, admin_views
-from heldout.judging.pages import admin_views as admin_payments
-from heldout.judging.pages.admin_pages import AdminPage, Section, SignInPage, render_admin
-from heldout.judging.pages.admin_quality import LastResult, measure_quality, more_section
-from heldout.judging.platforms.links import read_code, study_link
+from heldout.judging.database.overviews import Progress
+from heldout.judging.platforms.links import completion_address, read_code, study_link
+from heldout.judging.studies.bias import describe_effect, measure_bias
+from heldout.judging.studies.judges import (
+    STUDY_ACCURACY,
+    expected_alpha,
+    judge_agreement,
+    judging_quality,
+)
 from heldout.web.forms import Form, address_of, go_to, read_count, refuse_elsewhere
+from heldout.web.pages import render_template
 from heldout.web.sessions import COOKIE, SESSION, Attempts, Session, SessionSigner
 
-_WRONG = "This is not the token."
+PAGE = 100
+"""Rows of a page."""
+
+_SEED = 2021
+_DRAWS = 1000
+_SOON = timedelta(minutes=10)
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +71,7 @@ class Admin:
         token: what is asked for at the sign-in; see `check_token`.
         clock: the time, UTC.
         attempts: failed sign-ins.
-        quick: of so many judgments the whole page of quality is worked out at once.
-        last_quality: that page as it was last worked out.
-        last_first: what of it takes no time, as it was last worked out.
+        quick: of so many judgments the whole page of quality is computed at once.
     """
 
     database: Database
@@ -68,8 +79,6 @@ class Admin:
     clock: Callable[[], datetime]
     attempts: Attempts = field(default_factory=Attempts)
     quick: int = 2_000
-    last_quality: LastResult[tuple[Section, ...]] = field(default_factory=LastResult)
-    last_first: LastResult[tuple[Section, ...]] = field(default_factory=LastResult)
 
     def sign_in_page(self) -> Response:
         """Ask for the token."""
@@ -90,7 +99,7 @@ class Admin:
         cookie = signer.open(fields.get("token", ""), sign_outs=sign_outs, now=now)
         if cookie is None:
             self.attempts.note(address, now=now)
-            return self._ask_token(_WRONG, status=403)
+            return self._ask_token("This is not the token.", status=403)
         opened = go_to("/admin")
         opened.set_cookie(
             COOKIE,
@@ -114,33 +123,29 @@ class Admin:
     def overview(self, request: Request) -> Response:
         """The switch, price, progress and leases."""
         entered = self._enter(request)
-        campaign, now = entered.campaign, self.clock()
-        batches = progress(self.database)
-        every = overviews.assignments(self.database)
-        link = _link(str(request.base_url), campaign)
-        price = admin_views.batch_price(batches, campaign.batches)
-        state = organiser.read_launch_state(self.database)
-        uncounted = uncounted_pay(self.database)
-        sections = (
-            admin_views.launch_section(state, price, campaign.settings, link, uncounted=uncounted),
-            admin_views.progress_section(batches),
-            admin_views.lease_section(
-                organiser.leases(self.database),
-                {one.assignment: one.items for one in every},
-                now=now,
+        every, terms = overviews.assignments(self.database), entered.campaign.batches
+        batches = overviews.progress(self.database)
+        return _page(
+            entered,
+            "overview",
+            state=organiser.read_launch_state(self.database),
+            batches=batches,
+            terms=terms,
+            price=_price(batches, terms),
+            every=every,
+            held=sorted(
+                (one for one in every if one.state == "consented"),
+                key=lambda one: (one.lease_until, one.assignment),
             ),
-            *(
-                (admin_views.price_section(batches, campaign.batches, every, uncounted),)
-                if price
-                else ()
-            ),
+            uncounted=overviews.uncounted_pay(self.database),
+            link=_link(str(request.base_url), entered.campaign),
+            now=self.clock(),
         )
-        return _page(entered, "Overview", "/admin", sections)
 
     def launch(self, request: Request, fields: Form) -> Response:
         """Let tasks be handed out; the price is written beside it."""
         campaign = self._enter(request, fields).campaign
-        price = admin_views.batch_price(progress(self.database), campaign.batches)
+        price = _price(overviews.progress(self.database), campaign.batches)
         note = format_money(price, campaign.settings.currency)
         organiser.set_launch(self.database, "launched", now=self.clock(), text=note)
         return go_to("/admin")
@@ -152,69 +157,81 @@ class Admin:
         return go_to("/admin")
 
     def quality(self, request: Request) -> Response:
-        """Tests, agreement, sides, time."""
+        """Tests, agreement, sides, time; what takes seconds only where it is asked for."""
         entered = self._enter(request)
-        state, settings = readings.judged_so_far(self.database), entered.campaign.settings
-        asked = state.judgments <= self.quick or request.query_params.get("effects") == "yes"
-        if asked or self.last_quality.has(state):
-            sections = self.last_quality.get(
-                state, lambda: measure_quality(self.database, settings, effects=True)
-            )
-        else:
-            first = self.last_first.get(
-                state, lambda: measure_quality(self.database, settings, effects=False)
-            )
-            sections = (more_section(state.judgments), *first)
-        return _page(entered, "Quality", "/admin/quality", sections)
+        settings, found = entered.campaign.settings, overviews.judgments(self.database)
+        effects = len(found) <= self.quick or request.query_params.get("effects") == "yes"
+        votes = counted(found, exclusion=settings.excludes, failures=settings.failures)
+        # The same draws at each visit: a page that is loaded again says the same
+        rng = np.random.default_rng(_SEED)
+        docs = organiser.passage_lengths(self.database) if effects else {}
+        shown = {(one.query, doc) for one in votes for doc in (one.left, one.right)} if docs else ()
+        lengths = {place: docs[place[1]] for place in shown}
+        return _page(
+            entered,
+            "quality",
+            judgments=len(found),
+            effects=effects,
+            quality=judging_quality(found, settings),
+            agreement=judge_agreement(votes, rng, trials=_DRAWS if effects else 0),
+            bias=measure_bias(votes, lengths=lengths, effects=effects),
+        )
 
     def pairs(self, request: Request) -> Response:
         """Pairs with an answer."""
-        entered = self._enter(request)
-        query = request.query_params.get("query", "").strip()
-        found = readings.judgments(self.database)
-        sections = admin_quality.pairs_sections(found, query=query, start=_start(request))
-        return _page(entered, "Pairs", "/admin/pairs", sections)
+        entered, query = self._enter(request), request.query_params.get("query", "").strip()
+        answers: dict[tuple[str, str, str], Counter[str | None]] = {}
+        for one in overviews.judgments(self.database):
+            if one.answer is None and one.left and query in ("", one.query):
+                answers.setdefault(one.pair, Counter())[one.preferred] += 1
+        start = _start(request)
+        return _page(
+            entered, "pairs", query=query, answers=answers, pairs=sorted(answers), start=start
+        )
 
     def pair(self, request: Request) -> Response:
-        """The history of a pair."""
+        """The texts of a pair, and every answer that was ever given to it."""
         entered = self._enter(request)
         query, a, b = (request.query_params.get(name, "") for name in ("query", "a", "b"))
         texts = organiser.pair_texts(self.database, query, a, b)
         if texts is None or a == b:
             raise HTTPException(404)
-        history = readings.pair_history(self.database, query, a, b)
-        sections = admin_quality.pair_sections((query, a, b), texts, history)
-        return _page(entered, "A pair", "/admin/pairs", sections)
+        every, settings = overviews.judgments(self.database), entered.campaign.settings
+        return _page(
+            entered,
+            "pair",
+            texts=tuple(zip(("Query", a, b), texts, strict=True)),
+            history=[one for one in every if one.pair == (query, min(a, b), max(a, b))],
+            counting={*counted(every, exclusion=settings.excludes, failures=settings.failures)},
+        )
 
     def workers(self, request: Request) -> Response:
-        """Every worker."""
-        entered = self._enter(request)
-        found = overviews.workers(self.database)
-        sections = (admin_views.worker_section(found, entered.campaign.settings),)
-        return _page(entered, "Workers", "/admin/workers", sections)
+        """Every worker by pseudonym; who is barred, and why."""
+        return _page(self._enter(request), "workers", workers=overviews.workers(self.database))
 
     def payments(self, request: Request) -> Response:
         """What is due and what was paid; whose code is that?"""
-        entered = self._enter(request)
-        campaign, asked = entered.campaign, request.query_params.get("code", "")
-        number = read_code(campaign.key, asked)
+        entered, asked = self._enter(request), request.query_params.get("code", "")
+        number = read_code(entered.campaign.key, asked)
         every = overviews.assignments(self.database) if number is not None else ()
-        found = next((one for one in every if one.assignment == number), None)
-        payments = list_payments(self.database)
-        sections = (
-            *admin_payments.payment_sections(payments, campaign.settings),
-            admin_payments.code_section(asked, found),
+        payments, at = organiser.list_payments(self.database), request.query_params.get("marked")
+        due = [one for one in payments if not one.paid_at]
+        return _page(
+            entered,
+            "payments",
+            totals=totals(payments),
+            due=due,
+            made=len(payments) - len(due),
+            asked=asked,
+            found=next((one for one in every if one.assignment == number), None),
+            done=sum(one.paid_at == at for one in payments) if at else None,
         )
-        at = request.query_params.get("marked", "")
-        marked = sum(one.paid_at == at for one in payments)
-        done = f"{plural(marked, 'payment')} marked as paid." if at else ""
-        return _page(entered, "Payments", "/admin/payments", sections, done=done)
 
     def payments_file(self, request: Request) -> Response:
         """All payments as CSV."""
         self._enter(request)
         return Response(
-            format_payments(list_payments(self.database)),
+            format_payments(organiser.list_payments(self.database)),
             media_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": 'attachment; filename="payments.csv"'},
         )
@@ -223,21 +240,15 @@ class Admin:
         """Record payments as made, by their keys; those that were recorded before stay."""
         self._enter(request, fields)
         keys, now = set(fields.get("keys", "").split()), self.clock()
-        for due in payments_due(self.database):
+        for due in organiser.payments_due(self.database):
             if due.key in keys:
-                record_payment(self.database, due, now=now)
+                organiser.record_payment(self.database, due, now=now)
         return go_to(f"/admin/payments?{urlencode({'marked': format_time(now)})}")
 
     def log(self, request: Request) -> Response:
-        """What happened."""
-        entered, start = self._enter(request), _start(request)
-        found = readings.events(self.database)[::-1]
-        shown = found[start : start + admin_views.PAGE]
-        sections = (
-            admin_views.log_section(shown, start, len(found)),
-            *admin_views.pages_section("/admin/log?", start, len(found)),
-        )
-        return _page(entered, "Log", "/admin/log", sections)
+        """What happened, the newest first."""
+        entered, found = self._enter(request), overviews.events(self.database)[::-1]
+        return _page(entered, "log", events=found, start=_start(request))
 
     def _enter(self, request: Request, fields: Mapping[str, str] | None = None) -> Entered:
         """Who is there; a form has to be one of the session's own.
@@ -259,9 +270,9 @@ class Admin:
         return Entered(session=session, campaign=campaign, form_token=signer.form_token(session))
 
     def _ask_token(self, problem: str = "", *, status: int = 200) -> HTMLResponse:
-        name = read_campaign(self.database).settings.name
-        page = SignInPage(study=name, problem=problem)
-        return HTMLResponse(render_admin(page), status_code=status)
+        settings = read_campaign(self.database).settings
+        text = render_admin("sign-in", settings=settings, problem=problem)
+        return HTMLResponse(text, status_code=status)
 
     def _signer(self, campaign: Campaign) -> SessionSigner:
         return SessionSigner(key=campaign.key, token=self.token)
@@ -287,20 +298,32 @@ def admin_routes(admin: Admin) -> APIRouter:
     return router
 
 
-def _page(
-    entered: Entered, title: str, here: str, sections: tuple[Section, ...], *, done: str = ""
-) -> HTMLResponse:
-    settings = entered.campaign.settings
-    page = AdminPage(
-        study=settings.name,
-        title=title,
-        here=here,
-        form_token=entered.form_token,
-        sections=sections,
-        done=done,
-        language=settings.language,
+def render_admin(name: str, *, settings: Settings, **values: object) -> str:
+    """Return one of the organiser's pages as HTML.
+
+    Args:
+        name: of its template.
+        settings: of the campaign.
+        values: what else the template knows.
+    """
+    return render_template(
+        f"admin/{name}.html",
+        settings=settings,
+        money=partial(format_money, currency=settings.currency),
+        page=PAGE,
+        **_WORDS,
+        **values,
     )
-    return HTMLResponse(render_admin(page))
+
+
+def _page(entered: Entered, name: str, **values: object) -> HTMLResponse:
+    settings, form_token = entered.campaign.settings, entered.form_token
+    return HTMLResponse(render_admin(name, settings=settings, form_token=form_token, **values))
+
+
+def _price(batches: Sequence[Progress], terms: Mapping[int, Settings]) -> Money:
+    """The price of every planned task, reward and fee."""
+    return sum(one.tasks * terms[one.batch].task_price for one in batches if one.batch in terms)
 
 
 def _link(root: str, campaign: Campaign) -> str:
@@ -311,3 +334,62 @@ def _link(root: str, campaign: Campaign) -> str:
 
 def _start(request: Request) -> int:
     return read_count(request.query_params.get("start", "")) or 0
+
+
+# How the organiser's pages say times, shares and sums.
+
+
+def _percent(share: float | None) -> str:
+    """A share as `34.3%`; a dash where there is none."""
+    return "–" if share is None else f"{share:.1%}"
+
+
+def _amount(hundredths: Money) -> str:
+    """An amount without its currency: `0.77`."""
+    return f"{hundredths // 100:,}.{hundredths % 100:02}"
+
+
+def _moment(at: datetime) -> str:
+    """A time as `21 Nov 14:02`, UTC."""
+    return f"{at.astimezone(UTC):%d %b %H:%M}".lstrip("0")
+
+
+def _ago(span: timedelta) -> str:
+    """A span as a person says it: `12 minutes`, `3 hours`, `2 days`."""
+    whole = max(0, int(span.total_seconds()))
+    if whole < _MINUTE:
+        return "less than a minute"
+    if whole < _HOUR:
+        return plural(whole // _MINUTE, "minute")
+    return plural(whole // _HOUR, "hour") if whole < 2 * _DAY else plural(whole // _DAY, "day")
+
+
+def _left(span: timedelta) -> str:
+    if span < timedelta(0):
+        return f"late by {_ago(-span)}"
+    return f"{_ago(span)} left, ends soon" if span < _SOON else f"{_ago(span)} left"
+
+
+def _seconds(value: float) -> str:
+    """Seconds as `8.4 s` or `3 min 05 s`."""
+    if value < 2 * _MINUTE:
+        return f"{value:.1f} s"
+    return f"{int(value) // _MINUTE} min {int(value) % _MINUTE:02} s"
+
+
+_WORDS: Mapping[str, object] = {
+    "plural": plural,
+    "percent": _percent,
+    "amount": _amount,
+    "moment": _moment,
+    "ago": _ago,
+    "left": _left,
+    "seconds": _seconds,
+    "describe_hourly": describe_hourly,
+    "describe_effect": describe_effect,
+    "completion_address": completion_address,
+    "expected_alpha": expected_alpha,
+    "study": STUDY_ACCURACY,
+    "reasons": REASONS,
+}
+"""What every template of the organiser knows."""

@@ -20,10 +20,10 @@ from starlette.exceptions import HTTPException
 
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
-from heldout.errors import InputError, StoreError
+from heldout.errors import InputError, StoreError, plural
 from heldout.judging.campaign.judgments import By, Choice, Reason, Side
 from heldout.judging.campaign.questions import CANNOT, FORMS, QuestionForm, find_answer_fault
-from heldout.judging.campaign.settings import Platform
+from heldout.judging.campaign.settings import Platform, Settings
 from heldout.judging.database import assignments, claims
 from heldout.judging.database.assignments import LONGEST_WORKER, Answered, Assignment, Shown, Worker
 from heldout.judging.database.campaigns import Campaign
@@ -31,25 +31,24 @@ from heldout.judging.database.claims import NoTask, Offer
 from heldout.judging.database.overviews import uncounted_pay
 from heldout.judging.pages.arrivals import Addresses, Arrival, read_arrival
 from heldout.judging.pages.questions import (
-    ahead_page,
+    CHOICES,
+    MISSING,
+    NO_TASK,
+    NOTICES,
+    WORDS,
+    HandIn,
     ask_worker,
-    consent_page,
-    end_page,
-    exit_page,
-    item_page,
-    last_end,
-    late_page,
-    no_item_page,
-    no_task_page,
-    refused_page,
-    start_page,
+    completion_code,
+    find_chosen,
+    hand_in,
+    say_end,
+    show_passages,
+    split_paragraphs,
     study_of,
-    too_many_page,
-    unsaved_page,
 )
 from heldout.web.forms import Form, address_of, go_to, network_of, read_count
-from heldout.web.guard import RETRY_SECONDS, respond
-from heldout.web.pages import MISSING, Ended, Page, Study
+from heldout.web.guard import RETRY_SECONDS, respond, respond_briefly
+from heldout.web.pages import Study
 from heldout.web.sessions import Attempts
 from heldout.web.signing import BadTokenError, PageSigner, Stamp
 
@@ -106,6 +105,8 @@ _STALE = (
     "You have answered this question in another window. That answer is stored and shown here; to "
     "change it, choose again."
 )
+_LATER = ("waiting", "paused", "elsewhere")
+_SENT_AGAIN = ("token", "stamp", "choice", "reason", "by", "active_ms")
 _CHANGED = "The terms have changed since you opened this page. Please read them again."
 
 Position = Annotated[int, Path(ge=1, le=100_000)]
@@ -130,7 +131,8 @@ class Judging:
 
     def start(self) -> Response:
         """The first page, for who opens the server's address by itself."""
-        return self._respond(start_page())
+        study, link = Study(), ("/admin", "Sign in as the organiser")
+        return respond_briefly(study, *NOTICES["start"], mturk=self._mturk, link=link)
 
     def landing(self, code: str, request: Request) -> Response:
         """What is agreed to, before any pair."""
@@ -155,12 +157,13 @@ class Judging:
         shown = assignments.item(self.database, assignment, position)
         if shown is None:
             held = assignments.get_assignment(self.database, assignment)
-            return self._respond(no_item_page(held, addresses), status=404)
+            at = held.first_open or held.items
+            return self._notice("no item", held, link=_go_on(addresses, at), status=404)
         held = shown.assignment
         if not held.open:
             return go_to(addresses.done)
         if held.first_open is not None and position > held.first_open:
-            return self._respond(ahead_page(held, addresses, position=position), status=409)
+            return self._ahead(held, addresses, position)
         return self._show(shown, addresses)
 
     def answer(self, token: str, position: Position, fields: Form) -> Response:
@@ -175,10 +178,7 @@ class Judging:
             if isinstance(error, DatabaseError) and error.code == "unknown-assignment":
                 raise
             _LOG.error("an answer could not be saved: %s", error)
-            page = unsaved_page(self._study, addresses, position, fields)
-            answer = self._respond(page, status=503)
-            answer.headers["Retry-After"] = RETRY_SECONDS
-            return answer
+            return self._unsaved(addresses, position, fields)
 
     def keep(self, token: str, position: Position, fields: Form) -> Response:
         """Lengthen the lease: somebody needs more time."""
@@ -192,7 +192,8 @@ class Judging:
         held = assignments.get_assignment(self.database, self._open(token))
         if not held.open:
             return go_to(addresses.done)
-        return self._respond(exit_page(held, addresses))
+        title = "Stop here?"
+        return self._respond("exit", held.settings, title=title, held=held, addresses=addresses)
 
     def stopped(self, token: str, request: Request, fields: Form) -> Response:
         """Stop."""
@@ -207,7 +208,15 @@ class Judging:
         held = assignments.get_assignment(self.database, self._open(token))
         if held.open:
             return go_to(Addresses(token).item(held.first_open or held.items))
-        return self._respond(end_page(held, key=self.campaign.key))
+        return self._respond(
+            "ended",
+            held.settings,
+            title=say_end(held),
+            held=held,
+            code=completion_code(held, self.campaign.key),
+            hand_in=hand_in(held),
+            link=None,
+        )
 
     def _save(self, addresses: Addresses, assignment: int, stamp: Stamp, fields: Form) -> Response:
         now, position = self.clock(), int(stamp.item)
@@ -239,10 +248,11 @@ class Judging:
         if found.outcome == "stale":
             return self._show(shown, addresses, problem=_STALE, status=409)
         if found.outcome == "ahead":
-            page = ahead_page(held, addresses, position=shown.position)
-            return self._respond(page, status=409)
+            return self._ahead(held, addresses, shown.position)
         if found.outcome == "ended":
-            return self._respond(late_page(held, addresses), status=409)
+            link = (addresses.done, "How the task ended")
+            title, said = "This answer came too late", {"held": held, "code": "", "hand_in": None}
+            return self._respond("late", held.settings, title=title, status=409, link=link, **said)
         if shown.position < held.items:
             return go_to(addresses.item(shown.position + 1))
         assignments.submit(self.database, held.id, now=now)
@@ -264,16 +274,46 @@ class Judging:
             shown_ms=int(now.timestamp() * 1000),
             replaces=shown.revision,
         )
-        page = item_page(
-            shown,
-            addresses,
+        settings, form = shown.assignment.settings, FORMS.get(shown.assignment.settings.kind)
+        choice, reason = find_chosen(shown, sent)
+        return self._respond(
+            "item" if form is None else "question",
+            settings,
+            status=status,
+            title=f"Question {shown.position} of {shown.assignment.items}",
+            shown=shown,
+            form=form,
+            passages=show_passages(shown, sent),
+            choice=choice,
+            reason=reason,
+            addresses=addresses,
             campaign=self.campaign.code,
             stamp=self._signer.sign_stamp(stamp),
-            now=now,
-            sent=sent,
+            left=max(0, int((shown.assignment.lease_until - now).total_seconds())),
             problem=problem,
         )
-        return self._respond(page, status=status)
+
+    def _unsaved(self, addresses: Addresses, position: int, sent: Mapping[str, str]) -> Response:
+        """The database does not answer: the choice is on the page, and is sent again from there."""
+        fields = {
+            name: text
+            for name, text in sent.items()
+            if name in _SENT_AGAIN or name.startswith("tick-")
+        }
+        title, *said = NOTICES["unsaved"]
+        chosen = CHOICES.get(sent.get("choice", ""), "an answer")
+        answer = self._respond(
+            "end",
+            self.campaign.settings,
+            status=503,
+            title=title,
+            paragraphs=[one.format(chosen=chosen) for one in said],
+            code="",
+            hand_in=HandIn(action=addresses.item(position), fields=fields, button="Next"),
+            link=None,
+        )
+        answer.headers["Retry-After"] = RETRY_SECONDS
+        return answer
 
     def _arrival(self, values: Mapping[str, str]) -> Arrival:
         key = self.campaign.key if self.campaign.settings.signed else None
@@ -290,7 +330,8 @@ class Judging:
         if (wait := self.exits.wait(address, now=now)) is not None and not worker.signed:
             known = claims.offer(self.database, worker, now=now)
             if isinstance(known, Offer) and known.assignment is None:
-                answer = self._respond(too_many_page(self._study, wait), status=429)
+                minutes = plural(int(wait.total_seconds()) // 60 + 1, "minute")
+                answer = self._notice("too many", status=429, minutes=minutes)
                 answer.headers["Retry-After"] = str(int(wait.total_seconds()) + 1)
                 return answer
         try:
@@ -327,42 +368,57 @@ class Judging:
     def _offer(self, arrival: Arrival, request: Request, *, problem: str = "") -> Response:
         """The landing page, for who comes."""
         if arrival.unsigned:
-            return self._respond(refused_page(self.campaign.settings, "unsigned"), status=403)
+            return self._notice("unsigned", status=403)
         asks = arrival.worker is None and self._platform == "link"
         if arrival.worker is None and not arrival.preview and not asks:
-            return self._respond(refused_page(self.campaign.settings, "unknown"), status=400)
+            return self._notice("unknown", status=400)
         comes = self._from(request, arrival.worker)
         found = claims.offer(self.database, comes, now=self.clock())
         if isinstance(found, NoTask):
             return self._no_task(found, arrival)
-        page = consent_page(
-            found,
+        settings = found.settings
+        last = self._last_end(arrival) if found.assignment is None else None
+        return self._respond(
+            "consent",
+            settings,
+            status=422 if problem else 200,
+            title="Before you begin",
+            offer=found,
+            paragraphs=split_paragraphs(settings.consent),
             action=f"/j/{self.campaign.code}/consent",
             fields=arrival.fields,
-            asks_worker=asks,
+            asks=ask_worker(settings) if asks else None,
             preview=arrival.preview,
             problem=problem,
-            last=self._last_end(arrival) if found.assignment is None else None,
+            last=last,
+            code=completion_code(last, self.campaign.key) if last else "",
         )
-        return self._respond(page, status=422 if problem else 200)
 
     def _no_task(self, found: NoTask, arrival: Arrival) -> Response:
         if found.why == "paused" and uncounted_pay(self.database).is_spent:
             _LOG.warning("a judge got no task: those that do not count earned too much; see /admin")
         again = f"/j/{self.campaign.code}?{urlencode(arrival.fields)}"
-        status = 403 if found.why == "barred" else 200
-        page = no_task_page(found, again=again, last=self._last_end(arrival))
-        return self._respond(page, status=status)
+        last = self._last_end(arrival)
+        return self._respond(
+            "no-task",
+            found.settings,
+            status=403 if found.why == "barred" else 200,
+            title=NO_TASK[found.why],
+            found=found,
+            last=last,
+            code=completion_code(last, self.campaign.key) if last else "",
+            hand_in=None,
+            link=(again, "Try again") if found.why in _LATER else None,
+        )
 
-    def _last_end(self, arrival: Arrival) -> Ended | None:
+    def _last_end(self, arrival: Arrival) -> Assignment | None:
         """What a worker ended before, for whoever came by that worker's own signed link.
 
         An id alone is known to others: they would read what its owner earned, and the code.
         """
         if arrival.worker is None or not arrival.worker.signed:
             return None
-        found = assignments.last_ended(self.database, arrival.worker.platform_id)
-        return None if found is None else last_end(found, self.campaign.key)
+        return assignments.last_ended(self.database, arrival.worker.platform_id)
 
     def _open(self, token: str, fields: Mapping[str, str] | None = None) -> int:
         """The assignment of a token; a form has to bring the token of its address.
@@ -379,20 +435,50 @@ class Judging:
         if not secrets.compare_digest(code.encode(), self.campaign.code.encode()):
             raise HTTPException(404)
 
-    def _respond(self, page: Page, *, status: int = 200) -> HTMLResponse:
-        return respond(page, status=status, mturk=self._platform == "mturk")
+    def _ahead(self, held: Assignment, addresses: Addresses, position: int) -> Response:
+        link = _go_on(addresses, held.first_open or position)
+        return self._notice("ahead", held, link=link, status=409, position=position)
+
+    def _notice(
+        self,
+        which: str,
+        held: Assignment | None = None,
+        *,
+        status: int,
+        link: tuple[str, str] | None = None,
+        **words: object,
+    ) -> Response:
+        """A page that says one thing; see `NOTICES`."""
+        settings = self.campaign.settings
+        if held is not None:
+            settings = held.settings
+            words |= {"answered": held.answered, "items": held.items}
+        said = [one.format(**words) for one in NOTICES[which]]
+        return respond_briefly(
+            study_of(settings), *said, status=status, mturk=self._mturk, link=link
+        )
+
+    def _respond(
+        self, template: str, settings: Settings, *, title: str, status: int = 200, **values: object
+    ) -> HTMLResponse:
+        study, mturk = study_of(settings), self._mturk
+        return respond(template, study, values, title=title, status=status, mturk=mturk, **WORDS)
 
     @property
     def _platform(self) -> Platform:
         return self.campaign.settings.platform
 
     @property
-    def _study(self) -> Study:
-        return study_of(self.campaign.settings)
+    def _mturk(self) -> bool:
+        return self._platform == "mturk"
 
     @property
     def _signer(self) -> PageSigner:
         return PageSigner(key=self.campaign.key, pages="judging")
+
+
+def _go_on(addresses: Addresses, position: int) -> tuple[str, str]:
+    return addresses.item(position), f"Continue with question {position}"
 
 
 def judging_routes(judging: Judging) -> APIRouter:

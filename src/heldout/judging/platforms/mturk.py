@@ -20,7 +20,7 @@ from typing import cast, get_args
 
 from heldout.errors import Problem, quote
 from heldout.files.csv import CsvRow, defuse, format_csv, parse_csv
-from heldout.judging.campaign.judgments import Judgment, Reason, failed_tests
+from heldout.judging.campaign.judgments import REASONS, Judgment, Reason, failed_tests
 from heldout.judging.campaign.pools import Texts, missing_texts
 from heldout.judging.campaign.rows import Task, amount_owed, raise_problems
 from heldout.judging.campaign.settings import Settings, format_money
@@ -29,13 +29,6 @@ _CONTROL = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
 _ACTIVE = re.compile(r"[=+\-@$%{}\t\r\n]")
-_REASONS: Mapping[Reason, str] = {
-    "same": "both say the same",
-    "neither": "neither answers it",
-    "unreadable": "I can't read one of them",
-    "language": "I don't know the language",
-    "other": "of another reason",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +156,7 @@ def _owed_words(items: int, settings: Settings) -> Iterator[str]:
 def _sections(items: int, settings: Settings) -> Iterator[str]:
     section = _read("mturk-item.html")
     reasons = "\n".join(
-        f'<option value="{reason}">{cell_html(_REASONS[reason])}</option>'
+        f'<option value="{reason}">{cell_html(REASONS[reason])}</option>'
         for reason in get_args(Reason)
     )
     for place in range(1, items + 1):

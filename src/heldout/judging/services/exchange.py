@@ -6,8 +6,10 @@ Each function gives what it did as lines of a name and a sentence.
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -36,14 +38,53 @@ from heldout.judging.platforms.mturk import (
     read_results,
     take_results,
 )
-from heldout.judging.services.databases import opened_database
+from heldout.options import Opt
 from heldout.trec.text import show
+
+if TYPE_CHECKING:
+    from heldout.database.database import Database
 
 Facts = list[tuple[str, str]]
 
 _PRIVATE = 0o600
 _KEY = "workers.key"
 _KEY_BYTES = 32
+
+
+DatabaseUrl = Annotated[
+    str | None,
+    Opt(
+        "Database: sqlite:///FILE or postgresql://… [campaign.sqlite, or DATABASE_URL].",
+        names=("--database",),
+        env="DATABASE_URL",
+        metavar="URL",
+    ),
+]
+"""`--database`; its default is `None`."""
+
+
+@contextmanager
+def opened_database(folder: CampaignFolder, url: str | None) -> "Iterator[Database]":
+    """The campaign's database, closed afterwards.
+
+    Args:
+        folder: the campaign.
+        url: of another database than the one in it.
+
+    Raises:
+        StoreError: there is none.
+        DatabaseError: see `ErrorCode`.
+    """
+    from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
+    from heldout.judging.database.database import open_database  # noqa: PLC0415 - needs the extra
+
+    if url is None and not folder.database.is_file():
+        raise StoreError(f"{folder.database} is missing; `heldout serve` makes it")
+    database = open_database(url or sqlite_url(folder.database.absolute()))
+    try:
+        yield database
+    finally:
+        database.close()
 
 
 def write_judgments(folder: CampaignFolder, out: Path | None, url: str | None) -> Facts:

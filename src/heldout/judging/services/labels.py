@@ -1,46 +1,72 @@
-"""Labels from preferences as a new version, what they change, and the report on a campaign."""
+"""Labels from preferences, every run scored on them and on the labels before, and the report."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from numpy.random import PCG64, Generator
 
+from heldout.answers.answer import Answer
 from heldout.errors import OptionError, StoreError, plural
 from heldout.files.durable import Folder
 from heldout.files.executors import open_executor
 from heldout.judging.campaign.judgments import pooled_tops
+from heldout.judging.campaign.pools import stand_for
+from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import (
     Algorithm,
     LabelVersion,
     Made,
+    Pairings,
     Rules,
+    count_pairings,
     differences,
+    find_by,
     make_version,
     newest_version,
     read_version,
     rules_of,
     write_version,
 )
-from heldout.judging.labels.rescoring import ScoredLabels
-from heldout.judging.labels.source import Judged, JudgedSource, count_valid, load_judged, read_first
+from heldout.judging.labels.rescoring import (
+    Labels,
+    Rescored,
+    ScoredLabels,
+    differs,
+    grade,
+    leave_each_out,
+    perfect_places,
+    redraw_labels,
+    rescore,
+    spread_labels,
+)
+from heldout.judging.labels.source import (
+    Judged,
+    JudgedSource,
+    count_valid,
+    load_judged,
+    name_judged_runs,
+    read_first,
+)
 from heldout.judging.labels.strengths import PASSAGE_PRIOR
 from heldout.judging.services.boards import PublishedSource, ScoredRuns, open_set
-from heldout.judging.services.relabelling import (
-    BEFORE,
-    Scoring,
-    documents_to_find,
-    read_runs,
-    relabel,
-)
-from heldout.judging.studies.labels import Relabelled
-from heldout.options import Opt
+from heldout.judging.studies.labels import Relabelled, labels_answer
+from heldout.judging.studies.sample import fold_places, order_agreement
+from heldout.options import Level, Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.names import read_own_measure
+from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import OWN_FILES
+from heldout.trec.tops import Places, read_places
 
 if TYPE_CHECKING:
     from heldout.judging.studies.report import Section
+
+KNOWN, BEFORE, AFTER = "known answers", "labels before", "preference labels"
+
 
 _PRIVATE = 0o600
 
@@ -104,48 +130,25 @@ class ReportOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewLabels:
-    """Labels that were made.
+class Scoring:
+    """How runs are scored again."""
 
-    Attributes:
-        found: what they change.
-        path: of the version; `None` where there is no folder for it.
-        written: whether it is new.
-    """
-
-    found: Relabelled
-    path: Path | None
-    written: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt:
-    """A version that was made again.
-
-    Attributes:
-        name: of the version.
-        changed: what differs from the files; nothing where it is the same.
-        recorded: judgments that it is made of.
-    """
-
-    name: str
-    changed: tuple[str, ...]
-    recorded: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenReport:
-    """A report that was written.
-
-    Attributes:
-        folder: where.
-        sections: of it.
-        files: names in the folder, sorted.
-    """
-
-    folder: Path
-    sections: "tuple[Section, ...]"
-    files: tuple[str, ...]
+    measure: Annotated[
+        str, Opt("Measure of the runs.", names=("-m", "--measure"), metavar="MEASURE")
+    ] = "RR@10"
+    measure_before: Annotated[
+        str | None,
+        Opt(
+            "Measure on the labels before, such as RR(rel=2)@10 for graded ones [--measure].",
+            metavar="MEASURE",
+        ),
+    ] = None
+    trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 2000
+    redraws: Annotated[
+        int, Opt("Number of times that each query's judgments are drawn again.", least=0)
+    ] = 100
+    level: Level = 0.95
+    seed: Seed = 0
 
 
 def make_labels(
@@ -156,7 +159,7 @@ def make_labels(
     *,
     now: datetime,
     progress: Progress = SILENT,
-) -> NewLabels:
+) -> tuple[Answer, Path | None, bool]:
     """Make a version of the labels, and score every run on them.
 
     Args:
@@ -166,6 +169,10 @@ def make_labels(
         scoring: how runs are scored.
         now: the time, UTC.
         progress: counts runs and queries.
+
+    Returns:
+        What they change; the version's file, `None` where there is no folder for it; whether it is
+        new.
 
     Raises:
         OptionError: options that contradict each other.
@@ -181,20 +188,18 @@ def make_labels(
         judged, scored = _load_board(source, published, now=now, progress=progress)
         count_valid(judged)
         runs = scored.places
-    folder = _versions(judged, options.out)
+    folder = options.out or (None if judged.folder is None else judged.folder.labels)
     made = _make(judged, choose_rules(judged.rules, options), options.name, folder)
-    return NewLabels(
-        written=folder is not None and write_version(folder, made),
-        found=relabel(judged, made, scoring, runs, progress=progress),
-        path=None if folder is None else folder / f"{made.version.name}.qrels",
-    )
+    written = folder is not None and write_version(folder, made)
+    answer = relabelled_answer(judged, made, scoring, runs, progress=progress)
+    return answer, folder and folder / f"{made.version.name}.qrels", written
 
 
 @open_executor(jobs=1)
 def rebuild_labels(
     source: JudgedSource, options: LabelOptions, name: str, *, progress: Progress = SILENT
-) -> Rebuilt:
-    """Make a version again, of the judgments that it names.
+) -> tuple[LabelVersion, tuple[str, ...]]:
+    """Make a version again, of the judgments that it names; and what differs from the files.
 
     Raises:
         OptionError: nothing says where versions lie.
@@ -202,18 +207,13 @@ def rebuild_labels(
         InputError: a file has errors.
     """
     judged = _load(source, progress)
-    folder = _versions(judged, options.out)
+    folder = options.out or (None if judged.folder is None else judged.folder.labels)
     if folder is None:
         raise OptionError("where do versions lie? name a campaign, or --out DIR")
     before = read_version(folder, name)
-    made = make_version(
-        name, judged.pools, judged.judgments, rules_of(before), parent=before.parent
-    )
-    return Rebuilt(
-        name=name,
-        changed=tuple(differences(before, made.version)),
-        recorded=made.version.recorded,
-    )
+    rules, parent = rules_of(before), before.parent
+    made = make_version(name, judged.pools, judged.judgments, rules, parent=parent)
+    return made.version, differences(before, made.version)
 
 
 def write_report(
@@ -224,32 +224,58 @@ def write_report(
     *,
     now: datetime,
     progress: Progress = SILENT,
-) -> WrittenReport:
+) -> "tuple[Path, Sequence[Section], Sequence[str]]":
     """Write all that is known of a campaign into a folder; arguments as of `make_labels`.
+
+    Returns:
+        The folder, the report's sections, and the names of the files.
 
     Raises:
         OptionError, InputError, StoreError, TrustError: as `make_labels`; the folder holds files.
     """
-    from heldout.judging.studies import page, report  # noqa: PLC0415 - only the report needs them
+    from heldout.judging.studies import report  # noqa: PLC0415 - only the report needs it
 
-    out = _choose_folder(source, options.out)
+    if options.out is None and source.judgments is not None and source.campaign is None:
+        raise OptionError("where does the report go? name a folder with --out")
+    out = options.out or (source.campaign or Path()) / "report"
+    if out.is_dir() and any(out.iterdir()):
+        raise StoreError(f"{out} holds files already; name a new folder with --out")
     if published.board is None:
         tops = read_first(source, depth=2, progress=progress)
         judged = load_judged(source, tops=report.first_tops(tops), progress=progress)
         runs = ScoredRuns(tops=tops, places=read_runs(source, judged, progress=progress))
     else:
         judged, runs = _load_board(source, published, now=now, progress=progress)
-    sections = _sections(judged, runs, options=options, scoring=scoring, progress=progress)
-    name, language = _describe(source, judged)
+    rules = replace(judged.rules, algorithm=options.algorithm or judged.rules.algorithm)
+    made = make_version("report", judged.pools, judged.judgments, rules)
+    measure = read_own_measure(scoring.measure_before or scoring.measure, path="--measure-before")
+    labels = judged.labels
+    given = report.ReportInput(
+        judged=replace(judged, rules=rules),
+        tops=runs.tops or ({} if judged.folder is None else pooled_tops(judged.pools)),
+        places={} if labels is None else runs.places,
+        before=None
+        if labels is None
+        else ScoredLabels(name=BEFORE, labels=labels, measure=measure),
+        relabelled=relabel(judged, made, scoring, runs.places, progress=progress),
+        split=options.split,
+        count=options.examples,
+        seed=scoring.seed,
+        level=scoring.level,
+    )
+    sections = tuple(report.write_sections(given))
+    name, language = ("judgments" if source.judgments is None else source.judgments.name), "en"
+    if judged.folder is not None:
+        settings = judged.folder.settings()
+        name, language = settings.name, settings.language
     until = f" up to {judged.rules.until}" if judged.rules.until else ""
     size = f"{plural(len(judged.judgments), 'judgment')}{until}"
     queries = f"{plural(len(judged.pools), 'query', 'queries')}; seed {scoring.seed}"
-    private = "Private: it holds judgments, texts and scores."
-    top = page.Top(name=name, words=f"{size}, {queries}. {private}", language=language)
-    files = page.render_judging_report(top, sections)
+    words = f"{size}, {queries}. Private: it holds judgments, texts and scores."
+    files = report.render_judging_report(sections, name=name, words=words, language=language)
     for path, data in sorted(files.items()):
         Folder(out).write_whole(path, data, mode=_PRIVATE)
-    return WrittenReport(folder=out, sections=sections, files=tuple(sorted(files)))
+    return out, sections, sorted(files)
 
 
 def _load(source: JudgedSource, progress: Progress) -> Judged:
@@ -289,11 +315,6 @@ def choose_rules(rules: Rules, options: LabelOptions) -> Rules:
     return chosen
 
 
-def _versions(judged: Judged, out: Path | None) -> Path | None:
-    """Where versions lie."""
-    return out or (None if judged.folder is None else judged.folder.labels)
-
-
 @open_executor(jobs=1)
 def _make(judged: Judged, rules: Rules, name: str | None, folder: Path | None) -> Made:
     """The labels; the newest version again where nothing is new and no other name is asked for."""
@@ -324,55 +345,167 @@ def _next_name(folder: Path | None) -> str:
     return next(name for n in range(1, len(taken) + 2) if (name := f"v{n}") not in taken)
 
 
-def _choose_folder(source: JudgedSource, out: Path | None) -> Path:
-    """Where the report goes.
+def relabelled_answer(
+    judged: Judged,
+    made: Made,
+    scoring: Scoring,
+    runs: Mapping[str, Places],
+    *,
+    progress: Progress = SILENT,
+) -> Answer:
+    """What new labels change, as an answer; arguments as of `relabel`."""
+    answer = labels_answer(relabel(judged, made, scoring, runs, progress=progress))
+    return replace(answer, document={**answer.document, "seed": scoring.seed})
+
+
+# Fits are many and small: threads of the linear algebra library would only wait, busily.
+@open_executor(jobs=1)
+def relabel(
+    judged: Judged,
+    made: Made,
+    scoring: Scoring,
+    runs: Mapping[str, Places],
+    *,
+    progress: Progress = SILENT,
+) -> Relabelled:
+    """What new labels change.
+
+    Args:
+        judged: what the labels were made of.
+        made: the labels.
+        scoring: how runs are scored.
+        runs: where each has the documents that `documents_to_find` names; without any only labels
+            are looked at.
+        progress: counts runs and queries.
 
     Raises:
-        OptionError: neither a folder nor a campaign was named.
-        StoreError: the folder holds files.
+        InputError: as `rescore`.
     """
-    if out is None and source.judgments is not None and source.campaign is None:
-        raise OptionError("where does the report go? name a folder with --out")
-    chosen = out or (source.campaign or Path()) / "report"
-    if chosen.is_dir() and any(chosen.iterdir()):
-        raise StoreError(f"{chosen} holds files already; name a new folder with --out")
-    return chosen
-
-
-def _sections(
-    judged: Judged,
-    runs: ScoredRuns,
-    *,
-    options: ReportOptions,
-    scoring: Scoring,
-    progress: Progress,
-) -> "tuple[Section, ...]":
-    rules = judged.rules
-    if options.algorithm is not None:
-        rules = replace(rules, algorithm=options.algorithm)
-    made = make_version("report", judged.pools, judged.judgments, rules)
-    measure = read_own_measure(scoring.measure_before or scoring.measure, path="--measure-before")
-    from heldout.judging.studies.report import Given, write_sections  # noqa: PLC0415 - large
-
-    given = Given(
-        judged=replace(judged, rules=rules),
-        tops=runs.tops or ({} if judged.folder is None else pooled_tops(judged.pools)),
-        places={} if judged.labels is None else runs.places,
-        before=None
-        if judged.labels is None
-        else ScoredLabels(name=BEFORE, labels=judged.labels, measure=measure),
-        relabelled=relabel(judged, made, scoring, runs.places, progress=progress),
-        split=options.split,
-        count=options.examples,
-        seed=scoring.seed,
-        level=scoring.level,
+    before = spread_labels(_labels_before(judged), judged.pools)
+    pairings = _count_pairings(judged, made, before.labels)
+    if not runs:
+        return Relabelled(made=made, pairings=pairings, orderings={}, spread=before)
+    measure = read_own_measure(scoring.measure, path="--measure")
+    after = ScoredLabels(name=AFTER, labels=grade(made.labels.labels), measure=measure)
+    same = stand_for(judged.pools)
+    with progress.steps("leaving out runs", len(runs)) as done:
+        left_out = leave_each_out(
+            runs,
+            judged.pools,
+            made.votes,
+            after,
+            find=find_by(made.rules),
+            done=done,
+        )
+    return Relabelled(
+        made=made,
+        pairings=pairings,
+        spread=before,
+        rescored=_rescore(runs, judged, made, (before.labels, after), scoring, progress=progress),
+        orderings={
+            run: order_agreement(fold_places(places, same), made.votes, level=scoring.level)
+            for run, places in runs.items()
+        },
+        left_out=left_out,
     )
-    return tuple(write_sections(given))
 
 
-def _describe(source: JudgedSource, judged: Judged) -> tuple[str, str]:
-    """Name of what is reported, and the language of its texts."""
-    if judged.folder is not None:
-        settings = judged.folder.settings()
-        return settings.name, settings.language
-    return ("judgments" if source.judgments is None else source.judgments.name), "en"
+def _rescore(
+    runs: Mapping[str, Places],
+    judged: Judged,
+    made: Made,
+    labels: tuple[Labels, ScoredLabels],
+    scoring: Scoring,
+    *,
+    progress: Progress,
+) -> Rescored:
+    there, after = labels
+    measure = read_own_measure(scoring.measure_before or scoring.measure, path="--measure-before")
+    before = ScoredLabels(name=BEFORE, labels=there, measure=measure)
+    known = {query: docs for query, docs in judged.known.items() if query in before.labels}
+    rng = Generator(PCG64(scoring.seed))
+    redrawn = None
+    if scoring.redraws:
+        with progress.steps("drawing judgments again", len(judged.pools)) as done:
+            redrawn = redraw_labels(
+                judged.pools,
+                made.votes,
+                draws=scoring.redraws,
+                rng=rng,
+                find=find_by(made.rules),
+                done=done,
+            )
+    return rescore(
+        {**runs, **({PERFECT: perfect_places(known)} if known else {})},
+        before,
+        after,
+        rng,
+        pooled={run for pool in judged.pools for one in pool.candidates for run in one.runs},
+        redrawn=redrawn if redrawn and differs(redrawn) else None,
+        level=scoring.level,
+        trials=scoring.trials,
+    )
+
+
+def _count_pairings(judged: Judged, made: Made, before: Labels) -> Mapping[str, Pairings]:
+    """How known answers, all labels there were, and the new ones did in the judged pairs."""
+    same = stand_for(judged.pools)
+    named: Mapping[str, Mapping[str, Sequence[str]]] = {
+        KNOWN: {query: docs[:1] for query, docs in judged.known.items() if query in before},
+        BEFORE: {
+            query: [d for d, g in grades.items() if g > 0] for query, grades in before.items()
+        },
+        AFTER: made.labels.labels,
+    }
+    return {
+        name: count_pairings(_stand(one, same), made.votes) for name, one in named.items() if one
+    }
+
+
+def _labels_before(judged: Judged) -> Labels:
+    """The labels of the pooled queries: those of the file, or the known answers of the pools."""
+    pooled = {pool.query for pool in judged.pools}
+    if judged.labels is None:
+        return grade({query: docs for query, docs in judged.known.items() if query in pooled})
+    return {query: grades for query, grades in judged.labels.items() if query in pooled}
+
+
+def _stand(
+    labels: Mapping[str, Sequence[str]], same: Mapping[str, Mapping[str, str]]
+) -> Mapping[str, Sequence[str]]:
+    """Labels by the documents that stand for their texts."""
+    return {
+        query: sorted({same.get(query, {}).get(doc, doc) for doc in docs})
+        for query, docs in labels.items()
+    }
+
+
+def documents_to_find(judged: Judged) -> Mapping[str, set[str]]:
+    """Query -> passages of its pool and labelled documents: all that scores depend on."""
+    wanted = {query: set(grades) for query, grades in (judged.labels or {}).items()}
+    for pool in judged.pools:
+        passages = {doc for one in pool.candidates for doc in one.ids}
+        wanted.setdefault(pool.query, set()).update(passages)
+    return wanted
+
+
+def read_runs(
+    source: JudgedSource, judged: Judged, *, progress: Progress = SILENT
+) -> Mapping[str, Places]:
+    """Where each run file has the documents that scores depend on; none without run files.
+
+    Raises:
+        InputError: a run has errors.
+    """
+    if not source.runs:
+        return {}
+    paths, wanted = name_judged_runs(source.runs), documents_to_find(judged)
+    runs: dict[str, Places] = {}
+    with progress.steps("reading runs", len(paths)) as done:
+        for name, path in paths.items():
+            with open_input(Path(path)) as file:
+                runs[name] = read_places(
+                    file, path=path, documents=wanted, order=source.order, limits=OWN_FILES
+                )
+            done()
+    return runs

@@ -1,33 +1,43 @@
-"""Keeps the preference labels of a board alive: what of its published runs nobody has judged yet.
+"""Maintenance of a board's preference labels: challengers, tasks, and new versions of the labels.
 
-The queue is stored nowhere. It follows from the published runs, the pools, the judgments and the
-labels, so it can be asked for at any time.
+What nobody has judged yet of the published runs challenges the best known answers. The queue is
+stored nowhere: it follows from the published runs, the pools, the judgments and the labels.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import groupby
-from typing import BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.answers.answer import Answer, to_document
 from heldout.board.log.submission import Submission
+from heldout.board.organiser.rebuild import catch_up
 from heldout.board.scores.compared import signatures_of
-from heldout.board.scores.published import list_published, read_published
+from heldout.board.scores.published import check_set, list_published, read_published
 from heldout.board.scores.session import Session
-from heldout.errors import InputError
+from heldout.database.times import format_time
+from heldout.errors import InputError, plural
 from heldout.ids import digest_bytes, query_set_of
 from heldout.judging.campaign.drawing import draw_tasks
+from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment, counted, format_judgments
 from heldout.judging.campaign.pools import Pool, stand_for
 from heldout.judging.campaign.rows import Item, Task, format_rows
-from heldout.judging.campaign.settings import Settings
+from heldout.judging.campaign.settings import Mode, Settings, format_money
+from heldout.judging.labels.labels import Algorithm
 from heldout.judging.labels.maintenance import (
+    BUDGET,
+    CAP,
     Challenge,
     LeadRule,
     Maintained,
+    chance_of_lead,
     first_best,
     follow_challenges,
     is_challenge,
@@ -36,12 +46,20 @@ from heldout.judging.labels.maintenance import (
     seen_documents,
     spread_labels,
 )
+from heldout.judging.services.boards import QuerySet
 from heldout.judging.services.label_versions import (
     BoardLabels,
+    Change,
     LabelRecord,
+    compare_version,
     format_labels,
     list_versions,
+    publish_labels,
+    score_versions,
 )
+from heldout.judging.services.pools import Documents, read_documents
+from heldout.options import Opt, Seed
+from heldout.progress_bar import SILENT, Progress
 from heldout.trec.orders import Order
 from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.tops import Tops, read_tops
@@ -334,4 +352,263 @@ def _list_unseen(
         if query_set_of(run) == query_set
         for query, first in zip(one.queries, one.documents[:, 0].tolist(), strict=True)
         if first and query in seen and first not in seen[query].tolist()
+    }
+
+
+# One round: challengers, tasks, a new version of the labels.
+
+_MANY = 10
+_MODES: Mapping[Mode, Algorithm] = {"paper": "tournament", "sequential": "sequential"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundOptions:
+    """What a round does."""
+
+    query_set: QuerySet = None
+    documents: Documents = None
+    cap: Annotated[
+        int | None,
+        Opt(f"Most votes on a challenge [as before, or {CAP}].", least=1, metavar="N"),
+    ] = None
+    budget: Annotated[
+        float | None,
+        Opt(
+            "Chance that equally good challengers ever replace a query's first answer; 0 for no "
+            f"control [as before, or {BUDGET}].",
+            least=0,
+            below=1,
+            metavar="P",
+        ),
+    ] = None
+    algorithm: Annotated[
+        Algorithm | None,
+        Opt(
+            "Way to find the best of a pool before any challenge [as campaign.toml has it].",
+            names=("--mode",),
+        ),
+    ] = None
+    seed: Seed = 0
+    publish: Annotated[
+        bool, Opt("Publish the next version of the labels.", names=("--publish-labels",))
+    ] = False
+    public: Annotated[bool, Opt("Scores on that version in public [a reserve].")] = False
+    measure: Annotated[
+        str | None,
+        Opt("Measure of its view [as before].", names=("-m", "--measure"), metavar="MEASURE"),
+    ] = None
+    until: Annotated[
+        datetime | None, Opt("Last time (UTC) of answers that are used.", metavar="TIME")
+    ] = None
+
+
+def maintain(
+    session: Session, folder: CampaignFolder, options: RoundOptions, *, progress: Progress = SILENT
+) -> Answer:
+    """Look for challengers, draw tasks for them, and publish a version where that is asked for.
+
+    Args:
+        session: of the board's organiser; its lock is held.
+        folder: the campaign.
+        options: what is done.
+        progress: counts runs.
+
+    Returns:
+        What was found and done; money in hundredths of the currency.
+
+    Raises:
+        InputError: a file has errors, code `unknown-set` or `no-judgments`.
+        StoreError, TrustError: as of the board's runs.
+    """
+    texts = None if options.documents is None else read_documents(options.documents)
+    spec = session.spec()
+    name = options.query_set or spec.view(spec.on(session.now.date()).primary).set
+    check_set(spec, name)
+    held = read_campaign(folder)
+    rule = _choose_rule(session, held, name, options)
+    held = _take_challengers(session, folder, held, name, texts, progress=progress)
+    challenges = weigh_challenges(held, rule)
+    drawn = draw_challenges(held, challenges, seed=options.seed)
+    if drawn:
+        folder.write_tasks([*held.tasks, *drawn])
+    published = publish_version(session, held, name, rule, options) if options.publish else None
+    scored = score_new(session, name, progress=progress)
+    catch_up(session, news=published is not None or bool(scored))
+    found: dict[str, Any] = {
+        "set": name,
+        "rule": rule,
+        "error_of_one": chance_of_lead(rule.needed(1), rule.cap),
+        "challengers": sum(len(row.candidates) for row in held.challengers),
+        "waiting": count_unseen(session, name, held),
+        "challenges": challenges,
+        "tasks": len(drawn),
+        "price": len(drawn) * held.settings.task_price,
+        "currency": held.settings.currency,
+        "replaced": label(held, rule).replaced,
+        "published": None if published is None else published.name,
+        "scored": scored,
+    }
+    versions = [
+        (one, compare_version(session, one), is_made_again(held, one))
+        for one in list_versions(session).get(name, ())
+    ]
+    found["versions"] = [
+        _version_document(one, change, same=same) for one, change, same in versions
+    ]
+    asked = sum(item.answer is None for task in drawn for item in task.items)
+    facts = _list_facts(found, rule, asked)
+    facts += [
+        fact for one, change, same in versions for fact in _version_facts(one, change, same=same)
+    ]
+    said = f"{plural(found['challengers'], 'first document')} of published runs that the pools lack"
+    return Answer(
+        answer=f"{said}; {plural(len(drawn), 'task')} drawn.",
+        summary=facts,
+        tables=(),
+        document=to_document(found),
+    )
+
+
+def read_campaign(folder: CampaignFolder) -> Campaign:
+    """A campaign as its files have it."""
+    return Campaign(
+        settings=folder.settings(),
+        pools=folder.pools(),
+        challengers=folder.challengers(),
+        tests=folder.tests(),
+        tasks=folder.tasks(),
+        judgments=folder.judgments(),
+    )
+
+
+def publish_version(
+    session: Session, held: Campaign, query_set: str, rule: LeadRule, options: RoundOptions
+) -> BoardLabels | None:
+    """Make a version of the labels; `None` where it would be the one before.
+
+    Raises:
+        InputError: code `no-judgments`.
+    """
+    until = None if options.until is None else format_time(options.until)
+    check_judged(held, until=until)
+    labels, record = make_record(held, query_set, rule, until=until)
+    return publish_labels(session, labels, record, measure=options.measure, public=options.public)
+
+
+def score_new(session: Session, query_set: str, *, progress: Progress = SILENT) -> tuple[str, ...]:
+    """Score what is not scored on all versions; the ids of these entries."""
+    versions = list_versions(session).get(query_set, ())
+    if not versions:
+        return ()
+    with progress.steps("scoring", len(list_published(session))) as done:
+        reason = f"scored on preference labels {versions[-1].name}"
+        return tuple(decision.id for decision in score_versions(session, why=reason, done=done))
+
+
+def _choose_rule(
+    session: Session, held: Campaign, query_set: str, options: RoundOptions
+) -> LeadRule:
+    """The rule that was asked for; what was not is as in the version before."""
+    versions = list_versions(session).get(query_set, ())
+    before = versions[-1].record if versions else LeadRule(cap=CAP, budget=BUDGET)
+    return LeadRule(
+        lead=before.lead,
+        cap=options.cap or before.cap,
+        algorithm=options.algorithm or _MODES[held.settings.mode],
+        budget=before.budget if options.budget is None else options.budget,
+    )
+
+
+def _take_challengers(
+    session: Session,
+    folder: CampaignFolder,
+    held: Campaign,
+    query_set: str,
+    documents: Mapping[str, str] | None,
+    *,
+    progress: Progress,
+) -> Campaign:
+    """The campaign with what is new; where it has texts nothing enters without one."""
+    if documents is None and any(one.text for pool in held.pools for one in pool.candidates):
+        return held
+    with progress.steps("opening runs", len(list_published(session))) as done:
+        found = find_challengers(session, query_set, held, documents=documents, done=done)
+    if found != held.challengers:
+        folder.write_challengers(found)
+    return replace(held, challengers=found)
+
+
+def _list_facts(found: Mapping[str, Any], rule: LeadRule, asked: int) -> list[tuple[str, str]]:
+    """What was found and done, in lines of `name      what there is to say`."""
+    facts = []
+    if found["waiting"]:
+        unread = plural(found["waiting"], "first document")
+        facts.append(("waiting", f"{unread} to look at: --documents has their texts"))
+    outcomes = Counter(one.outcome for one in found["challenges"])
+    states = f"{outcomes['open']:,} open, {outcomes['won']:,} won, {outcomes['stays']:,} lost"
+    price = format_money(found["price"], found["currency"])
+    facts += [
+        ("compared", f"{plural(len(found['challenges']), 'pair')}: {states}"),
+        ("drawn", f"{plural(found['tasks'], 'task')} of {plural(asked, 'judgment')}: {price}"),
+    ]
+    if waiting := sum(one.drawn for one in found["challenges"]):
+        facts.append(("", f"{plural(waiting, 'judgment')} drawn before have not come yet"))
+    replaced = f"{plural(len(found['replaced']), 'best known answer')} by a lead of"
+    more = " or more" if rule.budget else ""
+    lead = f"{rule.needed(1)}{more}, within {plural(rule.cap, 'vote')}"
+    facts += [("replaced", f"{replaced} {lead}"), ("errors", _errors(rule))]
+    scored = plural(len(found["scored"]), "run")
+    if found["published"] is not None:
+        facts.append(("published", f"{found['published']}; {scored} scored"))
+    elif found["scored"]:
+        facts.append(("scored", f"{scored} on the labels of today"))
+    return facts
+
+
+def _errors(rule: LeadRule) -> str:
+    """How often equally good challengers replace an answer."""
+    if rule.budget:
+        return (
+            "challengers as good as a query's first answer ever replace it in at most "
+            f"{rule.budget:.0%} of queries, however many come"
+        )
+    one = chance_of_lead(rule.lead, rule.cap)
+    return (
+        f"a challenger as good as the answer replaces it {one:.1%} of the time; after {_MANY} of "
+        f"them the first answer is left in {(1 - one) ** _MANY:.1%}: --budget limits this"
+    )
+
+
+def _version_facts(
+    labels: BoardLabels, change: Change | None, *, same: bool
+) -> list[tuple[str, str]]:
+    record = labels.record
+    until = f", judgments up to {record.until}" if record.until else ""
+    replaced = plural(len(record.replaced), "answer")
+    facts = [("version", f"{labels.name}: {replaced} replaced{until}")]
+    if not same:
+        facts.append(("", "the campaign's files of today give other labels"))
+    if change is None:
+        return facts
+    size = f"{plural(change.entries, 'run')}, {plural(change.queries, 'query', 'queries')}"
+    taus = "; ".join(
+        f"{one.name} {'undefined' if one.tau is None else f'{one.tau:.2f}'}" for one in change.taus
+    )
+    taus = f"; Kendall's tau: {taus}" if taus else ""
+    facts.append(("", f"against {change.before}: {size}{taus}"))
+    return facts + [("", f"{one.id}: rank {one.before} -> {one.after}") for one in change.moves]
+
+
+def _version_document(
+    labels: BoardLabels, change: Change | None, *, same: bool
+) -> dict[str, object]:
+    record = to_document(labels.record)
+    del record["seen"]
+    return record | {
+        "name": labels.name,
+        "sha256": labels.digest,
+        "public": labels.view.public,
+        "measure": labels.view.measure,
+        "same": same,
+        "change": change,
     }

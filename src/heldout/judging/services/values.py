@@ -18,14 +18,11 @@ from heldout.errors import InputError
 from heldout.judging.campaign import pools as campaign_pools
 from heldout.judging.campaign.judgments import (
     Judgment,
-    count_votes,
     parse_judgments,
     pool_judged,
-    pooled_tops,
 )
-from heldout.judging.campaign.pools import Pool, sample_pools, stand_for
+from heldout.judging.campaign.pools import Pool, sample_pools
 from heldout.judging.campaign.settings import Exclusion
-from heldout.judging.labels.contests import hold_contests
 from heldout.judging.labels.labels import Algorithm, Made, Rules, make_version
 from heldout.judging.labels.rescoring import ScoredLabels
 from heldout.judging.labels.rescoring import rescore as rescore_labels
@@ -37,13 +34,18 @@ from heldout.judging.labels.source import (
     known_answers,
     load_judged,
 )
-from heldout.judging.services.labels import LabelOptions, choose_rules
+from heldout.judging.services.labels import (
+    LabelOptions,
+    Scoring,
+    choose_rules,
+    documents_to_find,
+    relabelled_answer,
+)
 from heldout.judging.services.pools import read_documents
-from heldout.judging.services.relabelling import Scoring, documents_to_find, relabel
-from heldout.judging.services.studies import StrengthOptions, answer_strengths, first_of
-from heldout.judging.studies.bias import bias_answer, find_habits
-from heldout.judging.studies.contests import contests_answer
-from heldout.judging.studies.labels import labels_answer, rescored_answer
+from heldout.judging.studies.bias import bias_answer
+from heldout.judging.studies.contests import compare_by_contests
+from heldout.judging.studies.labels import rescored_answer
+from heldout.judging.studies.strengths import compare_strengths
 from heldout.scoring.given_runs import GivenRuns, read_given_places, read_given_tops
 from heldout.scoring.names import read_own_measure
 from heldout.stats.bradley_terry import PRIOR
@@ -93,7 +95,7 @@ def read_judgments(
         judged = heldout.judging.read_judgments("judgments.tsv", qrels="dev.qrels")
     """
     labels = None if qrels is None else _open_labels(qrels)
-    tops = None if runs is None else read_given_tops(runs, depth=1)
+    tops = _tops(runs)
     if isinstance(source, str | PathLike) and Path(source).is_dir():
         return load_judged(JudgedSource(campaign=Path(source)), tops=tops, labels=labels)
     rules = Rules(exclusion=exclusion, failures=failures, until=until)
@@ -205,9 +207,7 @@ def contests(judged: Judged, runs: GivenRuns | None = None, *, level: float = 0.
     Example:
         heldout.judging.contests(judged, {"bm25": "bm25.run", "dense": "dense.run"})
     """
-    votes = count_votes(count_valid(judged), same=stand_for(judged.pools))
-    first = first_of(judged, _tops(judged, runs))
-    return contests_answer(hold_contests(first, votes, level=level))
+    return compare_by_contests(judged, _tops(runs), level=level)
 
 
 def strengths(
@@ -237,8 +237,9 @@ def strengths(
     Example:
         heldout.judging.strengths(judged, "runs/*.gz").to_pandas()
     """
-    options = StrengthOptions(ties=ties, prior=prior, draws=draws, level=level, seed=seed)
-    return answer_strengths(judged, first_of(judged, _tops(judged, runs)), options)
+    return compare_strengths(
+        judged, _tops(runs), ties=ties, prior=prior, draws=draws, level=level, seed=seed
+    )
 
 
 def bias(judged: Judged, *, level: float = 0.95) -> Answer:
@@ -251,7 +252,7 @@ def bias(judged: Judged, *, level: float = 0.95) -> Answer:
     Example:
         heldout.judging.bias(heldout.judging.read_judgments("campaign"))
     """
-    return bias_answer(*find_habits(judged, level=level))
+    return bias_answer(judged, level=level)
 
 
 def make_labels(
@@ -332,8 +333,7 @@ def rescore(
         pools = pool_judged(judged.judgments, known=judged.known, tops=tops)
         judged = replace(judged, pools=pools)
     places = read_given_places(runs, documents=documents_to_find(judged))
-    answer = labels_answer(relabel(judged, labels, scoring, places))
-    return replace(answer, document={**answer.document, "seed": seed})
+    return relabelled_answer(judged, labels, scoring, places)
 
 
 def compare_labels(
@@ -399,5 +399,5 @@ def _label_name(labels: GivenLabels, otherwise: str) -> str:
     return labels.version.name if isinstance(labels, Made) else otherwise
 
 
-def _tops(judged: Judged, runs: GivenRuns | None) -> Mapping[str, Any]:
-    return pooled_tops(judged.pools) if runs is None else read_given_tops(runs, depth=1)
+def _tops(runs: GivenRuns | None) -> Mapping[str, Any] | None:
+    return None if runs is None else read_given_tops(runs, depth=1)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Column, Table, columns
+from heldout.answers.table import Column, Table, columns, shorten
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Pool, normalise
 from heldout.judging.labels.source import Judged
@@ -29,9 +29,6 @@ from heldout.judging.studies.judges import Attentiveness, measure_attentiveness
 from heldout.judging.studies.simulation import SPREAD
 from heldout.stats.regression import Choices, Effects, fit_effects
 from heldout.stats.tests import compare_counts
-
-LEFT_OUT = "not asked for"
-"""Why an effect is undefined that was not to be fitted."""
 
 _UNBOUND = "the choices follow it without an exception, or another effect explains it"
 _SAME = "all pairs have passages of the same length"
@@ -55,7 +52,7 @@ class Effect:
     why: str | None = None
 
 
-_NOT_FITTED = Effect(why=LEFT_OUT)
+_NOT_FITTED = Effect(why="not asked for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +206,10 @@ _TWICE = 2
 _MOST = 20
 
 
-def find_habits(judged: Judged, *, level: float) -> tuple[SideBias, Attentiveness]:
-    """What sides and lengths did, and how attentive each judge was.
+def bias_answer(judged: Judged, *, level: float) -> Answer:
+    """Do judges prefer a side, or the longer passage, and how attentive is each of them?
+
+    Effects are in logits; the judges come the least attentive first.
 
     Args:
         judged: judgments, and pools with texts.
@@ -223,31 +222,24 @@ def find_habits(judged: Judged, *, level: float) -> tuple[SideBias, Attentivenes
         if (until is None or one.answered_at <= until) and (one.position or one.shown_at)
     )
     found = measure_bias(judged.valid, lengths=text_lengths(judged.pools), level=level)
-    return found, measure_attentiveness(known)
-
-
-def bias_answer(found: SideBias, judges: Attentiveness) -> Answer:
-    """The effects in logits, and the judges, the least attentive first."""
-    sides = f"not known of any judgment; {found.unknown:,} left out"
-    if found.share is not None:
-        left = f"left preferred in {found.share:.1%} of {found.judgments:,} judgments"
-        sides = f"{left}, exact {found.level:.0%} interval {found.low:.3f} to {found.high:.3f}"
+    judges = measure_attentiveness(known)
     odds = ""
     if found.length.value is not None:
         odds = f"; twice as long: odds of {_TWICE**found.length.value:.2f}"
     lines = [
-        ("sides", sides),
         ("position", describe_effect(found.position, found.level)),
         ("length", describe_effect(found.length, found.level) + odds),
     ]
+    if found.unknown:
+        lines.append(("left out", f"{found.unknown:,} judgments whose sides are not known"))
     if found.uneven:
         lines.append(("balance", f"{found.uneven:,} pairs were not on each side as often"))
-    lines.append(("judges", f"{len(judges.judges):,} known"))
+    tables = [_effects(found), *([_judges(judges)] if judges.judges else [])]
     return Answer(
         answer=_headline(found),
         summary=lines,
-        tables=(_effects(found), *([_judges(judges)] if judges.judges else [])),
-        short=(_effects(found), *([_judges(judges, _MOST)] if judges.judges else [])),
+        tables=tables,
+        short=[shorten(table, _MOST, what="judge") for table in tables],
         document=to_document(found, "share")
         | {
             "test": "binomial, exact, two-sided",
@@ -264,8 +256,8 @@ def _headline(found: SideBias) -> str:
     side = _say_effect(found.position, "a side", "the left side", "the right side")
     length = _say_effect(found.length, "a length", "longer passages", "shorter passages")
     return (
-        f"Judges chose the left passage in {found.share:.1%} of {found.judgments:,} judgments: "
-        f"{side}, and {length} ({found.level:.0%} confidence)."
+        f"Judges chose the left passage in {found.share:.1%} of {found.judgments:,} judgments "
+        f"({found.level:.0%} interval {found.low:.1%} to {found.high:.1%}): {side}, and {length}."
     )
 
 
@@ -310,10 +302,7 @@ def _effects(found: SideBias) -> Table:
     )
 
 
-def _judges(found: Attentiveness, most: int | None = None) -> Table:
-    shown = found.judges[:most]
-    left_out = len(found.judges) - len(shown)
-    more = f"{left_out:,} more attentive ones are left out here."
+def _judges(found: Attentiveness) -> Table:
     return Table(
         title="Judges, the least attentive first",
         columns=(
@@ -322,14 +311,13 @@ def _judges(found: Attentiveness, most: int | None = None) -> Table:
             *columns("share", "attentiveness", decimals=2),
             *columns("difference", "habit", decimals=2),
         ),
-        rows=tuple(astuple(one) for one in shown),
+        rows=tuple(astuple(one) for one in found.judges),
         notes=(
             (
                 "attentiveness: how often an answer comes from the passages; otherwise from a "
                 "habit, above 0 for the left side, in logits."
             ),
             *(() if found.converged else ("The search for these figures did not end.",)),
-            *((more,) if left_out else ()),
         ),
         method=(
             (

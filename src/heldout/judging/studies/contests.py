@@ -1,16 +1,21 @@
 """Contests between runs as an answer: who wins, who beats the labels, and circles."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import comb
 
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_some
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Column, Table, columns, shorten
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, RECORD
 from heldout.errors import plural
-from heldout.judging.labels.contests import PERFECT, Contest, Contests, find_cycles
+from heldout.judging.campaign.judgments import count_votes
+from heldout.judging.campaign.pools import stand_for
+from heldout.judging.labels.contests import PERFECT, Contest, Contests, find_cycles, hold_contests
+from heldout.judging.labels.source import Judged, count_valid, first_of
+from heldout.trec.tops import Tops
 
 _MOST = 10
 _MOST_SQUARE = 17
@@ -18,19 +23,37 @@ _MOST_ROWS = 46
 _NAMED = 3
 
 
+def compare_by_contests(
+    judged: Judged, tops: Mapping[str, Tops] | None, *, level: float = 0.95
+) -> Answer:
+    """On how many queries do people prefer each run's first document?
+
+    Args:
+        judged: judgments and what they are of.
+        tops: run -> query -> first documents; `None` for those of the pools.
+        level: of the intervals.
+
+    Raises:
+        InputError: code `no-judgments`: none counts; `deep-pool`.
+    """
+    votes = count_votes(count_valid(judged), same=stand_for(judged.pools))
+    return contests_answer(hold_contests(first_of(judged, tops), votes, level=level))
+
+
 def contests_answer(found: Contests) -> Answer:
     """Who wins, all against all where there is room for it, and each contest."""
     drawn = bool(found.contests)
-    square = (_square(found),) if len(found.runs) <= _MOST_SQUARE else ()
+    square = [_square(found)] if len(found.runs) <= _MOST_SQUARE else []
     contests = [to_document(one, "queries", "share") for one in found.contests]
+    wins, pairs = _wins(found), _pairs(found)
     return Answer(
         answer=_headline(found),
-        summary=_facts(found),
-        tables=(_wins(found), *square, _pairs(found)),
+        summary=_facts_of_cycles(found),
+        tables=(wins, *square, pairs),
         short=(
-            _wins(found, _MOST),
+            shorten(wins, _MOST, what="run"),
             *(square if len(found.runs) <= _MOST else ()),
-            _pairs(found, _MOST),
+            shorten(pairs, _MOST, what="contest"),
         ),
         document=to_document(found)
         | {
@@ -64,35 +87,15 @@ def _headline(found: Contests) -> str:
     )
     if PERFECT not in found.runs:
         return f"{said}."
-    better, sure = _better_than_known(found)
+    against = [_against(found, run, PERFECT) for run in runs]
+    better = [one for one in against if one.a_preferred > one.b_preferred]
+    sure = sum(_significant(one, found.level) for one in better)
     if not better:
         return f"{said}; no run is preferred to the known answers."
     return (
         f"{said}; {len(better):,} of {plural(len(runs), 'run')} preferred to the known answers, "
-        f"{len(sure):,} significantly."
+        f"{sure:,} significantly."
     )
-
-
-def _better_than_known(found: Contests) -> tuple[list[Contest], list[str]]:
-    """Contests won against the known answers, and the runs that win them significantly."""
-    against = [_against(found, run, PERFECT) for run in found.runs if run != PERFECT]
-    better = [one for one in against if one.a_preferred > one.b_preferred]
-    return better, [one.a for one in better if _significant(one, found.level)]
-
-
-def _facts(found: Contests) -> list[tuple[str, str]]:
-    queries = plural(found.judged, "judged query", "judged queries")
-    lines = [
-        ("contests", f"{len(found.contests):,} of {len(found.runs):,} runs, on {queries}"),
-    ]
-    if found.wins:
-        most = max(found.wins.values())
-        best = ", ".join(run for run, wins in found.wins.items() if wins == most)
-        wins = f"{best}: {most:,} of {len(found.runs) - 1:,}"
-        lines.append(("most wins", wins if most else "none: no run is preferred to another"))
-    if PERFECT in found.runs:
-        lines += _facts_of_perfect(found)
-    return lines + _facts_of_cycles(found)
 
 
 def spec(found: Contests) -> Plot:
@@ -151,20 +154,6 @@ def _significant(one: Contest, level: float) -> bool:
     return one.p_bonferroni is not None and one.p_bonferroni <= 1 - level + 1e-12
 
 
-def _facts_of_perfect(found: Contests) -> list[tuple[str, str]]:
-    better, sure = _better_than_known(found)
-    more = len(sure) - 2 * _NAMED
-    names = ", ".join(sure[: 2 * _NAMED]) + (f" and {more:,} more" if more > 0 else "")
-    corrected = f"significantly so among all {len(found.contests):,} contests, by Bonferroni"
-    return [
-        (
-            "labels",
-            f"{len(better):,} of {len(found.runs) - 1:,} runs are preferred to the known answers",
-        ),
-        ("", f"{corrected}: {names}" if sure else f"none {corrected}"),
-    ]
-
-
 def _facts_of_cycles(found: Contests) -> list[tuple[str, str]]:
     cycles, count = find_cycles(found), len(found.runs)
     triples = comb(count, 3)
@@ -178,16 +167,14 @@ def _facts_of_cycles(found: Contests) -> list[tuple[str, str]]:
     ]
 
 
-def _wins(found: Contests, most: int | None = None) -> Table:
+def _wins(found: Contests) -> Table:
     perfect = PERFECT in found.runs
     runs = sorted(found.runs, key=lambda run: -found.wins[run])
-    hidden = len(runs) - len(runs[:most])
     against_known = (
         *columns("share", "preferred to known", decimals=3),
         *columns("count", "queries"),
         *columns("p", "p", "Bonferroni"),
     )
-    note = f"{PERFECT}: a run that shows the known answer first on every query."
     return Table(
         title="Contests won by each run",
         columns=(
@@ -195,11 +182,10 @@ def _wins(found: Contests, most: int | None = None) -> Table:
             *columns("count", "wins", "losses", "draws"),
             *(against_known if perfect else ()),
         ),
-        rows=tuple(_wins_row(found, run, perfect=perfect) for run in runs[:most]),
-        notes=(
-            *((f"{plural(hidden, 'run')} with fewer wins left out here.",) if hidden else ()),
-            *((note,) if perfect else ()),
-        ),
+        rows=tuple(_wins_row(found, run, perfect=perfect) for run in runs),
+        notes=(f"{PERFECT}: a run that shows the known answer first on every query.",)
+        if perfect
+        else (),
         method=(
             (
                 "A run wins a contest if people prefer its first document on more queries than "
@@ -246,14 +232,7 @@ def _cell(found: Contests, column: str, row: str) -> Cell:
     return f"{100 * one.share:.1f}{star} ({one.queries:,})"
 
 
-def _pairs(found: Contests, most: int | None = None) -> Table:
-    shown = sorted(
-        found.contests,
-        key=lambda one: (PERFECT not in (one.a, one.b), 2.0 if one.p is None else one.p),
-    )
-    if most is None or len(shown) <= most:
-        shown = list(found.contests)
-    left_out = len(found.contests) - len(shown[:most])
+def _pairs(found: Contests) -> Table:
     return Table(
         title="Each contest",
         columns=(
@@ -268,30 +247,20 @@ def _pairs(found: Contests, most: int | None = None) -> Table:
                 *(one.drawn, one.same, one.unjudged, one.share, one.low, one.high),
                 *(one.p, one.p_bonferroni, one.p_holm),
             )
-            for one in shown[:most]
+            for one in found.contests
         ),
-        notes=_notes(left_out),
-        method=_method(found),
+        notes=(
+            (
+                "drawn: as many votes for either; same: both show the same passage; unjudged: the "
+                "pair has no vote, or a run has no answer."
+            ),
+        ),
+        method=(
+            "Queries are counted and not votes: several votes on one pair are one observation.",
+            (
+                f"share: of a, among the queries that decide; low, high: exact {found.level:.0%} "
+                "intervals, each by itself. p: exact binomial, two-sided; Bonferroni and Holm over "
+                f"all {len(found.contests):,} contests."
+            ),
+        ),
     )
-
-
-def _notes(left_out: int) -> tuple[str, ...]:
-    more = (
-        f"{plural(left_out, 'contest is', 'contests are')} left out here: those with the largest "
-        f"p, and not against {PERFECT}."
-    )
-    counted = (
-        "drawn: as many votes for either; same: both show the same passage; unjudged: the "
-        "pair has no vote, or a run has no answer."
-    )
-    return (counted, *((more,) if left_out else ()))
-
-
-def _method(found: Contests) -> tuple[str, ...]:
-    counted = "Queries are counted and not votes: several votes on one pair are one observation."
-    tested = (
-        f"share: of a, among the queries that decide; low, high: exact {found.level:.0%} "
-        "intervals, each by itself. p: exact binomial, two-sided; Bonferroni and Holm over "
-        f"all {len(found.contests):,} contests."
-    )
-    return (counted, tested)

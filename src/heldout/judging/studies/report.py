@@ -1,30 +1,33 @@
-"""The sections of the report on judging, in the order of the study.
+"""The report on judging: its sections in the order of the study, and their files.
 
-What a campaign does not say is a section with the reason.
+What a campaign does not say is a section with the reason. The page needs no other file and no
+network; it holds judgments, texts and scores of a campaign, and is as private as that.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
+import msgspec
 from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Column, Table, columns
+from heldout.answers.files import render_alone, table_csv
+from heldout.answers.table import Column, Table, columns, to_latex
+from heldout.answers.text import clean
 from heldout.charts.axes import count_axis, place_axis
 from heldout.charts.plot import Plot
-from heldout.charts.svg import LINK, Chart
+from heldout.charts.svg import LINK, Chart, stand_alone
 from heldout.errors import InputError, plural
-from heldout.judging.campaign.judgments import Votes
-from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sizes, stand_for
+from heldout.judging.campaign.judgments import PairVotes, Votes
+from heldout.judging.campaign.pools import Candidate, Pool, PoolSizes, build_pools, sizes, stand_for
 from heldout.judging.labels.contests import PERFECT, first_documents, hold_contests
 from heldout.judging.labels.rescoring import ScoredLabels
 from heldout.judging.labels.source import Judged
 from heldout.judging.studies import sample
-from heldout.judging.studies.bias import bias_answer, find_habits
+from heldout.judging.studies.bias import bias_answer
 from heldout.judging.studies.categories import split_answer
 from heldout.judging.studies.contests import contests_answer
-from heldout.judging.studies.examples import Example, draw_examples
 from heldout.judging.studies.judges import (
     STUDY_ACCURACY,
     JudgeAgreement,
@@ -148,21 +151,87 @@ def histogram(found: PoolSizes) -> Plot:
     return plot
 
 
-# A section of the report on judging: what it says, or why it says nothing.
+# Judged pairs with their texts, drawn before anybody knows what was preferred
+# (Arabzadeh et al. 2021, figure 1).
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
-    """A picture.
+class Example:
+    """A judged pair.
 
     Attributes:
-        chart: the picture.
-        shows: what it shows, for those who do not see it; also its caption.
+        query: its id.
+        question: its text.
+        first: the passage with more votes; with as many, the one with the lesser id.
+        second: the other.
+        votes: for the first, and for the second.
     """
 
-    chart: Chart
-    shows: str
+    query: str
+    question: str
+    first: Candidate
+    second: Candidate
+    votes: tuple[int, int]
 
+    @property
+    def outcome(self) -> str:
+        """How people voted on it, in a line."""
+        ahead, behind = self.votes
+        if ahead == behind:
+            return f"{ahead:,} preferred either"
+        return f"{ahead:,} of {ahead + behind:,} preferred the first"
+
+
+def draw_examples(
+    pools: Sequence[Pool], votes: Votes, rng: Generator, *, count: int = 3
+) -> tuple[Example, ...]:
+    """Draw queries, and a judged pair of each, without a look at votes or texts.
+
+    Args:
+        pools: with texts; pools without a judged pair of two texts are passed over.
+        votes: those that count, by the documents that stand for their texts.
+        rng: of the draw.
+        count: how many; all where there are fewer.
+
+    Raises:
+        InputError: code `no-text`: no judged pair has texts.
+    """
+    judged = [(pool, pairs) for pool in pools if (pairs := _pairs(pool, votes))]
+    if not judged:
+        raise InputError.of(
+            code="no-text",
+            path="pools",
+            found="no judged pair has its texts",
+            expected="a campaign that was pooled with --documents",
+        )
+    chosen = rng.choice(len(judged), size=min(count, len(judged)), replace=False)
+    found = []
+    for place in chosen.tolist():
+        pool, pairs = judged[place]
+        pair = pairs[int(rng.integers(len(pairs)))]
+        found.append(_example(pool, pair, votes[pool.query][pair]))
+    return tuple(found)
+
+
+def _pairs(pool: Pool, votes: Votes) -> list[tuple[str, str]]:
+    texts = {one.doc for one in pool.candidates if one.text}
+    return [pair for pair in votes.get(pool.query, {}) if texts >= set(pair)]
+
+
+def _example(pool: Pool, pair: tuple[str, str], cast: PairVotes) -> Example:
+    by_doc = {one.doc: one for one in pool.candidates}
+    shown = [(by_doc[pair[0]], cast.first), (by_doc[pair[1]], cast.second)]
+    (first, ahead), (second, behind) = sorted(shown, key=lambda one: -one[1])
+    return Example(
+        query=pool.query, question=pool.text, first=first, second=second, votes=(ahead, behind)
+    )
+
+
+# A section of the report on judging: what it says, or why it says nothing.
+
+
+Drawing = tuple[Chart, str]
+"""A picture, and what it shows for those who do not see it, which is its caption too."""
 
 _NOTHING = Answer(answer="", summary=(), tables=(), document={})
 
@@ -192,12 +261,12 @@ class Section:
     def saying(self, answer: Answer, *more: Drawing) -> "Section":
         """The section with an answer, its picture and further ones."""
         chart = answer.chart
-        own = () if chart is None else (Drawing(chart=chart(), shows=answer.title),)
+        own = () if chart is None else ((chart(), answer.title),)
         return replace(self, answer=answer, drawings=(*own, *more))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class ReportInput:
     """What the report is of.
 
     Attributes:
@@ -237,7 +306,7 @@ class Given:
         return Generator(PCG64(self.seed))
 
 
-def write_sections(given: Given) -> Iterator[Section]:
+def write_sections(given: ReportInput) -> Iterator[Section]:
     """The sections, one after the other; one that raises an `InputError` has its reason.
 
     Args:
@@ -262,7 +331,7 @@ def first_tops(tops: Mapping[str, Tops]) -> Mapping[str, Tops]:
     return {run: {query: docs[:1] for query, docs in found.items()} for run, found in tops.items()}
 
 
-def _examples(section: Section, given: Given) -> Section:
+def _examples(section: Section, given: ReportInput) -> Section:
     found = draw_examples(given.pools, given.votes, given.rng(), count=given.count)
     drawn = f"{plural(len(found), 'judged pair')} of different queries, drawn by seed {given.seed}."
     document = to_document({"examples": found})
@@ -270,7 +339,7 @@ def _examples(section: Section, given: Given) -> Section:
     return replace(section.saying(answer), examples=found)
 
 
-def _categories(section: Section, given: Given) -> Section:
+def _categories(section: Section, given: ReportInput) -> Section:
     run = given.split or _best(given)
     if run not in given.tops:
         raise InputError.of(
@@ -283,7 +352,7 @@ def _categories(section: Section, given: Given) -> Section:
     return section.saying(split_answer(run, top, given.judged, given.votes, level=given.level))
 
 
-def _pools(section: Section, given: Given) -> Section:
+def _pools(section: Section, given: ReportInput) -> Section:
     found = {"judged": sizes(given.pools)}
     if given.places:
         known = given.judged.known
@@ -291,7 +360,7 @@ def _pools(section: Section, given: Given) -> Section:
         every = build_pools(first_tops(given.tops), known, queries=queries)
         found = {f"all queries, {len(given.tops):,} runs": sizes(every)} | found
     drawings = [
-        Drawing(chart=histogram(one), shows=f"Sizes of {one.queries:,} pools: {which}")
+        (histogram(one), f"Sizes of {one.queries:,} pools: {which}")
         for which, one in found.items()
         if one.queries
     ]
@@ -311,7 +380,7 @@ def _say_sizes(judged: PoolSizes) -> str:
     return f"{pools} {judged.mean:.2f} passages on average, {judged.pairs:,} pairs in all."
 
 
-def _runs(section: Section, given: Given) -> Section:
+def _runs(section: Section, given: ReportInput) -> Section:
     rescored = given.relabelled.rescored
     if rescored is None:
         raise _no_runs()
@@ -325,7 +394,7 @@ def _runs(section: Section, given: Given) -> Section:
     return section.saying(sample.runs_answer(rescored, found))
 
 
-def _contests(section: Section, given: Given) -> Section:
+def _contests(section: Section, given: ReportInput) -> Section:
     same = stand_for(given.pools)
     first = first_documents(first_tops(given.tops), given.judged.known or None, same=same)
     if len(first) <= 1:
@@ -337,10 +406,10 @@ def _no_runs() -> InputError:
     return InputError.of("one-run", "--runs", "no runs are named", "--runs 'GLOB'")
 
 
-def _judges(section: Section, given: Given) -> Section:
+def _judges(section: Section, given: ReportInput) -> Section:
     valid, recorded = given.judged.valid, given.relabelled.made.version.recorded
     agreement = agreement_answer(judge_agreement(valid, given.rng(), level=given.level))
-    habits = bias_answer(*find_habits(given.judged, level=given.level))
+    habits = bias_answer(given.judged, level=given.level)
     counts = f"{len(valid):,} of {recorded:,} count"
     answer = Answer(
         answer=agreement.answer,
@@ -357,21 +426,20 @@ def _judges(section: Section, given: Given) -> Section:
     return section.saying(answer)
 
 
-def _labels(section: Section, given: Given) -> Section:
+def _labels(section: Section, given: ReportInput) -> Section:
     rescored = given.relabelled.rescored
-    pictures = () if rescored is None else sample.draw_score_ranges(rescored)
-    ranges = [Drawing(chart=chart, shows=shows) for chart, shows in pictures]
+    ranges = () if rescored is None else sample.draw_score_ranges(rescored)
     return section.saying(labels_answer(given.relabelled), *ranges)
 
 
-def _best(given: Given) -> str:
+def _best(given: ReportInput) -> str:
     """The best run on the labels before; "" where none was scored."""
     rescored = given.relabelled.rescored
     runs = () if rescored is None else rescored.runs
     return next((one.run for one in runs if one.run != PERFECT), "")
 
 
-_SECTIONS: Sequence[tuple[str, str, str, Callable[[Section, Given], Section]]] = (
+_SECTIONS: Sequence[tuple[str, str, str, Callable[[Section, ReportInput], Section]]] = (
     ("examples", "Judged pairs, drawn blind", "Figure 1", _examples),
     ("categories", "One run against the labels", "Tables 1 and 2, Figure 2", _categories),
     ("pools", "Pools", "Figures 3 and 4", _pools),
@@ -386,3 +454,44 @@ _SECTIONS: Sequence[tuple[str, str, str, Callable[[Section, Given], Section]]] =
     ),
 )
 """Name, title, tables and figures of the study, and what makes the section."""
+
+
+def render_judging_report(
+    sections: Sequence[Section], *, name: str, words: str, language: str = "en"
+) -> dict[str, bytes]:
+    """Every file of the report's folder.
+
+    Args:
+        sections: in the order of the page.
+        name: of the campaign, or of the file of judgments.
+        words: one line on what it rests on.
+        language: of the texts, as in HTML.
+
+    Returns:
+        `index.html`, `report.json`, `tables/*.csv` and `*.tex`, `charts/*.svg`: path -> bytes.
+
+    Raises:
+        SetupError: the `site` extra is not installed.
+    """
+    made = [one for one in sections if not one.why_not]
+    left_out = [one for one in sections if one.why_not]
+    document = {
+        "name": name,
+        "sections": {
+            one.name: {"why": one.why_not} if one.why_not else one.answer.document
+            for one in sections
+        },
+    }
+    top = {"name": name, "words": words, "language": language}
+    files = {
+        "index.html": render_alone("judging_report.html", top=top, made=made, left_out=left_out),
+        "report.json": msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n",
+    }
+    for section in made:
+        for number, table in enumerate(section.answer.tables, start=1):
+            files[f"tables/{section.name}-{number}.csv"] = table_csv(table)
+            files[f"tables/{section.name}-{number}.tex"] = to_latex(table).encode()
+        for number, (chart, shows) in enumerate(section.drawings, start=1):
+            picture = stand_alone(chart, title=clean(shows))
+            files[f"charts/{section.name}-{number}.svg"] = picture.encode()
+    return files

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import combinations
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import PCG64, Generator
 from scipy.special import expit
 
 from heldout.answers.answer import Answer
@@ -17,6 +17,7 @@ from heldout.answers.table import Column, Table, columns
 from heldout.judging.campaign.judgments import PairVotes
 from heldout.judging.labels.choosing import prune, search
 from heldout.judging.labels.labels import Find, find_strongest, find_unbeaten, play
+from heldout.progress_bar import SILENT, Progress
 
 SPREAD = 0.8
 """Standard deviation of strengths; a vote on two random passages is right 69% of the time."""
@@ -184,7 +185,38 @@ DESIGNS: Mapping[str, Design] = {
 """Every design by name. docs/explanation/preferences.md has a table of the first five."""
 
 
-def simulation_answer(found: Sequence[Found], *, spread: float, seed: int) -> Answer:
+def simulate(
+    sizes: Sequence[int],
+    designs: Sequence[str],
+    *,
+    pools: int,
+    spread: float = SPREAD,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> Answer:
+    """How often does each way of judging find the best passage, and for how many judgments?
+
+    Args:
+        sizes: passages of a pool.
+        designs: names of `DESIGNS`; none for all of them.
+        pools: made-up pools of each size for each design.
+        spread: standard deviation of strengths, in logits.
+        seed: of all draws.
+        progress: counts designs and sizes.
+    """
+    chosen, found = [DESIGNS[name] for name in designs or DESIGNS], []
+    with progress.steps("playing pools", len(sizes) * len(chosen)) as done:
+        for size in sizes:
+            for number, design in enumerate(chosen):
+                rng = Generator(PCG64([seed, size, number]))
+                found.append(
+                    simulate_design(design, size=size, pools=pools, rng=rng, spread=spread)
+                )
+                done()
+    return _answer(found, spread=spread, seed=seed)
+
+
+def _answer(found: Sequence[Found], *, spread: float, seed: int) -> Answer:
     """One row for each design and size."""
     pools = f"{found[0].pools:,}" if len({one.pools for one in found}) == 1 else "some"
     right = [one.correct for one in found]

@@ -1,33 +1,77 @@
 """Strengths of runs as an answer: who is strongest, and who may be as strong."""
 
 from collections import Counter
+from collections.abc import Mapping
+
+from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one, name_some
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Column, Table, columns, shorten
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, Row
 from heldout.charts.svg import MUTED, RECORD
 from heldout.errors import plural
+from heldout.judging.campaign.judgments import count_votes
+from heldout.judging.campaign.pools import stand_for
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import CLOSE
-from heldout.judging.labels.strengths import Ends, RunDifference, RunStrengths
+from heldout.judging.labels.source import Judged, count_valid, first_of
+from heldout.judging.labels.strengths import Ends, RunDifference, RunStrengths, compare_runs
+from heldout.stats.bradley_terry import PRIOR
+from heldout.trec.tops import Tops
 
 _MOST = 12
 _MOST_ROWS = 46
 _INTERVALS = ("low", "high", "bootstrap low", "bootstrap high")
 
 
-def strengths_answer(found: RunStrengths) -> Answer:
+def compare_strengths(
+    judged: Judged,
+    tops: Mapping[str, Tops] | None,
+    *,
+    ties: bool = False,
+    prior: float = PRIOR,
+    draws: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Answer:
+    """Bradley-Terry strengths of runs, from the preferences for their first documents.
+
+    Args:
+        judged: judgments and what they are of.
+        tops: run -> query -> first documents; `None` for those of the pools.
+        ties: Davidson's model of ties, instead of half a win each.
+        prior: precision of the prior on strengths; 0 for none.
+        draws: bootstrap samples of the queries.
+        level: of the intervals.
+        seed: of the draws.
+
+    Raises:
+        InputError: code `no-judgments`: none counts; `deep-pool`.
+    """
+    found = compare_runs(
+        first_of(judged, tops),
+        count_votes(count_valid(judged), same=stand_for(judged.pools)),
+        rng=Generator(PCG64(seed)),
+        prior=prior,
+        ties=ties,
+        level=level,
+        draws=draws,
+    )
+    return strengths_answer(found, seed=seed)
+
+
+def strengths_answer(found: RunStrengths, *, seed: int) -> Answer:
     """Strengths, and the difference of each two runs; all in logits."""
-    several = bool(found.differences)
+    several, tables = bool(found.differences), (_strengths(found), _differences(found))
     return Answer(
         answer=_headline(found),
         summary=_facts(found),
-        tables=(_strengths(found), _differences(found)),
-        short=(_strengths(found, _MOST), _differences(found, _MOST)),
+        tables=tables,
+        short=[shorten(table, _MOST) for table in tables],
         document=to_document(found)
-        | {"interval": "of differences, clustered by query, each by itself"},
+        | {"interval": "of differences, clustered by query, each by itself", "seed": seed},
         chart=(lambda: spec(found)) if several else None,
         title=f"How much weaker each run is than {next(iter(found.strengths))}, in logits, with "
         f"{found.level:.0%} intervals clustered by query"
@@ -106,23 +150,22 @@ def _against_first(found: RunStrengths) -> list[RunDifference]:
     return [one for one in found.differences if one.a == first]
 
 
-def _strengths(found: RunStrengths, most: int | None = None) -> Table:
+def _strengths(found: RunStrengths) -> Table:
     against = {one.b: one for one in _against_first(found)}
-    shown = list(found.strengths.items())[:most]
-    hidden = len(found.strengths) - len(shown)
     return Table(
         title="Strengths of runs",
         columns=(
             Column(name="run"),
             *_logits("strength", "the strongest is ahead by", *_INTERVALS),
         ),
-        rows=tuple((run, strength, *_cells(against.get(run))) for run, strength in shown),
+        rows=tuple(
+            (run, strength, *_cells(against.get(run))) for run, strength in found.strengths.items()
+        ),
         notes=(
             (
                 "A strength by itself means nothing: only differences do. The strongest was found "
                 "in the same judgments, which favours it."
             ),
-            *((f"{plural(hidden, 'weaker run')} left out here.",) if hidden else ()),
         ),
         method=_method(found),
     )
@@ -138,11 +181,8 @@ def _logits(*names: str) -> tuple[Column, ...]:
     return columns("difference", *names, decimals=3)
 
 
-def _differences(found: RunStrengths, most: int | None = None) -> Table:
-    shown = found.differences[:most]
-    left_out = len(found.differences) - len(shown)
+def _differences(found: RunStrengths) -> Table:
     reasons = Counter(one.why for one in found.differences if one.why is not None)
-    more = f"{plural(left_out, 'pair of runs is', 'pairs of runs are')} left out here."
     return Table(
         title="Differences",
         columns=(
@@ -150,10 +190,9 @@ def _differences(found: RunStrengths, most: int | None = None) -> Table:
             *_logits("a - b", *_INTERVALS),
             Column(name="a preferred", form="share", decimals=3),
         ),
-        rows=tuple((one.a, one.b, *_cells(one), one.share) for one in shown),
+        rows=tuple((one.a, one.b, *_cells(one), one.share) for one in found.differences),
         notes=(
             "a preferred: on a query where they differ and one is preferred, as the model has it.",
-            *((more,) if left_out else ()),
             *(
                 f"Without an interval, or without one of the two: {count:,}, since {why}."
                 for why, count in reasons.items()
