@@ -1,11 +1,17 @@
 """Judges of known strength: each way of judging finds the best as often as was said of it."""
 
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from heldout.judging.studies.simulation import DESIGNS, SimulatedJudge, simulate_design
+from heldout.judging.studies.simulation import SimulatedJudge
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from judging_designs import DESIGNS, simulate_design
 
 # The table of the specification: size of pool, how often the true best is found, judgments.
 _TABLE = [
@@ -34,26 +40,10 @@ def test_the_true_best_is_found_as_often_as_the_table_says(
     assert found.correct == pytest.approx(0.69, abs=0.015)
 
 
-def test_more_votes_find_the_best_more_often() -> None:
-    one, three = (
-        simulate_design(DESIGNS[name], size=5, pools=3000, rng=np.random.default_rng(1))
-        for name in ("tournament-1", "tournament-3")
-    )
-    assert three.found > one.found + 3 * one.error
-
-
 def test_pruning_takes_fewer_judgments_than_all_pairs() -> None:
     found = simulate_design(DESIGNS["pruning"], size=16, pools=60, rng=np.random.default_rng(2))
     assert found.judgments < 16 * 15 / 2
     assert found.found > 1 / 16 + 3 * found.error
-
-
-def test_the_same_seed_plays_the_same_pools() -> None:
-    one, other = (
-        simulate_design(DESIGNS["lead-2"], size=4, pools=50, rng=np.random.default_rng(7))
-        for _ in range(2)
-    )
-    assert one == other
 
 
 def test_a_judge_errs_as_often_as_strengths_and_carelessness_say() -> None:

@@ -1,4 +1,4 @@
-"""`heldout prefer strengths`, `bias` and `simulate`: what they say, in every form."""
+"""`heldout prefer strengths` and `bias`: what they say, in every form."""
 
 import json
 from collections.abc import Callable
@@ -161,21 +161,6 @@ def test_bias_takes_judgments_in_lines_of_json_without_a_campaign(tmp_path: Path
     value = value_of("bias", "--judgments", tmp_path / "rows.jsonl")
     assert (value["left"], value["share"]) == (20, pytest.approx(2 / 3))
     assert value["length"]["value"] is None
-
-
-def test_simulate_plays_the_designs_that_are_named() -> None:
-    wanted = ("simulate", "--pools", 50, "--size", 3, "--design", "lead-2", "--design", "pruning")
-    value = value_of(*wanted)
-    assert [(one["size"], one["pools"]) for one in value["designs"]] == [(3, 50), (3, 50)]
-    assert value == value_of(*wanted)
-    assert "duels, lead 2" in call(*wanted)
-
-
-def test_simulated_judges_who_cannot_tell_find_the_best_by_luck() -> None:
-    (one,) = value_of(
-        "simulate", "--pools", 400, "--size", 4, "--design", "lead-3", "--spread", 0.001
-    )["designs"]
-    assert one["found"] == pytest.approx(0.25, abs=0.09)
 
 
 def test_strengths_of_ties_alone_name_nobody_and_have_no_interval(judged: Path) -> None:

@@ -155,11 +155,6 @@ PREFER_COMMANDS: Mapping[str, Command] = {
         _CAMPAIGN,
         "Update a board's preference labels as new runs come.",
     ),
-    "simulate": Command(
-        "judging.studies:simulate",
-        _CAMPAIGN,
-        "What each way of judging finds, and for how many judgments.",
-    ),
 }
 """The commands of `heldout prefer`."""
 

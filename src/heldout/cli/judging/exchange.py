@@ -122,9 +122,6 @@ def import_(
     *,
     file: Annotated[Path, Opt(argument=True, path="file", exists=True)],
     campaign: CampaignPath = Path(),
-    review: Annotated[
-        Path | None, Opt("File of approvals [FILE with -reviewed in its name].", path="file")
-    ] = None,
 ) -> None:
     """Take a file of Mechanical Turk's results into judgments.jsonl, and write the approvals.
 
@@ -136,11 +133,11 @@ def import_(
     beside campaign.toml and belongs to nobody else. Failed tests are stored and do not count; whom
     they bar is printed, and written to FILE-barred.txt, to be blocked on the platform.
 
-    Approvals have an x for each task, unless campaign.toml says that failed tests are not paid.
-    What is owed beyond the column Reward is written to FILE-bonuses.csv.
+    Approvals (FILE-reviewed.csv) have an x for each task, unless campaign.toml says that failed
+    tests are not paid. What is owed beyond the column Reward is written to FILE-bonuses.csv.
 
     \b
     Example:
       heldout prefer import Batch_17_results.csv campaign
     """
-    print_facts(answers(), exchange.import_results(CampaignFolder(campaign), file, review))
+    print_facts(answers(), exchange.import_results(CampaignFolder(campaign), file))

@@ -1,4 +1,4 @@
-"""`heldout prefer contests`, `strengths`, `bias` and `simulate`: what judgments say."""
+"""`heldout prefer contests`, `strengths` and `bias`: what judgments say."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -14,8 +14,6 @@ from heldout.judging.labels.source import Judged, JudgedSource, count_valid, loa
 from heldout.judging.studies.bias import bias_answer
 from heldout.judging.studies.categories import split_answer
 from heldout.judging.studies.contests import compare_by_contests
-from heldout.judging.studies.simulation import DESIGNS, SPREAD
-from heldout.judging.studies.simulation import simulate as play_designs
 from heldout.judging.studies.strengths import compare_strengths
 from heldout.options import Level, Opt, Seed
 from heldout.stats.bradley_terry import PRIOR
@@ -127,43 +125,3 @@ def bias(*, source: JudgedSource, level: Level = 0.95, output: Output) -> None:
       heldout prefer bias campaign
     """
     print_answer(bias_answer(load_judged(source, progress=TERMINAL), level=level), output)
-
-
-@click.command
-@with_options
-def simulate(
-    *,
-    sizes: Annotated[
-        tuple[int, ...],
-        Opt("Number of passages of a pool. Repeatable.", names=("--size",), least=2, most=200),
-    ] = (4, 6),
-    designs: Annotated[
-        tuple[str, ...],
-        Opt("Way of judging. Repeatable [all].", names=("--design",), choices=tuple(DESIGNS)),
-    ] = (),
-    pools: Annotated[
-        int,
-        Opt("Number of made-up pools of each size for each design.", least=2, most=1_000_000),
-    ] = 2000,
-    spread: Annotated[
-        float,
-        Opt(
-            "Standard deviation of strengths, in logits; at 0.8 judges are right 69% of the time.",
-            above=0,
-            most=10,
-        ),
-    ] = SPREAD,
-    seed: Seed = 0,
-    output: Output,
-) -> None:
-    """How often does each way of judging find the best passage, and for how many judgments?
-
-    Judges are made up, with strengths of passages that are known; every design is played with the
-    functions that campaigns use.
-
-    \b
-    Example:
-      heldout prefer simulate --size 6 --design tournament-1 --design lead-3
-    """
-    answer = play_designs(sizes, designs, pools=pools, spread=spread, seed=seed, progress=TERMINAL)
-    print_answer(answer, output)

@@ -101,7 +101,6 @@ def build_pools(
     *,
     queries: Mapping[str, str],
     documents: Mapping[str, str] | None = None,
-    every_label: bool = False,
 ) -> tuple[Pool, ...]:
     """Pool the tops of runs and the known answers.
 
@@ -111,7 +110,6 @@ def build_pools(
             answer, as in the study, whatever the runs say.
         queries: id -> text of the queries that are pooled, in this order.
         documents: id -> text; `None` where only ids are known: then nothing is deduplicated.
-        every_label: all relevant documents enter the pool and not the first alone.
 
     Returns:
         A pool for each query that has a passage.
@@ -121,8 +119,7 @@ def build_pools(
     """
     holders = _holders(tops, queries)
     for query in queries:
-        wanted = known.get(query, ())
-        for doc in wanted if every_label else wanted[:1]:
+        for doc in known.get(query, ())[:1]:
             holders[query].setdefault(doc, set())
     if documents is not None:
         _check_texts(holders, documents)

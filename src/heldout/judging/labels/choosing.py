@@ -239,7 +239,7 @@ def count_answers(judgments: Iterable[Judgment], settings: Settings) -> Mapping[
 # The next batch of a campaign; of a sequential one what the judgments so far make worth asking.
 #
 # Two ways: duels of the best so far with one challenger after another; pruning, for large pools.
-# `simulation` says what each finds and costs.
+# `benchmarks/judging_designs.py` says what each finds and costs.
 
 Method = Literal["duels", "pruning"]
 """How the pairs that are judged next are chosen."""

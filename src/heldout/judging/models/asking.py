@@ -250,7 +250,6 @@ class EndpointOptions:
     probabilities: Annotated[
         bool, Opt("Probabilities of the answer's first token, asked for too.")
     ] = False
-    max_tokens: Annotated[int, Opt("Longest answer, in tokens.", least=1, most=100_000)] = 1024
     timeout: Annotated[float, Opt("Seconds for one try.", least=1, most=3600)] = 120.0
 
 
@@ -413,7 +412,6 @@ def _ask(
             model=judge.model,
             key=key,
             seed=judge.seed,
-            most_tokens=called.max_tokens,
             probabilities=called.probabilities,
             seconds=called.timeout,
             now=lambda: datetime.now(UTC),

@@ -153,6 +153,7 @@ BODY_LIMIT = 1 << 20
 """Most bytes of one answer that are read."""
 
 _TRIES = 4
+_MOST_TOKENS = 1024
 _PATH = "/chat/completions"
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 _LONGEST_KEY = 4096
@@ -215,7 +216,6 @@ class ModelClient:
         model: the model's name there.
         key: sent as a bearer token; empty for none. Kept out of every message.
         seed: sent along.
-        most_tokens: longest answer, in tokens.
         probabilities: ask for those of the first token.
         seconds: longest time of one try.
         now: the time, UTC.
@@ -228,7 +228,6 @@ class ModelClient:
     model: str
     key: str = field(default="", repr=False)
     seed: int = 0
-    most_tokens: int = 1024
     probabilities: bool = False
     seconds: float = 120.0
     now: Callable[[], datetime]
@@ -292,7 +291,7 @@ class ModelClient:
             "messages": [dict(message) for message in messages],
             "temperature": 0,
             "seed": self.seed,
-            "max_tokens": self.most_tokens,
+            "max_tokens": _MOST_TOKENS,
             **asked,
         }
 

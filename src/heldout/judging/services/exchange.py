@@ -188,13 +188,12 @@ def write_tasks(
     return facts
 
 
-def import_results(folder: CampaignFolder, file: Path, review: Path | None) -> Facts:
+def import_results(folder: CampaignFolder, file: Path) -> Facts:
     """Take results of Mechanical Turk into judgments.jsonl, and write the approvals.
 
     Args:
         folder: the campaign.
         file: what the platform gives out.
-        review: for the approvals; `None` for the file's name with `-reviewed`.
 
     Raises:
         InputError: the file has errors, or is of another campaign.
@@ -210,7 +209,7 @@ def import_results(folder: CampaignFolder, file: Path, review: Path | None) -> F
     )
     taken = take_results(results, earlier, settings)
     folder.write_judgments(merge_judgments(earlier, taken.judgments))
-    review = review or file.with_name(f"{file.stem}-reviewed.csv")
+    review = file.with_name(f"{file.stem}-reviewed.csv")
     write_whole(review, format_review(results, settings), mode=_PRIVATE)
     bonuses = format_bonuses(results, settings)
     place = file.with_name(f"{file.stem}-bonuses.csv")

@@ -55,9 +55,6 @@ class PoolOptions:
     depth: Annotated[
         int, Opt("Number of first documents of each run that enter the pool.", least=1, most=100)
     ] = 1
-    every_label: Annotated[bool, Opt("Pools with all relevant documents, not the first alone.")] = (
-        False
-    )
     split: Annotated[
         bool,
         Opt(
@@ -131,7 +128,6 @@ def create_campaign(
         known,
         queries=pooled.queries,
         documents=documents,
-        every_label=options.every_label,
     )
     rng = np.random.Generator(np.random.PCG64(options.seed))
     if options.sample is not None:

@@ -149,7 +149,6 @@ def build_pools(
     queries: str | PathLike[str] | Mapping[str, str] | None = None,
     documents: str | PathLike[str] | Mapping[str, str] | None = None,
     depth: int = 1,
-    every_label: bool = False,
     sample: int | None = None,
     seed: int = 0,
 ) -> tuple[Pool, ...]:
@@ -161,7 +160,6 @@ def build_pools(
         queries: id -> text, or a file of them; without it all queries that have labels.
         documents: id -> text, or a file of them; passages of one text are then one.
         depth: first documents of each run.
-        every_label: all relevant documents enter a pool, not the first alone.
         sample: number of queries, drawn at random; `None` for all.
         seed: of the draw.
 
@@ -186,7 +184,6 @@ def build_pools(
         known_answers(labels),
         queries=texts,
         documents=given,
-        every_label=every_label,
     )
     if sample is None:
         return pools
