@@ -4,7 +4,8 @@
 
 A journey is a command, or a call of the Python API, in a new process on the small board that
 `heldout demo --files` makes. A module takes part if one of its functions runs, also while it is
-imported. Two modules call each other both ways if each calls a function of the other.
+imported. What makes the methods of a dataclass is no function of the module that has it, though
+Python runs it there. Two modules call each other both ways if each calls a function of the other.
 """
 
 import json
@@ -100,7 +101,8 @@ def _watch(name: str, calls: Path) -> None:
     seen: set[tuple[str, str]] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_flags & CO_OPTIMIZED:
+        code = frame.f_code
+        if event == "call" and code.co_flags & CO_OPTIMIZED and code.co_name != "__create_fn__":
             called, before = frame.f_globals.get("__name__", ""), frame.f_back
             if called.startswith("heldout"):
                 seen.add((before.f_globals.get("__name__", "") if before else "", called))
