@@ -119,6 +119,13 @@ def test_what_is_like_all_others_is_left_out() -> None:
     assert choose_comparable(["a", "b"], {"a": {"b"}}).entries == ()
 
 
+def test_rules_of_parts_that_are_gone_are_read() -> None:
+    text = RULES + '\n[trust]\nshow = ["stability", "progress", "facets"]\n'
+    trust = parse_spec(text.encode()).trust
+    assert trust is not None
+    assert trust.parts == ("progress",)
+
+
 def board(rules: str = ALLOWED) -> BoardLog:
     log = BoardLog().open(rules)
     log.baseline("20261101-bm25", "0.3")
@@ -198,42 +205,19 @@ def test_what_rules_did_not_allow_then_is_found() -> None:
     assert [*list_early(right.history)] == []
 
 
-FACET = {
-    "of": "types",
-    "facet": "who",
-    "queries": 60,
-    "rank": [1, 2],
-    "low": [1, 1],
-    "high": [2, 2],
-}
-FACETS = {
-    "told": [FACET],
-    "withheld": ["why"],
-    "least": 50,
-    "level": 0.95,
-    "flips": 10_000,
-    "pairs": 1,
-}
-
-
 @pytest.mark.parametrize(
     "figures",
     [
         {"ranges": {"low": [1], "high": [2], "level": 0.9, "flips": 9, "pairs": 1}},
         {"ranges": {"low": [2, 1], "high": [1, 2], "level": 0.9, "flips": 9, "pairs": 1}},
-        {"stability": {"trials": 9, "shares": [[100]]}},
         {"progress": [{"entry": THREE, "significant": True, "family": 1}]},
         {"alike": [[ONE, THREE]]},
         {"alike": [[ONE, ONE]]},
         {"alike": [[ONE, TWO], [TWO, ONE]]},
-        {"facets": FACETS | {"told": [FACET | {"queries": 20}]}},
-        {"facets": FACETS | {"told": [FACET | {"rank": [1, 3]}]}},
-        {"facets": FACETS | {"told": [FACET | {"high": [2]}]}},
     ],
     ids=[
-        *("too-few", "crossed", "not-square", "not-compared"),
+        *("too-few", "crossed", "not-compared"),
         *("unknown-like", "like-itself", "pair-twice"),
-        *("small-facet", "rank-beyond", "facet-too-few"),
     ],
 )
 def test_figures_that_do_not_fit_their_entries_are_refused(figures: dict[str, Any]) -> None:
@@ -243,8 +227,9 @@ def test_figures_that_do_not_fit_their_entries_are_refused(figures: dict[str, An
         read_history(parse_log(log.data, path="log.jsonl"))
 
 
-def test_figures_are_read() -> None:
+def test_figures_are_read_without_those_of_parts_that_are_gone() -> None:
     log = board().wait(days=2)
-    log.measure(ONE, TWO, facets=FACETS)
+    log.measure(ONE, TWO, stability={"trials": 9, "shares": []}, why={"drift": "undefined"})
     (measured,) = log.history.measured
-    assert measured.figures.told == {"ranges", "facets"}
+    assert measured.figures.told == {"ranges"}
+    assert [*list_early(log.history)] == []

@@ -245,7 +245,7 @@ def _log(session: Session, board: BoardScores, due: DueFigures) -> None:
     if compared is None:
         return
     compared = replace(compared, alike=chosen.pairs)
-    figures = measure_ranking(compared, due.trust.show, seed=SEED)
+    figures = measure_ranking(compared, due.trust.parts, seed=SEED)
     incomplete: dict[str, LeftOut] = {
         name: "withheld" if name in hidden else "incomplete"
         for name in due.ranked
