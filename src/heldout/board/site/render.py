@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import resources
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -41,7 +40,7 @@ from heldout.board.site.sections import (
     say_season_end,
 )
 from heldout.board.site.table import Table, make_table
-from heldout.board.site.words import count, file_stem, tie
+from heldout.board.site.words import count, file_stem, read_template
 from heldout.board.standings.seasons import (
     OverallRow,
     SeasonStandings,
@@ -51,10 +50,6 @@ from heldout.board.standings.seasons import (
 )
 from heldout.board.standings.standings import Standings
 from heldout.charts.axes import day_words
-from heldout.web.jinja import load_templates
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,7 +272,7 @@ def _render_rows(
         known = [same(f"leaderboard/{path}", digest) for path in paths]
         if all(known):
             continue
-        macros = _template("table.html").module
+        macros = read_template("table.html").module
         ranked, unranked = macros.rows_of(page.table), macros.unranked_of(page.table)  # type: ignore[attr-defined]  # template macros
         texts = (msgspec.json.encode(str(part)).decode() for part in (ranked, unranked))
         files[paths[0]] = _render(replace(page, ranked=ranked, unranked=unranked))
@@ -313,13 +308,9 @@ def _digest_page(page: RowsPage, told: Mapping[str, bytes], common: bytes) -> by
     return hashlib.sha256(data).digest()
 
 
-def _template(name: str) -> "Template":
-    return load_templates("heldout.board.site", tie=tie).get_template(name)
-
-
 def _render(page: BoardPage | EntryPage | RowsPage | SeasonsPage) -> bytes:
     """The template of the page gets the page's fields by their names."""
-    template = _template(TEMPLATES[type(page)])
+    template = read_template(TEMPLATES[type(page)])
     text: str = template.render({field.name: getattr(page, field.name) for field in fields(page)})
     return text.encode()
 

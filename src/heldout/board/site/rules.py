@@ -1,9 +1,10 @@
-"""The rules of a board in words, how to take part, its files, and its audit trail.
+"""The rules of a board in words (`rules.txt`), how to take part, its files, and its audit trail.
 
 The audit trail is what the public log has of commitments, keys and finals: whoever has stored the
 first digest can hold the archive against it.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -16,32 +17,10 @@ from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec, Example, QuerySet
 from heldout.board.rules.template import draft_command
 from heldout.board.site.rows import make_columns
-from heldout.board.site.sections import say_final
-from heldout.board.site.words import count, join_names, name, plain
+from heldout.board.site.words import count, read_template
 from heldout.board.standings.season_ends import find_ending, say_season
 from heldout.charts.axes import day_words
 from heldout.ids import Digest
-
-_ORDERS = {
-    "msmarco": "Documents are ordered by the rank column; scores are not asked for.",
-    "trec": (
-        "Documents are ordered as trec_eval 10 does: by score as float64, ties by document id "
-        "descending. The rank column is ignored."
-    ),
-    "trec9": (
-        "Documents are ordered as trec_eval 9 does: by score as float32, ties by document id "
-        "descending. The rank column is ignored."
-    ),
-}
-
-_OPENED = {
-    "never": "Runs stay sealed for ever.",
-    "with-consent": (
-        "The runs of a team are opened too where its metadata say open_runs: true, which can be "
-        "changed until then."
-    ),
-    "always": "So are the runs of every entry: its metadata have to say open_runs: true.",
-}
 
 _MOST_NAMES = 5
 _PUBLISHING = frozenset(("published", "baseline"))
@@ -143,18 +122,32 @@ def list_rules(
         versions: the rules since the first submission, each with its first day, in order; a rule
             that was another one in one of them says since when it holds.
     """
+    rules, before = _read_rules(spec), [(day, _read_rules(old)) for day, old in versions]
     return tuple(
-        Rule(about, says + _say_since(say, says, versions))
-        for about, say in _RULES.items()
-        if (says := say(spec))
+        Rule(about, says + _say_since(about, says, before)) for about, says in rules.items()
     )
 
 
-def _say_since(
-    say: Callable[[BoardSpec], str], says: str, versions: Sequence[tuple[date, BoardSpec]]
-) -> str:
+def _read_rules(spec: BoardSpec) -> Mapping[str, str]:
+    """What a rule is about -> what it says, of those that a board has, as `rules.txt` has them."""
+    own = next((season.name for season in spec.seasons if season.view == spec.primary), "")
+    text = read_template("rules.txt").render(
+        spec=spec,
+        secret=[key for key, queries in spec.sets.items() if queries.secret],
+        part=make_columns(spec)[0].part,
+        season_ends=find_ending(spec, own) is not None,
+        not_clear=NOT_CLEAR,
+    )
+    sections = (
+        section.partition("\n") for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    )
+    found = {about: re.sub("[ \n]+", " ", says).strip() for about, _, says in sections}
+    return {about: says for about, says in found.items() if says}
+
+
+def _say_since(about: str, says: str, versions: Sequence[tuple[date, Mapping[str, str]]]) -> str:
     """The first day of a rule, if there was another one before."""
-    others = [n for n, (_, spec) in enumerate(versions) if say(spec) != says]
+    others = [n for n, (_, rules) in enumerate(versions) if rules.get(about, "") != says]
     if not others or others[-1] + 1 >= len(versions):
         return ""
     return f" In force since {day_words(versions[others[-1] + 1][0])}."
@@ -230,206 +223,6 @@ def _set_files(key: str, queries: QuerySet) -> list[Download]:
     if queries.candidates is not None:
         found.append((queries.candidates, f"{words} candidates for re-ranking"))
     return [Download(f"../{path}", clean(path.rsplit("/", 1)[-1]), holds) for path, holds in found]
-
-
-def _say_registration(spec: BoardSpec) -> str:
-    registration = spec.registration
-    if registration is None:
-        return ""
-    who = "A submission has to come from a registered team." if registration.required else ""
-    agreed = ""
-    if registration.agreement is not None:
-        agreed = f"To register is to agree to {clean(registration.agreement)}."
-    until = ""
-    if registration.closes is not None:
-        until = f"New teams register until {day_words(registration.closes)}."
-    names = "A team's names are sealed for the organisers."
-    return " ".join(part for part in (who, agreed, until, names) if part)
-
-
-def _say_runs(spec: BoardSpec) -> str:
-    runs = spec.runs
-    exact = runs.min_depth == runs.depth
-    depth = f"{runs.depth:,}" if exact else f"{runs.min_depth:,} to {runs.depth:,}"
-    noun = "document" if runs.depth == 1 else "documents"
-    answered = "Every query" if runs.complete else "A query that is answered"
-    rest = "" if runs.complete else " A query without an answer counts 0."
-    asked = f"{_say_sets(spec)} {answered} has {depth} {noun}, each once."
-    return f"{asked}{rest}{_say_seeds(spec)} {_ORDERS[runs.order]}"
-
-
-def _say_seeds(spec: BoardSpec) -> str:
-    if spec.runs.seeds == 1:
-        return ""
-    return (
-        f" Up to {spec.runs.seeds} runs that differ by their seed alone are one submission, shown "
-        "as mean and standard deviation."
-    )
-
-
-def _say_sets(spec: BoardSpec) -> str:
-    names = plain(join_names(map(name, spec.sets)))
-    if len(spec.sets) == 1:
-        return f"A submission is one run, on the {names} queries."
-    return f"A submission is a run for each query set: {names}."
-
-
-def _say_types(spec: BoardSpec) -> str:
-    text = f"{' or '.join(map(clean, spec.types))}.".capitalize()
-    fixed = any(queries.candidates for queries in spec.sets.values())
-    if fixed and "reranking" in spec.types:
-        text += " A re-ranking run keeps to the official candidates."
-    return text
-
-
-def _say_sealing(spec: BoardSpec) -> str:
-    organisers = count(len(spec.recipients), "organiser's key", "organisers' keys")
-    return (
-        f"Runs and metadata are sealed with {spec.envelope} to {organisers}; nobody else can open "
-        "them."
-    )
-
-
-def _say_quota(spec: BoardSpec) -> str:
-    most = count(spec.policy.quota, "submission")
-    if spec.kind == "one-shot" and spec.closes is not None:
-        return (
-            f"At most {most} of a team until {day_words(spec.closes)}. The scores of all entries "
-            "are shown after that day; what comes later has no rank."
-        )
-    return f"At most {most} of a team within {count(spec.policy.quota_days, 'day')}."
-
-
-def _say_embargo(spec: BoardSpec) -> str:
-    if not spec.policy.embargo_months:
-        return "Not possible on this board."
-    months = count(spec.policy.embargo_months, "month")
-    shown = "Date and type" if spec.kind == "one-shot" else "Score, date and type"
-    return (
-        f"For at most {months} from the day of submission. {shown} are shown "
-        "meanwhile; team, description, paper and code on the day that it ends."
-    )
-
-
-def _say_end(spec: BoardSpec) -> str:
-    labels = "When the board is closed its labels are opened, so that anyone can score it again."
-    return f"{labels} {_OPENED[spec.archive.runs]}"
-
-
-def _say_dates(spec: BoardSpec) -> str:
-    days = count(spec.policy.id_days, "day")
-    return (
-        "The time of a submission is the time at which it was received. The date in its id may "
-        f"differ by {days}."
-    )
-
-
-def _say_release(spec: BoardSpec) -> str:
-    if spec.release.rule == "rounded":
-        return ""
-    return (
-        "A score is published where it lies clearly above the best run that anybody has sent, "
-        "published or not, the organisers' baselines among them: by more than two paired "
-        "standard errors and a secret amount that is drawn for each run. The number carries noise "
-        "of one standard error, the same for the same run, and is raised above those published "
-        "before where that is needed: the order of the numbers is that of the scores. "
-        "An entry whose score "
-        f'does not is listed without a rank, as "{NOT_CLEAR}". A run whose score is not '
-        f"published raises that best run too, so small steps {_say_small_steps(spec)}."
-    )
-
-
-def _say_small_steps(spec: BoardSpec) -> str:
-    own = next((season.name for season in spec.seasons if season.view == spec.primary), "")
-    if find_ending(spec, own) is None:
-        return "may never be published"
-    return (
-        "wait for the end of the season: then one entry of each team has its exact score "
-        "published, and every entry that had a number"
-    )
-
-
-def _say_informing(spec: BoardSpec) -> str:
-    """The columns that only inform a team, and how a split set is split."""
-    views = [view for view in spec.public_views if view.for_information]
-    split = dict.fromkeys(view.set for view in views if view.part == "feedback")
-    cut = dict.fromkeys(view.set for view in spec.public_views if view.season_part is not None)
-    noisy = [view for view in views if view.noise is not None]
-    says = [
-        f"A secret {spec.release.feedback:.0%} of the queries of {clean(name)} are for feedback: "
-        "every score on them is published, and the other queries alone decide the ranking."
-        for name in split
-    ]
-    says += [
-        f"The queries of {clean(name)} that decide are cut into {spec.release.seasons} secret "
-        "parts of equal size, and each season ranks by one of them. Every submission answers all."
-        for name in cut
-    ]
-    says += [
-        f"Every score in {clean(view.name)} is published with noise of {view.noise:g} standard "
-        "errors, as a check that a run works. The same run has the same noise."
-        for view in noisy
-    ]
-    return " ".join(says)
-
-
-def _say_ranking(spec: BoardSpec) -> str:
-    view, part = spec.view(spec.primary), make_columns(spec)[0].part
-    which = f", {part}" if part else ""
-    return (
-        f"By {view.measure} on {clean(view.set)}{which}, rounded to "
-        f"{count(spec.decimals, 'decimal')}; of "
-        f"equal scores the earlier submission ranks higher. {_say_trophies(spec)}"
-    )
-
-
-def _say_programs(spec: BoardSpec) -> str:
-    programs = spec.programs
-    if programs is None:
-        return ""
-    taken = "must be a program" if programs.required else "may be a program in place of runs"
-    limits = (
-        f"{programs.memory:,} MiB of memory ({programs.disk:,} of them for files), "
-        f"{count(programs.processors, 'processor')}, {programs.processes:,} processes and "
-        f"{count(programs.minutes, 'minute')}"
-    )
-    secret = [name(key) for key, queries in spec.sets.items() if queries.secret]
-    hidden = f" The {plain(join_names(secret))} queries are secret." if secret else ""
-    return (
-        f"A submission {taken}: an image that the organisers run without a network, with "
-        f"{limits}.{hidden}"
-    )
-
-
-def _say_trophies(spec: BoardSpec) -> str:
-    if spec.kind == "one-shot":
-        return (
-            "There are no trophies, for all scores are shown at once. Baselines of the organisers "
-            "have no rank; their scores are shown from the start."
-        )
-    return (
-        "A trophy marks an entry that scored above everything submitted before it. Baselines of "
-        "the organisers have no rank and no trophy."
-    )
-
-
-_RULES: Mapping[str, Callable[[BoardSpec], str]] = {
-    "Registration": _say_registration,
-    "Runs": _say_runs,
-    "Programs": _say_programs,
-    "Types": _say_types,
-    "Sealing": _say_sealing,
-    "How often": _say_quota,
-    "Staying anonymous": _say_embargo,
-    "At the end": _say_end,
-    "Dates": _say_dates,
-    "Ranking": _say_ranking,
-    "Release of scores": _say_release,
-    "For information only": _say_informing,
-    "Final": say_final,
-    "Not applied here": lambda spec: clean(", ".join(sorted(spec.policy.off))),
-}
-"""What a rule is about -> what it says; "" where the board has no such rule."""
 
 
 Heads = Callable[[], Iterable[tuple[str, str | None]]]

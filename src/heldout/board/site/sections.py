@@ -357,17 +357,3 @@ def _list_final_changes(final: Final, lines: Mapping[str, TableRow]) -> tuple[Ph
 def _quote(why: str) -> Part:
     """The organisers' words; their direction does not reach its neighbours."""
     return Part(text=clean(why), name=True)
-
-
-def say_final(spec: BoardSpec) -> str:
-    """The rule of a board with a final, "" for any other."""
-    view = spec.finalists_view
-    if view is None or view.finalists is None or spec.closes is None:
-        return ""
-    return (
-        f"Every submission has a run on the {clean(view.set)} queries, which nothing else uses. At "
-        f"most {count(view.finalists, 'finalist')} are named in public; after "
-        f"{day_words(spec.closes)} their {clean(view.measure)} on them is published, once, and no "
-        "other score ever. The earliest finalist wins that is not below the best by more than two "
-        "standard errors of the difference, query by query."
-    )

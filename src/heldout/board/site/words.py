@@ -8,9 +8,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from heldout.answers.text import clean
+from heldout.charts.axes import day_words
+from heldout.web.jinja import load_templates
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _NOT_IN_LINKS = re.compile(r"""[\s"<>\\^`{|}]""")
 _PLAIN_LINK = re.compile("https?://[a-z0-9.-]+(/[A-Za-z0-9._~/-]*)?")
@@ -105,3 +111,18 @@ def count(number: int, one: str, many: str = "") -> str:
 def tie(text: str) -> str:
     """Our own words with no-break spaces where a line should not end: `20 Nov 2026`, `7 days`."""
     return _TIES.sub("\u00a0", text)
+
+
+def read_template(name: str) -> "Template":
+    """A template of a page, with the words that it may need as filters.
+
+    Raises:
+        ImportError: Jinja2 is not installed.
+    """
+    environment = load_templates("heldout.board.site", tie=tie)
+    environment.filters |= {"clean": clean, "count": count, "day": day_words, "names": _say_names}
+    return environment.get_template(name)
+
+
+def _say_names(texts: Iterable[str]) -> str:
+    return plain(join_names(map(name, texts)))
