@@ -33,9 +33,9 @@ from typing import Any, Literal
 import httpx2
 import numpy as np
 import psycopg
+from page_judge import Ending, PageJudge, Question
 
 from heldout.database.database import sqlite_url
-from heldout.demo.page_judge import Ending, PageJudge, Question
 from heldout.judging.campaign.drawing import draw_tasks, list_pairs
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import counted

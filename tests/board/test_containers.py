@@ -262,19 +262,10 @@ NEW = {
     "pod/in/cpu.stat": "usage_usec 1500000\nuser_usec 1\n",
     "pod/in/memory.events": "low 0\noom 1\noom_kill 0\n",
 }
-OLD = {
-    "memory/pod/memory.limit_in_bytes": "67108864\n",
-    "memory/pod/memory.max_usage_in_bytes": "10485760\n",
-    "memory/pod/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n",
-    "cpuacct/pod/cpuacct.usage": "1500000000\n",
-    "pids/pod/pids.max": "32\n",
-}
-OLD_LINES = "3:memory:/pod\n2:cpuacct:/pod\n1:pids:/pod\n0::/pod\n"
 
 
-@pytest.mark.parametrize(("lines", "files"), [("0::/pod/in\n", NEW), (OLD_LINES, OLD)])
-def test_what_the_kernel_counts(tmp_path: Path, lines: str, files: dict[str, str]) -> None:
-    usage = write_groups(tmp_path, lines, files)
+def test_what_the_kernel_counts(tmp_path: Path) -> None:
+    usage = write_groups(tmp_path, "0::/pod/in\n", NEW)
     assert usage.processor_seconds == pytest.approx(1.5)
     assert usage.memory_mib == 10.0
     assert usage.checked

@@ -1,7 +1,6 @@
 """What a vault remembers of logs saves work, and never makes a wrong log pass."""
 
 import hashlib
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,10 +11,8 @@ from heldout.board.audit.audit import _read_entries
 from heldout.board.log import reading as logs
 from heldout.board.log.events import format_entry, parse_log
 from heldout.board.log.history import read_history
-from heldout.board.log.reading import Log, Remembered, decode_memory, encode_memory
-from heldout.board.organiser import receive
+from heldout.board.log.reading import Remembered, decode_memory, encode_memory
 from heldout.board.organiser.rebuild import rebuild
-from heldout.board.organiser.receive import taken_in
 from heldout.board.scores import public_log
 from heldout.board.scores.public_log import find_public_log, plan_public_log
 from heldout.board.standings.standings import project
@@ -203,34 +200,3 @@ def test_a_vault_that_is_only_read_remembers_nothing(board: ScoredBoard) -> None
     (board.root / _MEMORY).unlink()
     Vault(board.root / "vault", read_only=True).remember("events", b"x")
     assert not (board.root / _MEMORY).exists()
-
-
-def test_arrivals_that_the_log_names_are_looked_up_once(
-    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the events after those that are remembered; in all where the memory is of another log."""
-    looked: list[int] = []
-    texts = Log.public_texts
-
-    def note(log: Log, field: str, *, start: int = 0) -> Iterator[tuple[str | None, str]]:
-        looked.append(start)
-        return texts(log, field, start=start)
-
-    monkeypatch.setattr(receive, "_MANY", 0)
-    monkeypatch.setattr(Log, "public_texts", note)
-
-    def send(name: str) -> None:
-        files = {f"{name}.key.age": "0" * 64}
-        public = {"files": files, "fingerprint": f"of {name}", "source": "a folder"}
-        board.session.log("received", name, public=public)
-
-    send("20261101-a")
-    first, events = taken_in(board.session), len(board.vault.log())
-    assert first == {("20261101-a", "of 20261101-a")}
-    send("20261101-b")
-    assert taken_in(board.session) - first == {("20261101-b", "of 20261101-b")}
-    assert looked == [0, events]
-    forged = receive._TakenIn(events=events, hash="x", taken=frozenset({("20261101-x", "y")}))
-    board.vault.remember("taken", encode_memory(forged))
-    assert taken_in(board.session) - first == {("20261101-b", "of 20261101-b")}
-    assert looked == [0, events, 0]

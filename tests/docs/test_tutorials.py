@@ -34,9 +34,12 @@ import httpx2
 import pytest
 
 import ports
-from heldout.demo.page_judge import Ending, PageJudge, Question
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from page_judge import Ending, PageJudge, Question  # noqa: E402 - where benchmarks are
+
 TUTORIALS = (ROOT / "docs" / "tutorials").glob("*.md")
 PAGES = [ROOT / "README.md", *sorted(page for page in TUTORIALS if page.stem != "index")]
 MOMENT = "2026, 12, 1, 10, 0"

@@ -5,16 +5,15 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import intake_stage
 import pytest
 from intake_stage import NOW, Stage, files_of, make_stage
 
 from heldout.backup.backing_up import Sources, _Collected, back_up
-from heldout.backup.manifest import FolderState, Stored
 from heldout.backup.restoring import restore
-from heldout.backup.sealed import Writer
+from heldout.backup.sealed import FolderState, Writer
 from heldout.database.database import Database, open_database, sqlite_url
 from heldout.envelope.age import new_identity
 from heldout.intake.tables import INTAKE
@@ -44,19 +43,19 @@ def test_an_upload_that_is_handed_over_during_a_backup_is_in_it(
         ends.callback(stage.database.close)
         team = stage.team("Harbor")
         stage.upload(team, files_of("one"))
-        add_file, add_folder = Writer.add_file, _Collected.add_folder
+        add, add_folder = Writer.add, _Collected.add_folder
 
-        def work_at_first(writer: Writer, source: BinaryIO, name: str) -> Stored:
-            if name.endswith("/.first") and moment == "the first file":
+        def work_at_first(writer: Writer, *given: Any) -> None:
+            if given[2] == ".first" and moment == "the first file":
                 stage.work()
-            return add_file(writer, source, name)
+            add(writer, *given)
 
         def work_at_last(*given: Any) -> FolderState:
             read = add_folder(*given)
             stage.work()
             return read
 
-        monkeypatch.setattr(Writer, "add_file", work_at_first)
+        monkeypatch.setattr(Writer, "add", work_at_first)
         monkeypatch.setattr(_Collected, "add_folder", work_at_last)
         sources = Sources(database=url, folders=[place])
         back_up(tmp_path / "b", sources, recipients=[keys.recipient], now=NOW, program="1")

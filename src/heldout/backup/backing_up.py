@@ -13,22 +13,25 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING
 
-from heldout.backup.manifest import (
+from heldout.backup.sealed import (
     BOARD,
+    BUNDLE,
     DATABASE,
     VAULT,
     DatabaseState,
     FolderState,
     GitState,
+    Kind,
     LogState,
     Manifest,
-    Stored,
+    Writer,
     is_part,
     is_path,
+    new_backup,
 )
-from heldout.backup.sealed import Writer, new_backup
 from heldout.board.log.events import Entry, format_time
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import own_recipients, plain
@@ -41,7 +44,6 @@ from heldout.files.durable import ASIDE, Folder
 if TYPE_CHECKING:
     from heldout.database.database import Schema
 
-_PIECE = 1 << 24
 _LOCK = "lock"  # of a vault, and of a clone's own files
 _SQLITE = b"SQLite format 3\0"
 _SQLITE_LOGS = ("-wal", "-shm", "-journal")
@@ -107,7 +109,7 @@ def back_up(
     everybody = choose_recipients(sources.repository, vault, recipients)
     collected = _Collected()
     with _locked(sources.repository, vault), new_backup(path, everybody) as writer:
-        rows = _add_database(writer, sources.database)
+        rows = _add_database(writer, sources.database, aside=path.parent)
         manifest = Manifest(
             created_at=format_time(now),
             program=program,
@@ -119,7 +121,7 @@ def back_up(
     database = manifest.database
     return BackedUp(
         bytes=path.stat().st_size,
-        files=sum(len(folder.files) for folder in manifest.folders.values()),
+        files=sum(folder.files for folder in manifest.folders.values()),
         rows=None if database is None else sum(database.rows.values()),
         log=manifest.log,
         recipients=tuple(everybody),
@@ -246,26 +248,21 @@ class _Collected:
 
     def add_folder(self, writer: Writer, name: str, root: Path) -> FolderState:
         """Store what a folder holds."""
-        folder, git = Folder(root), _add_git(writer, Git(root))
-        files: dict[str, Stored] = {}
+        folder, git = Folder(root), _add_git(writer, Git(root), name)
+        stored: set[str] = set()
         for _ in range(2):  # the second time what a server has moved since
             for path in self._list(folder, name, lock=_LOCK if name == VAULT else ""):
                 with suppress(FileNotFoundError):
-                    if path not in files:
-                        files[path] = self._add_file(writer, folder, path, name)
-        own: dict[str, Stored] = {}
+                    if path not in stored:
+                        _add_file(writer, "files", name, folder, path)
+                        stored.add(path)
         clone = None if git is None else find_state(root)
         if clone is not None:
-            inside = f"{name}/.git/heldout"
-            for path in self._list(clone, inside, lock=_LOCK):
-                own[path] = self._add_file(writer, clone, path, inside)
+            for path in self._list(clone, f"{name}/.git/heldout", lock=_LOCK):
+                _add_file(writer, "own", name, clone, path)
         found = folder.stat()
         private = found is not None and not found.st_mode & 0o077
-        return FolderState(files=files, git=git, own=own, private=private)
-
-    def _add_file(self, writer: Writer, folder: Folder, path: str, name: str) -> Stored:
-        with folder.open(path) as source:
-            return writer.add_file(source, f"{name}/{path}")
+        return FolderState(files=len(stored), git=git, private=private)
 
     def _list(self, folder: Folder, name: str, *, lock: str) -> Iterator[str]:
         """The files that are stored."""
@@ -284,6 +281,11 @@ class _Collected:
                 yield path
 
 
+def _add_file(writer: Writer, kind: Kind, name: str, folder: Folder, path: str) -> None:
+    with folder.open(path) as source:
+        writer.add(kind, name, path, source)
+
+
 def _find_database(folder: Folder, path: str) -> str | None:
     """Why a file of SQLite's is left out: copied while it is written to, it would be damaged."""
     for ending in _SQLITE_LOGS:
@@ -297,15 +299,18 @@ def _find_database(folder: Folder, path: str) -> str | None:
     return "a database of SQLite; back it up by --database" if is_database else None
 
 
-def _add_git(writer: Writer, git: Git) -> GitState | None:
+def _add_git(writer: Writer, git: Git, name: str) -> GitState | None:
     """Store a folder's git; `None` where it has none."""
     if not (git.root / ".git").exists() or not git.is_repository():
         return None
     head = git.head()
+    if head is not None:
+        with TemporaryDirectory(prefix="heldout-backup-") as aside:
+            git.bundle(Path(aside) / BUNDLE)
+            _add_file(writer, "git", name, Folder(Path(aside)), BUNDLE)
     return GitState(
         branch=git.main_branch() if head is None else _branch(git),
         remotes={name: git.remote_address(name) for name in git.remotes()},
-        bundle=() if head is None else tuple(writer.add(piece) for piece in git.bundle(_PIECE)),
     )
 
 
@@ -324,29 +329,17 @@ def list_schemas() -> "tuple[Schema, ...]":
     return CAMPAIGN, INTAKE
 
 
-def _add_database(writer: Writer, url: str | None) -> DatabaseState | None:
-    """Store every row, as of one moment."""
+def _add_database(writer: Writer, url: str | None, *, aside: Path) -> DatabaseState | None:
+    """Store every row, as of one moment; a table lies aside while it is read, without a name."""
     if url is None:
         return None
     from heldout.database.copying import dump_database  # noqa: PLC0415 - needs the extra
 
-    dump = dump_database(url, list_schemas(), lambda lines: _add_pieces(writer, lines))
-    return DatabaseState(
-        versions=dict(dump.versions), tables=dict(dump.tables), rows=dict(dump.rows)
-    )
+    def store(table: str, lines: Iterable[bytes]) -> None:
+        with TemporaryFile(dir=aside) as file:
+            file.writelines(lines)
+            file.flush()
+            writer.add("rows", DATABASE, table, file)
 
-
-def _add_pieces(writer: Writer, lines: Iterable[bytes]) -> tuple[Stored, ...]:
-    """Store lines in pieces of about 16 MiB."""
-    pieces: list[Stored] = []
-    gathered: list[bytes] = []
-    size = 0
-    for line in lines:
-        gathered.append(line)
-        size += len(line)
-        if size >= _PIECE:
-            pieces.append(writer.add(b"".join(gathered)))
-            gathered, size = [], 0
-    if gathered:
-        pieces.append(writer.add(b"".join(gathered)))
-    return tuple(pieces)
+    dump = dump_database(url, list_schemas(), store)
+    return DatabaseState(versions=dict(dump.versions), rows=dict(dump.rows))

@@ -1,6 +1,6 @@
 """Restores a backup into a new folder, and says what the board has that the backup lacks.
 
-Contents are written aside, and get their names when every byte was checked. git checks its own
+Everything is written aside, and gets its name when every byte was checked. git checks its own
 objects, and checks no file out: each is written by a path that was looked at.
 
 A vault that is older than its board has lost the sealed fields of the later events: nobody else has
@@ -14,27 +14,26 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryDirectory
+from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import BinaryIO
 
 import msgspec
 
 from heldout.backup.backing_up import list_schemas
-from heldout.backup.manifest import (
+from heldout.backup.sealed import (
     BOARD,
+    BUNDLE,
     DATABASE,
     VAULT,
     DatabaseState,
     GitState,
     Manifest,
-    Stored,
     damaged,
+    unpack,
 )
-from heldout.backup.sealed import unpack
 from heldout.board.audit.audit import Audit, audit_board
 from heldout.board.log.events import Entry, format_entry, parse_log
 from heldout.board.log.history import History, read_history
@@ -46,7 +45,6 @@ from heldout.errors import InputError, quote
 from heldout.files.durable import ASIDE, Folder
 from heldout.ids import digest_bytes
 
-_CHUNK = 1 << 20
 _OWN = ".git/heldout"
 _MOST_SEALED = 1 << 30
 _ADDRESS_BEGINS = ("https://", "http://", "ssh://", "git://", "file://", "/")
@@ -109,15 +107,12 @@ def restore(
             "remove it, or name another folder, best where nobody else may write",
         ) from None
     try:
-        root, contents = aside / "root", _Contents(aside / "contents")
-        contents.folder.mkdir(mode=0o700)
-        root.mkdir(mode=0o700)
-        manifest = unpack(path, identities, contents.folder)
+        manifest, root = unpack(path, identities, aside), aside / "files"
         if manifest.database is None and database is not None:
             raise InputError.of("restore-place", "--database", "no database in it", "no --database")
-        notes = tuple(_write(manifest, contents, root))
+        notes = tuple(_finish_folders(manifest, aside))
         taken, lost = (0, ()) if newer is None else take_over(root / VAULT, newer)
-        _put_in_place(root, folder, manifest.database, database, contents)
+        _put_in_place(aside, folder, manifest.database, database)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return Restored(
@@ -140,77 +135,53 @@ def _check_place(folder: Path) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Contents:
-    """What was unpacked.
-
-    Attributes:
-        folder: has each content under its SHA-256.
-    """
-
-    folder: Path
-
-    def copy(self, digest: str, target: Path) -> None:
-        """Give a content a name."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(self.folder / digest, target)
-
-    def open(self, pieces: Sequence[Stored]) -> Iterator[BinaryIO]:
-        """Yield the pieces of a stream, each open."""
-        for piece in pieces:
-            with (self.folder / piece.sha256).open("rb") as source:
-                yield source
-
-
-def _write(manifest: Manifest, contents: _Contents, root: Path) -> Iterator[str]:
-    """Write every file below `root`; yields what a person should know of it."""
+def _finish_folders(manifest: Manifest, aside: Path) -> Iterator[str]:
+    """Make folders repositories again; yields what a person should know of it."""
+    (aside / "files").mkdir(mode=0o700, exist_ok=True)
     for name, state in manifest.folders.items():
-        (root / name).mkdir(mode=0o700)
+        root, own = aside / "files" / name, aside / "own" / name
+        root.mkdir(mode=0o700, exist_ok=True)
         if state.git is not None:
-            yield from _restore_git(root / name, state.git, contents)
-        for file, stored in state.files.items():
-            contents.copy(stored.sha256, root / name / file)
-        for file, stored in state.own.items():  # keys and tokens, which nobody else may read
-            contents.copy(stored.sha256, root / name / _OWN / file)
-            (root / name / _OWN / file).chmod(0o600)
-        _set_modes(root / name, private=state.private)
+            yield from _restore_git(root, state.git, aside / "git" / name / BUNDLE)
+            if own.exists():  # keys and tokens, which nobody else may read
+                own.rename(root / _OWN)
+                _make_private(root / _OWN)
+        root.chmod(0o755)
+        if state.private:
+            _make_private(root)
 
 
 def _put_in_place(
-    root: Path,
-    folder: Path,
-    state: DatabaseState | None,
-    database: str | None,
-    contents: _Contents,
+    aside: Path, folder: Path, state: DatabaseState | None, database: str | None
 ) -> None:
     """Load the database and give the folder its name; if one fails, neither is there."""
+    root, rows = aside / "files", aside / "rows" / DATABASE
     if database is not None:
         _use_copying().check_empty(database)
     elif state is not None:
         from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
 
-        _load(sqlite_url(root / f"{DATABASE}.sqlite"), state, contents)
+        _load(sqlite_url(root / f"{DATABASE}.sqlite"), state, rows)
     os.sync()
     root.rename(folder.absolute())
     if database is not None and state is not None:
         try:
-            _load(database, state, contents)
+            _load(database, state, rows)
         except BaseException:
             shutil.rmtree(folder)
             raise
 
 
-def _load(url: str, state: DatabaseState, contents: _Contents) -> None:
+def _load(url: str, state: DatabaseState, rows: Path) -> None:
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - needs the extra
 
-    tables = {
-        name: chain.from_iterable(contents.open(pieces)) for name, pieces in state.tables.items()
-    }
-    try:
-        _use_copying().load_database(url, list_schemas(), known=state.versions, tables=tables)
-    except (SQLAlchemyError, ValueError, msgspec.MsgspecError) as error:
-        first, *_ = str(error).splitlines()
-        raise damaged("database", quote(first)) from None
+    with ExitStack() as files:
+        tables = {one.name: files.enter_context(one.open("rb")) for one in rows.iterdir()}
+        try:
+            _use_copying().load_database(url, list_schemas(), known=state.versions, tables=tables)
+        except (SQLAlchemyError, ValueError, msgspec.MsgspecError) as error:
+            first, *_ = str(error).splitlines()
+            raise damaged("database", quote(first)) from None
 
 
 def _use_copying() -> ModuleType:
@@ -219,16 +190,12 @@ def _use_copying() -> ModuleType:
     return copying
 
 
-def _restore_git(root: Path, state: GitState, contents: _Contents) -> Iterator[str]:
+def _restore_git(root: Path, state: GitState, bundle: Path) -> Iterator[str]:
     """Make a folder a repository again; no file of it is checked out."""
     git = Git(root)
     git.init(state.branch)
-    if state.bundle:
-        with NamedTemporaryFile(dir=contents.folder) as whole:
-            for piece in contents.open(state.bundle):
-                shutil.copyfileobj(piece, whole, _CHUNK)
-            whole.flush()
-            git.unbundle(Path(whole.name), state.branch)
+    if bundle.exists():
+        git.unbundle(bundle, state.branch)
     for name, address in state.remotes.items():
         # Others would run a program: ext::, an option.
         if address.startswith(_ADDRESS_BEGINS) or _is_host(address):
@@ -244,11 +211,9 @@ def _is_host(address: str) -> bool:
     return bool(colon) and plain.isalnum() and host[0].isalnum() and not rest.startswith(":")
 
 
-def _set_modes(root: Path, *, private: bool) -> None:
-    """A private folder's files are for its owner alone."""
-    root.chmod(0o700 if private else 0o755)
-    if not private:
-        return
+def _make_private(root: Path) -> None:
+    """Let nobody but their owner read a folder and its files."""
+    root.chmod(0o700)
     for path in root.rglob("*"):
         path.chmod(0o700 if stat.S_ISDIR(path.lstat().st_mode) else 0o600)
 
@@ -405,7 +370,7 @@ def check_backup(
     return Drill(
         created_at=manifest.created_at,
         program=manifest.program,
-        files=sum(len(one.files) for one in manifest.folders.values()),
+        files=sum(one.files for one in manifest.folders.values()),
         rows=None if manifest.database is None else sum(manifest.database.rows.values()),
         events=0 if manifest.log is None else manifest.log.events,
         behind=taken,

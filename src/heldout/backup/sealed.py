@@ -1,34 +1,31 @@
 """The file of a backup: a tarball, compressed by zstd, encrypted with age.
 
-    age(zstd(tar(heldout-backup-1/DIGEST, ..., heldout-backup-1/MANIFEST.json)))
+    age(zstd(tar(heldout-backup-2/KIND/FOLDER/PATH, ..., heldout-backup-2/MANIFEST.json)))
 
-Each content lies there once, under its SHA-256; the manifest, which comes last, says what it is. So
-a name in the tarball never becomes a path, and a content that is not what its name says is found
-while it is read. age authenticates each 64 KiB, and that the file is whole; not who made it. So
-what comes out is read as if an enemy had made it: nothing but plain files, bounded, each once.
-
-`unpack` writes contents by their digests alone; they get names when all of them were checked.
+KIND is `files` for what lies in a folder, `own` for the keys and drafts of a clone, `git` for a
+bundle of all its refs, and `rows` for the tables of a database. So age, zstd and tar get the files
+out without heldout. age authenticates each 64 KiB, and that the file is whole; not who made it. So
+what comes out is read as if an enemy had made it: nothing but plain files, bounded, each once, by
+paths that stay in their folders and lie in no folder of git's.
 """
 
-import hashlib
 import io
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tarfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import msgspec
 
-from heldout.backup.manifest import Manifest, Stored, check_manifest, damaged
 from heldout.envelope.age import decrypt_for, encrypting, is_age
-from heldout.envelope.archive import PACK_END, Member, pack_header, pack_padding, read_files
 from heldout.errors import InputError, StoreError, TrustError, quote
 from heldout.files.durable import ASIDE, Folder
-from heldout.ids import digest_bytes
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -38,82 +35,121 @@ else:
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+BOARD = "board"
+VAULT = "vault"
+DATABASE = "database"
+BUNDLE = "bundle"
+"""Name of the one file of kind `git` that a folder has."""
+
+Kind = Literal["files", "own", "git", "rows"]
+
 _FORMAT = "heldout-backup-"
-_ROOT = f"{_FORMAT}1/"
+_ROOT = f"{_FORMAT}2/"
 _MANIFEST = f"{_ROOT}MANIFEST.json"
-_HEX = frozenset("0123456789abcdef")
-_DIGEST_LENGTH = 64
 _CHUNK = 1 << 20
 _HEAD = 4096
 _MOST_MEMBERS = 5_000_000
-_MOST_MANIFEST = 1 << 29
+_MOST_MANIFEST = 1 << 24
 _SMALL = 1 << 26
 _SPARE = 1 << 28
 _MOST_RATIO = 250
+_LONGEST = 4096
+_LONGEST_PART = 255
 
 
-@dataclass(slots=True)
-class Writer:
-    """Adds contents to a backup; each is stored once, however often it is added.
+class GitState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A folder's git: the branch that is checked out, and name -> address of its remotes."""
+
+    branch: str
+    remotes: dict[str, str]
+
+
+class FolderState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A folder.
 
     Attributes:
-        target: the plaintext.
-        known: the digests that are there.
+        files: how many lie in it, beside git's.
+        git: `None` of a folder that is no repository.
+        private: whether nobody else may read it.
     """
 
-    target: BinaryIO
-    known: set[str] = field(default_factory=set)
+    files: int
+    git: GitState | None
+    private: bool
 
-    def add(self, data: bytes) -> Stored:
-        """Store some bytes."""
-        stored = Stored(bytes=len(data), sha256=digest_bytes(data))
-        self._store(stored, io.BytesIO(data), "")
-        return stored
 
-    def add_file(self, source: BinaryIO, name: str) -> Stored:
-        """Store a file's content, which is read twice: for its digest, then to be stored.
+class DatabaseState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A database: name of each schema -> its version, name of each table -> number of rows."""
+
+    versions: dict[str, int]
+    rows: dict[str, int]
+
+
+class LogState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How far the log had come: number of events, hash and time of the last one."""
+
+    events: int
+    head: str
+    at: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a backup holds.
+
+    Attributes:
+        created_at: time, UTC.
+        program: version of heldout that wrote it.
+        folders: name -> folder; `board` and `vault` are those.
+        database: `None` where none was asked for.
+        log: of the vault, else of the board; `None` without either.
+    """
+
+    created_at: str
+    program: str
+    folders: dict[str, FolderState]
+    database: DatabaseState | None
+    log: LogState | None
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Adds files to a backup."""
+
+    tar: tarfile.TarFile
+
+    def add(self, kind: Kind, folder: str, path: str, source: BinaryIO) -> None:
+        """Store a file, which is read from its beginning to its end.
 
         Raises:
             InputError: code `changed-file`: it was written to meanwhile.
-            StoreError: it is larger than 8 GiB.
         """
-        digest = hashlib.sha256()
-        while data := source.read(_CHUNK):
-            digest.update(data)
-        stored = Stored(bytes=source.tell(), sha256=digest.hexdigest())
+        name, before = f"{kind}/{folder}/{path}", os.fstat(source.fileno())
         source.seek(0)
-        self._store(stored, source, name)
-        return stored
+        try:
+            self._write(f"{_ROOT}{name}", source, before.st_size)
+            after = os.fstat(source.fileno())
+            same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+        except tarfile.TarError:
+            same = False
+        if not same:
+            raise InputError.of("changed-file", name, "a file that was written to", "one at rest")
 
     def finish(self, manifest: Manifest) -> None:
         """Write what the backup holds, and its end."""
         data = msgspec.json.encode(manifest, order="deterministic")
         self._write(_MANIFEST, io.BytesIO(data), len(data))
-        self.target.write(PACK_END)
+        self.tar.close()
 
-    def _store(self, stored: Stored, source: BinaryIO, name: str) -> None:
-        if stored.sha256 in self.known:
-            return
-        self.known.add(stored.sha256)
+    def _write(self, name: str, source: BinaryIO, size: int) -> None:
+        info = tarfile.TarInfo(name)
+        info.size = size
         try:
-            read = self._write(f"{_ROOT}{stored.sha256}", source, stored.bytes)
-        except ValueError:
-            raise StoreError(f"{name} is larger than a backup can hold (8 GiB)") from None
-        if read != stored.sha256:
-            raise InputError.of(
-                "changed-file", name, "other bytes when it was read again", "a file at rest"
-            )
-
-    def _write(self, name: str, source: BinaryIO, size: int) -> str:
-        """Write a member; the digest of what was written."""
-        self.target.write(pack_header(name, size))
-        digest, left = hashlib.sha256(), size
-        while left and (data := source.read(min(_CHUNK, left))):
-            digest.update(data)
-            self.target.write(data)
-            left -= len(data)
-        self.target.write(bytes(left) + pack_padding(size))  # of a file that became shorter
-        return digest.hexdigest()
+            self.tar.addfile(info, source)
+        except OSError as error:
+            if error.errno is not None:  # the disk's
+                raise
+            raise tarfile.ReadError(str(error)) from None  # the file became shorter
+        _forget(self.tar)
 
 
 @contextmanager
@@ -138,7 +174,7 @@ def new_backup(path: Path, recipients: Sequence[str]) -> Iterator[Writer]:
                 encrypting(file, recipients) as plaintext,
                 zstd.ZstdFile(plaintext, "wb") as compressed,
             ):
-                yield Writer(target=compressed)  # type: ignore[arg-type]  # it has all that is used
+                yield Writer(tarfile.open(fileobj=compressed, mode="w|"))  # noqa: SIM115 - `finish`
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
@@ -150,7 +186,7 @@ def new_backup(path: Path, recipients: Sequence[str]) -> Iterator[Writer]:
 
 
 def unpack(path: Path, identities: Sequence[str], folder: Path) -> Manifest:
-    """Read a whole backup, check every byte of it, and write each content under its SHA-256.
+    """Read a whole backup and write its files as KIND/FOLDER/PATH.
 
     Args:
         path: the file.
@@ -162,30 +198,6 @@ def unpack(path: Path, identities: Sequence[str], folder: Path) -> Manifest:
             `archive-bomb`.
         StoreError: the disk has no room for it.
     """
-    found: dict[str, int] = {}
-    manifest: Manifest | None = None
-    room = shutil.disk_usage(folder).free // 2 - _SPARE  # each is copied to its name
-
-    def take(digest: str, member: Member) -> None:
-        nonlocal manifest, room
-        if not digest:
-            manifest = _decode(member, path)
-            return
-        room -= member.size
-        if room < 0:
-            raise StoreError(f"the disk of {folder} has no room for {path}; nothing was restored")
-        with (folder / digest).open("xb") as target:
-            shutil.copyfileobj(member, target, _CHUNK)
-        found[digest] = member.size
-
-    _read(path, identities, take)
-    if manifest is None:
-        raise damaged(path.name, "no list of its files")
-    check_manifest(manifest, found, path.name)
-    return manifest
-
-
-def _read(path: Path, identities: Sequence[str], take: Callable[[str, Member], None]) -> None:
     with path.open("rb") as file:
         if not is_age(file.read(_HEAD)):
             raise _foreign(path, "no file that age has encrypted")
@@ -193,35 +205,122 @@ def _read(path: Path, identities: Sequence[str], take: Callable[[str, Member], N
         pieces = _Pieces(decrypt_for(file, identities))
         try:
             with zstd.ZstdFile(pieces, "rb") as plain:
-                _take_members(_bounded(plain, pieces, path), take, path)
+                bounded = _Bounded(plain, pieces, path)
+                manifest = _take_members(bounded, folder, path)
+                while bounded.read(_CHUNK):  # only its end says that age's file is whole
+                    pass
             if pieces.read(1):
                 raise damaged(path.name, "bytes after its end")
-        except (TrustError, zstd.ZstdError, EOFError) as error:
+        except (TrustError, zstd.ZstdError, EOFError, tarfile.TarError) as error:
             raise _explain(error, pieces, path) from None
         finally:
             pieces.close()
+    return manifest
 
 
-def _take_members(plain: Iterator[bytes], take: Callable[[str, Member], None], path: Path) -> None:
-    seen: set[str] = set()
-    for member in read_files(plain):
-        name = member.name
-        if not seen:
-            _check_format(name, path)
-        digest = "" if name == _MANIFEST else name.removeprefix(_ROOT)
-        if (digest and not _is_digest(digest)) or name in seen or _MANIFEST in seen:
-            raise damaged(path.name, f"{quote(name)}, which no backup has there")
-        seen.add(name)
-        if len(seen) > _MOST_MEMBERS:
-            raise _bomb(path, f"more than {_MOST_MEMBERS:,} files")
-        take(digest, member)
-        member.finish()
-        if digest and member.digest != digest:
-            raise damaged(path.name, "a content that is not what its name says")
+def _take_members(plain: "_Bounded", folder: Path, path: Path) -> Manifest:
+    """Write each file of a tarball; return its list, which has to come last and to fit."""
+    room = shutil.disk_usage(folder).free // 2 - _SPARE  # a bundle is unpacked once more
+    found: Counter[tuple[str, str]] = Counter()
+    manifest: Manifest | None = None
+    with tarfile.open(fileobj=plain, mode="r|") as tar:  # type: ignore[call-overload]  # reads alone
+        for number, member in enumerate(iter(tar.next, None)):
+            _forget(tar)
+            if not number:
+                _check_format(member.name, path)
+            source = tar.extractfile(member) if member.type == tarfile.REGTYPE else None
+            if source is None or member.sparse is not None or manifest is not None:
+                raise damaged(path.name, f"{quote(member.name)}, which no backup has there")
+            if number > _MOST_MEMBERS:
+                raise _bomb(path, f"more than {_MOST_MEMBERS:,} files")
+            if member.name == _MANIFEST:
+                manifest = _decode(source.read(_MOST_MANIFEST), path)
+                continue
+            room -= member.size
+            if room < 0:
+                raise StoreError(
+                    f"the disk of {folder} has no room for {path}; nothing was restored"
+                )
+            kind, name = _write_member(member.name, source, folder, path)
+            found[kind, name] += 1
+    if manifest is None:
+        raise damaged(path.name, "no list of its files")
+    _check_manifest(manifest, found, path.name)
+    return manifest
+
+
+def _forget(tar: tarfile.TarFile) -> None:
+    """Let a tarball not remember its members: there may be millions."""
+    tar.members.clear()  # type: ignore[attr-defined]  # the way of its own `stream` since 3.13
+
+
+def _write_member(member: str, source: "io.BufferedReader", folder: Path, path: Path) -> list[str]:
+    """Write a file by its name, if that stays where it belongs; return its kind and folder."""
+    kind, name, *rest = [*member.removeprefix(_ROOT).split("/", 2), "", ""][:3]
+    sound = member.startswith(_ROOT) and kind in ("files", "own", "git", "rows")
+    if not sound or not is_part(name) or not is_path(rest[0]):
+        raise damaged(path.name, f"the path {quote(member)}")
+    target = folder / kind / name / rest[0]
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with target.open("xb") as file:
+            shutil.copyfileobj(source, file, _CHUNK)
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):
+        raise damaged(path.name, f"{quote(member)} twice, or as a file and as a folder") from None
+    return [kind, name]
+
+
+def _check_manifest(manifest: Manifest, found: Counter[tuple[str, str]], path: str) -> None:
+    """Hold a list against the files that came with it.
+
+    Raises:
+        InputError: code `backup-damaged`.
+    """
+    named = {("files", name): state.files for name, state in manifest.folders.items()}
+    if any(not is_part(name) for name in manifest.folders):
+        raise damaged(path, "a folder of another name than one can have")
+    for (kind, name), count in found.items():
+        state = manifest.folders.get(name)
+        has_git = state is not None and state.git is not None
+        if kind in ("own", "git") and not has_git:
+            raise damaged(path, f"files of a clone in {quote(name)}, which has no git")
+        if kind == "rows" and (manifest.database is None or name != DATABASE):
+            raise damaged(path, "rows of a database that is not listed")
+        named.setdefault((kind, name), -1 if kind == "files" else count)
+    if any(found[one] != count for one, count in named.items()):
+        raise damaged(path, "files that are listed or stored, but not both")
+
+
+def is_path(path: str) -> bool:
+    """Whether a path stays inside its folder, and is none of git's own."""
+    return len(path) <= _LONGEST and all(is_part(part) for part in path.split("/"))
+
+
+def is_part(part: str) -> bool:
+    """Whether a name can be that of a file or folder in a backup."""
+    return (
+        part not in ("", ".", "..")
+        and part.casefold() != ".git"
+        and not part.startswith(ASIDE)
+        and "/" not in part
+        and len(part.encode("utf-8", "surrogatepass")) <= _LONGEST_PART
+        and all(char.isprintable() for char in part)
+    )
+
+
+def damaged(path: str, found: str) -> InputError:
+    """The error of a backup that is not as it was written."""
+    return InputError.of(
+        "backup-damaged",
+        path,
+        found,
+        "a backup as heldout backup has written it",
+        "nothing was restored; copy it again, or take an earlier one",
+    )
 
 
 def _check_format(name: str, path: Path) -> None:
-    """Refuse what is no backup of ours, or of a later heldout."""
+    """Refuse what is no backup of ours, or of another heldout."""
     if name.startswith(_ROOT):
         return
     number = name.removeprefix(_FORMAT).partition("/")[0]
@@ -230,24 +329,17 @@ def _check_format(name: str, path: Path) -> None:
             "backup-newer",
             path.name,
             f"a backup of format {number}",
-            "format 1",
-            "restore it with the heldout that wrote it, or a later one",
+            "format 2",
+            "restore it with the heldout that wrote it",
         )
     raise _foreign(path, "an age file that holds something else")
 
 
-def _decode(member: Member, path: Path) -> Manifest:
-    if member.size > _MOST_MANIFEST:
-        raise _bomb(path, f"a list of {member.size:,} bytes")
-    data = io.BufferedReader(member, _CHUNK).read(member.size)
+def _decode(data: bytes, path: Path) -> Manifest:
     try:
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise damaged(path.name, "a list of its files that cannot be read") from None
-
-
-def _is_digest(text: str) -> bool:
-    return len(text) == _DIGEST_LENGTH and set(text) <= _HEX
 
 
 class _Pieces(io.RawIOBase):
@@ -283,14 +375,22 @@ class _Pieces(io.RawIOBase):
         super().close()
 
 
-def _bounded(plain: zstd.ZstdFile, pieces: _Pieces, path: Path) -> Iterator[bytes]:
+@dataclass(slots=True)
+class _Bounded:
     """What comes out of a compressed stream, unless it is far more than went in."""
-    total = 0
-    while data := plain.read(_CHUNK):
-        total += len(data)
-        if total > _SMALL and total > pieces.count * _MOST_RATIO:
-            raise _bomb(path, f"more than {_MOST_RATIO} bytes out of each that is stored")
-        yield data
+
+    plain: zstd.ZstdFile
+    pieces: _Pieces
+    path: Path
+    total: int = 0
+
+    def read(self, size: int) -> bytes:
+        """Read on."""
+        data = self.plain.read(size)
+        self.total += len(data)
+        if self.total > _SMALL and self.total > self.pieces.count * _MOST_RATIO:
+            raise _bomb(self.path, f"more than {_MOST_RATIO} bytes out of each that is stored")
+        return data
 
 
 def _explain(error: Exception, pieces: _Pieces, path: Path) -> InputError:

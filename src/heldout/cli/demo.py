@@ -120,7 +120,7 @@ def _judge(
         change, standings = publish_version(session, story.folder)
     say(
         "judged",
-        f"{plural(len(story.endings), 'task')} by made-up judges, one who does not look and one "
+        f"{plural(len(story.visits), 'task')} by made-up judges, one who does not look and one "
         f"who stops early among them; {story.counted:,} of {story.judgments:,} answers count",
     )
     judged = len(story.labels.tournaments)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import msgspec
 from sqlalchemy import Column, Connection, MetaData, Table, func, insert, select, text
@@ -21,52 +21,48 @@ from heldout.database.database import Database, Schema, open_database, open_exis
 from heldout.database.errors import DatabaseError
 from heldout.errors import InputError
 
-Kept = TypeVar("Kept")
 _ROWS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dump(Generic[Kept]):
+class Dump:
     """What was read of a database.
 
     Attributes:
         versions: name of each schema that it has -> its version.
-        tables: name -> what became of its lines.
-        rows: name -> number of rows.
+        rows: name of each table -> number of rows.
     """
 
     versions: Mapping[str, int]
-    tables: Mapping[str, Kept]
     rows: Mapping[str, int]
 
 
 def dump_database(
-    url: str, schemas: Sequence[Schema], store: Callable[[Iterable[bytes]], Kept]
-) -> Dump[Kept]:
+    url: str, schemas: Sequence[Schema], store: Callable[[str, Iterable[bytes]], None]
+) -> Dump:
     """Read every row, as of one moment; nothing is changed, not even the schema.
 
     Args:
         url: of the database.
         schemas: whose tables may lie in it.
-        store: gets the lines of a table.
+        store: gets the name and the lines of each table.
 
     Raises:
         DatabaseError: it cannot be read, or has none of these schemas.
     """
     database = open_existing(url)
 
-    def work(connection: Connection) -> Dump[Kept]:
+    def work(connection: Connection) -> Dump:
         found = {one.name: one.find_version(connection) for one in schemas}
         known = {schema: version for schema, version in found.items() if version is not None}
         if not known:
             raise DatabaseError("database-other", f"{database.name} holds no tables of heldout")
-        tables: dict[str, Kept] = {}
         rows: dict[str, int] = {}
         for table in _tables_of(connection):
             lines = _Lines(connection, table)
-            tables[str(table.name)] = store(lines)
+            store(str(table.name), lines)
             rows[str(table.name)] = lines.rows
-        return Dump(versions=known, tables=tables, rows=rows)
+        return Dump(versions=known, rows=rows)
 
     try:
         return database.read(work)

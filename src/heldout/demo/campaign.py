@@ -1,41 +1,33 @@
-"""The second story of `heldout demo`: better labels for the dev queries, judged on the real pages.
+"""The second story of `heldout demo`: better labels for the dev queries, by a judging campaign.
 
 The first documents of every run are pooled with the known answers, a sample of queries becomes
-tasks, and `heldout serve`'s pages are served on this machine to judges that are made up: they read
-the pages and fill in the forms as people would, one of them without looking, one stops early. What
-they prefer says nothing of retrieval; how a campaign goes, everything.
+tasks, and judges that are made up take them as people do at `heldout serve`, one of them without
+looking; one stops early. What they prefer says nothing of retrieval; how a campaign goes,
+everything.
 """
 
-import asyncio
 import bz2
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import httpx2
 import numpy as np
 
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.scores.session import Session
 from heldout.board.standings.standings import Standings
 from heldout.collections.collection import QuerySplit
-from heldout.demo.page_judge import Decide, Ending, PageJudge, Question
 from heldout.errors import SetupError
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.judgments import count_votes, counted
+from heldout.judging.campaign.judgments import Choice, count_votes, counted
 from heldout.judging.campaign.pools import Pool, PoolSizes, sizes, stand_for
 from heldout.judging.campaign.rows import Task
 from heldout.judging.labels.labels import PreferenceLabels, make_labels
 from heldout.judging.labels.maintenance import LeadRule
-from heldout.judging.platforms.links import personal_link
 from heldout.judging.services.label_versions import Change, compare_version, score_versions
 from heldout.judging.services.maintaining import RoundOptions, read_campaign
 from heldout.judging.services.maintaining import publish_version as publish_labels
@@ -58,7 +50,10 @@ passage that is as good as most."""
 _SPREAD = 0.8
 _OFF_TOPIC = -30.0
 """So far below any answer that nobody who looks fails a test."""
-_PATIENCE = 30
+_PACE = timedelta(seconds=30)
+
+Decide = Callable[[str, str, str], Literal["left", "right"]]
+"""Which of two passages answers a query better, by their texts: query, left, right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +63,7 @@ class CampaignStory:
     Attributes:
         folder: the campaign's directory.
         sizes: of the pools that were sampled.
-        endings: of all visits to the pages.
+        visits: the answers that each visit of a judge gave.
         judgments: answers recorded, and `counted` of them.
         counted: answers that count.
         labels: what the judgments make the labels.
@@ -77,7 +72,7 @@ class CampaignStory:
 
     folder: Path
     sizes: PoolSizes
-    endings: tuple[Ending, ...]
+    visits: tuple[int, ...]
     judgments: int
     counted: int
     labels: PreferenceLabels
@@ -120,14 +115,14 @@ def play_campaign(
     found = sizes(chosen)
     say("pools", f"{found.pairs:,} pairs of passages for {found.queries} of the dev queries")
     good = _make_minds(chosen, drawn.tasks, np.random.Generator(np.random.PCG64([seed, 1])))
-    endings = _judge(folder_of, good, seed, now - timedelta(hours=1), say)
+    visits = _judge(folder_of, good, seed, now - timedelta(hours=1), say)
     judged = folder_of.judgments()
     votes = counted(judged)
     labels = make_labels(chosen, count_votes(votes, same=stand_for(chosen)))
     return CampaignStory(
         folder=folder_of.path,
         sizes=found,
-        endings=endings,
+        visits=visits,
         judgments=len(judged),
         counted=len(votes),
         labels=labels,
@@ -194,91 +189,61 @@ def _judge(
     seed: int,
     start: datetime,
     say: Callable[[str, str], None],
-) -> tuple[Ending, ...]:
-    """Serve the pages and let the judges come until nothing is left; write what they judged."""
+) -> tuple[int, ...]:
+    """Let the judges come until nothing is left; write what they judged."""
     try:
         from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
-        from heldout.judging.database.campaigns import load_campaign, read_campaign  # noqa: PLC0415 - needs the extra
+        from heldout.judging.database.campaigns import load_campaign  # noqa: PLC0415 - needs the extra
         from heldout.judging.database.database import open_database  # noqa: PLC0415 - needs the extra
         from heldout.judging.database.overviews import judgments  # noqa: PLC0415 - needs an extra
     except ImportError as error:
         raise SetupError("judging needs the extra web: pip install 'heldout[web]'") from error
     database = open_database(sqlite_url(folder.database.absolute()))
+    attentive, visits, coming = _attentive(seed, good), list[int](), [*range(1, _WORKERS + 1)]
     try:
         load_campaign(database, folder.settings(), folder.pools(), folder.tasks(), now=start)
-        found = read_campaign(database)
-        links = [
-            personal_link("", found.code, key=found.key, worker=f"w{number}")
-            for number in range(1, _WORKERS + 1)
-        ]
-        with _served(database, start) as address:
-            say("pages", f"{address}/j/{found.code} is served to made-up judges")
-            endings = asyncio.run(_visits(address, links, good, seed))
+        say("judges", f"{_WORKERS} made-up judges take the tasks ...")
+        while coming:
+            worker, decide = coming[0], _careless if coming[0] == 1 else attentive
+            most = 5 if worker == _EARLY else None
+            answered = _visit(database, worker, decide, now=start + _PACE * len(visits), most=most)
+            # The first comes until they are barred, the others by turns; the second only once.
+            coming = coming if worker == 1 and answered else coming[1:]
+            if answered:
+                visits.append(answered)
+                coming += [worker] * (worker not in (1, _EARLY))
         folder.write_judgments(judgments(database))
     finally:
         database.close()
-    return endings
+    return tuple(visits)
 
 
-@contextmanager
-def _served(database: "Database", start: datetime) -> Iterator[str]:
-    """The judging pages on a free port of this machine; their address.
+def _visit(
+    database: "Database", worker: int, decide: Decide, *, now: datetime, most: int | None
+) -> int:
+    """Take a task and answer it, or stop after so many answers; return their number, 0 for none."""
+    from heldout.judging.database import assignments, claims  # noqa: PLC0415 - needs the extra
 
-    Args:
-        database: the campaign's.
-        start: what the pages' clock shows at first.
-    """
-    import uvicorn  # noqa: PLC0415 - needs the extra
-
-    from heldout.judging.pages.app import make_app  # noqa: PLC0415 - needs the extra
-
-    begun = time.monotonic()
-
-    def clock() -> datetime:
-        return start + timedelta(seconds=time.monotonic() - begun)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        app = make_app(database, clock=clock)
-        config = uvicorn.Config(app, log_level="critical", lifespan="off")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(_PATIENCE)
+    who = assignments.Worker(platform_id=f"w{worker}", signed=True)
+    found = claims.claim(database, who, batch=1, now=now)
+    if isinstance(found, claims.NoTask):
+        return 0
+    answered = min(found.items, most or found.items)
+    for position in range(1, answered + 1):
+        shown = assignments.item(database, found.id, position)
+        if shown is None:
+            raise ValueError(position)
+        left, right = (passage.text for passage in shown.passages)
+        choice = Choice(side=decide(shown.query, left, right), by="key", active_ms=4_000)
+        assignments.answer(database, found.id, position, choice, replaces=0, shown_at=now, now=now)
+    end = assignments.exit_assignment if most else assignments.submit
+    end(database, found.id, now=now)
+    return answered
 
 
-async def _visits(
-    address: str, links: Sequence[str], good: Mapping[tuple[str, str], float], seed: int
-) -> tuple[Ending, ...]:
-    """Workers come until no task is left; the first does not look, the second stops early."""
-    endings: list[Ending] = []
-    attentive = _attentive(seed, good)
-    async with httpx2.AsyncClient(base_url=address, timeout=_PATIENCE) as client:
-
-        async def work(number: int) -> None:
-            judge = PageJudge(
-                client=client,
-                link=links[number - 1],
-                decide=_careless if number == 1 else attentive,
-            )
-            ending = await judge.visit(stop_after=5 if number == _EARLY else None)
-            while ending.token:
-                endings.append(ending)
-                if number == _EARLY:
-                    return
-                ending = await judge.visit()
-
-        await work(1)
-        await asyncio.gather(*(work(number) for number in range(2, _WORKERS + 1)))
-    return tuple(endings)
-
-
-def _careless(question: Question) -> Literal["a", "b"]:
+def _careless(_query: str, left: str, right: str) -> Literal["left", "right"]:
     """The longer one, whatever is asked: fails a test sooner or later."""
-    return "a" if len(question.a) > len(question.b) else "b"
+    return "left" if len(left) > len(right) else "right"
 
 
 def _attentive(seed: int, good: Mapping[tuple[str, str], float]) -> Decide:
@@ -288,11 +253,11 @@ def _attentive(seed: int, good: Mapping[tuple[str, str], float]) -> Decide:
     to be given a task.
     """
 
-    def decide(question: Question) -> Literal["a", "b"]:
-        first, second = sorted((question.a, question.b))
-        text = f"{seed}\n{question.query}\n{first}\n{second}".encode()
+    def decide(query: str, left: str, right: str) -> Literal["left", "right"]:
+        first, second = sorted((left, right))
+        text = f"{seed}\n{query}\n{first}\n{second}".encode()
         rng = np.random.default_rng(int(digest_bytes(text), 16))
         judge = SimulatedJudge(strengths=good, rng=rng)
-        return "a" if judge.choose(question.query, first, second) == question.a else "b"
+        return "left" if judge.choose(query, first, second) == left else "right"
 
     return decide

@@ -62,9 +62,10 @@ def pack_runs(submission_id: SubmissionId, runs: Mapping[str, tuple[str, bytes]]
     for run, (suffix, content) in sorted(runs.items()):
         if _run_of(run + suffix) != run:
             raise ValueError(run + suffix)
-        header = pack_header(f"{submission_id}/{run}{suffix}", len(content))
-        parts += [header, content, pack_padding(len(content))]
-    return b"".join([*parts, PACK_END])
+        header = tarfile.TarInfo(f"{submission_id}/{run}{suffix}")
+        header.size = len(content)
+        parts += [header.tobuf(tarfile.USTAR_FORMAT), content, bytes(-len(content) % _BLOCK)]
+    return b"".join([*parts, bytes(2 * _BLOCK)])
 
 
 def read_members(
@@ -109,54 +110,11 @@ def read_members(
     tape.zeros_to_end()
 
 
-def pack_header(name: str, size: int) -> bytes:
-    """What stands before a file's bytes in a tarball.
-
-    Raises:
-        ValueError: the name does not fit in 255 characters, or the size in 8 GiB.
-    """
-    header = tarfile.TarInfo(name)
-    header.size = size
-    return header.tobuf(tarfile.USTAR_FORMAT)
-
-
-def pack_padding(size: int) -> bytes:
-    """What stands after a file's bytes."""
-    return bytes(-size % _BLOCK)
-
-
-PACK_END = bytes(2 * _BLOCK)
-"""What a tarball ends with."""
-
-
-def read_files(plaintext: Iterator[bytes]) -> Iterator["Member"]:
-    """Stream the files of a tarball that holds plain files alone, whatever they are called.
-
-    As `read_members`: a member can be read until the next one is asked for, and that the tarball is
-    sound is known only when the iterator has ended by itself.
-
-    Args:
-        plaintext: the tarball in pieces of any size.
-
-    Raises:
-        TrustError: it is damaged, or holds anything but plain files; also what `plaintext` raises.
-    """
-    tape = _Tape(plaintext)
-    while (header := _next_header(tape)) is not None:
-        _require(header.kind in _FILES)
-        member = Member(tape, run="", name=header.name, size=header.size)
-        yield member
-        member.finish()
-        tape.zeros(-header.size % _BLOCK)
-    tape.zeros(_BLOCK)
-    tape.zeros_to_end()
-
-
 class Member(io.RawIOBase):
     """One run file inside a tarball, as a raw stream.
 
     Attributes:
-        run: the run's name: `SET`, or `SET~2` and so on; "" of a file that is no run.
+        run: the run's name: `SET`, or `SET~2` and so on.
         name: the member's name, `ID/RUN.suffix`.
         size: bytes as stored.
     """

@@ -352,7 +352,7 @@ def _check_programs(vault: Vault, entries: Sequence[Entry], history: History) ->
 
 def _list_removed(vault: Vault) -> frozenset[str]:
     """The runs that may be missing, and are."""
-    return frozenset(run for run in vault.unneeded_runs() if not vault.has_sealed(run))
+    return vault.unneeded_runs(lambda run: not vault.has_sealed(run))
 
 
 def _tell_removed(vault: Vault) -> Iterator[str]:

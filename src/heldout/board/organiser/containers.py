@@ -11,21 +11,16 @@ it makes no link, no device and no other file, and the longest file is a limit o
 The kernel and the engine are trusted. Each container has a label: what a killed call left running
 is found by it and removed by the next one.
 
-Sources: docker-run(1), podman-run(1); the kernel's "Control Group v2" and "Memory Resource
-Controller"; getrlimit(2), user_namespaces(7), clone(2), seccomp(2).
+Sources: docker-run(1), podman-run(1); the kernel's "Control Group v2"; getrlimit(2),
+user_namespaces(7), clone(2), seccomp(2).
 """
 
-import io
 import os
-import platform
 import posixpath
 import re
 import shlex
 import shutil
-import struct
 import subprocess
-import tarfile
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -244,55 +239,6 @@ def check_limits(engine: Engine) -> None:
         missing = [name for name in wanted if info.get(name) is not True]
     if missing:
         raise _unlimited(f"an engine without limits of {', '.join(missing)}")
-
-
-def check_start(engine: Engine) -> None:
-    """Start a container that only ends, with the options of a program's, and remove it.
-
-    On another processor than x86-64 and ARM64 none is started.
-
-    Raises:
-        InputError: code `container-engine`, `container-limits` or `program-failed`: none starts.
-    """
-    code = _ENDING.get(platform.machine().lower())
-    if code is None:
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "end.tar")
-        with tarfile.open(file, "w") as tar:
-            entry = tarfile.TarInfo("end")
-            data = _make_executable(*code)
-            entry.mode, entry.size = 0o755, len(data)
-            tar.addfile(entry, io.BytesIO(data))
-        image = engine.ask("import", str(file)).split()[-1:]
-    if not image:
-        raise _broken(engine, "import names no image")
-    limits = Limits(
-        memory=64, disk=1, processors=1, processes=16, seconds=engine.patience, file_bytes=_MIB
-    )
-    job = Job(image=Image(id=image[0]), command=("/end",), mounts=(), limits=limits, label="doctor")
-    try:
-        with started(engine, job) as running:
-            running.wait()
-    finally:
-        engine.call("rmi", "--force", image[0])
-
-
-_ENDING = {
-    **dict.fromkeys(("x86_64", "amd64"), (62, bytes.fromhex("b83c000000 31ff 0f05"))),
-    **dict.fromkeys(("aarch64", "arm64"), (183, bytes.fromhex("a80b80d2 000080d2 010000d4"))),
-}
-"""Processor -> its number in an executable, and code that ends a process of Linux with 0."""
-
-
-def _make_executable(machine: int, code: bytes) -> bytes:
-    """An executable that holds nothing but code: elf(5), a header and one segment of 64 bits."""
-    at, start = 0x400000, 64 + 56
-    ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-    head = struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, at + start, 64, 0, 0, 64, 56, 1, 0, 0, 0)
-    size = start + len(code)
-    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, at, at, size, size, 0x10000)
-    return ident + head + segment + code
 
 
 def _ask_info(engine: Engine) -> dict[str, Any]:
@@ -632,7 +578,7 @@ def _drain(process: "subprocess.Popen[bytes]", tail: bytearray) -> None:
 
 @dataclass(slots=True)
 class Usage:
-    """What the kernel counts of a container: its control group, of version 1 or 2.
+    """What the kernel counts of a container: its control group, of version 2.
 
     The counts are gone with the container, so they are read again and again: what it uses in its
     last tenth of a second may be missing.
@@ -650,7 +596,7 @@ class Usage:
     checked: bool = False
     proc: Path = Path("/proc")
     groups: Path = Path("/sys/fs/cgroup")
-    _folders: dict[str, Path] = field(default_factory=dict)
+    _group: Path | None = None
     _limits: dict[str, float] = field(default_factory=dict)
     _at_top: int = 0
 
@@ -658,21 +604,16 @@ class Usage:
         """Read the counts of the group that a process is in; without them nothing changes."""
         if not pid:
             return
-        if not self._folders:
-            self._folders = self._find(pid)
-            self._limits = {name: self._least(name) for name in ("memory", "pids")}
-            self.checked = bool(self._folders) and all(f.is_dir() for f in self._folders.values())
-        spent = self._number("cpu", "cpuacct.usage", 1e-9)
-        spent = self._number("cpu", "cpu.stat", 1e-6) if spent is None else spent
-        used = self._number("memory", "memory.peak", 1 / _MIB)
-        used = (
-            self._number("memory", "memory.max_usage_in_bytes", 1 / _MIB) if used is None else used
-        )
-        self.processor_seconds = max(filter(None, (self.processor_seconds, spent)), default=None)
-        self.memory_mib = max(filter(None, (self.memory_mib, used)), default=None)
-        for name in ("memory.events", "memory.oom_control"):
-            found = re.search(r"^oom_kill (\d+)$", self._text("memory", name), re.MULTILINE)
-            self.killed |= found is not None and int(found[1]) > 0
+        if self._group is None and (group := self._find(pid)) is not None:
+            self._group, self.checked = group, group.is_dir()
+            self._limits = {name: self._least(group, name) for name in ("memory.max", "pids.max")}
+        spent = self._number("cpu.stat", r"usage_usec (\d+)")
+        used = self._number("memory.peak", r"(\d+)")
+        if spent is not None:
+            self.processor_seconds = max(self.processor_seconds or 0, spent * 1e-6)
+        if used is not None:
+            self.memory_mib = max(self.memory_mib or 0, used / _MIB)
+        self.killed |= bool(self._number("memory.events", r"oom_kill (\d+)"))
 
     @property
     def can_check(self) -> bool:
@@ -681,51 +622,36 @@ class Usage:
 
     def is_within(self, limits: Limits) -> bool:
         """Whether the kernel has these limits, or stricter ones."""
-        memory, pids = self._limits["memory"], self._limits["pids"]
+        memory, pids = self._limits["memory.max"], self._limits["pids.max"]
         return memory <= limits.memory * _MIB and pids <= limits.processes
 
-    def _find(self, pid: int) -> dict[str, Path]:
-        """The folders of a process's control groups, by controller."""
-        try:
+    def _find(self, pid: int) -> Path | None:
+        """Return the folder of a process's control group."""
+        with suppress(OSError):
             lines = (self.proc / str(pid) / "cgroup").read_text("utf-8").splitlines()
-        except OSError:
-            return {}
-        groups = {}
-        for _, names, path in (line.split(":", 2) for line in lines if line.count(":") > 1):
-            for name in names.split(","):
-                groups[name] = path.lstrip("/")
-        found, at_top = {}, False
-        for name, first in (("memory", "memory"), ("cpu", "cpuacct"), ("pids", "pids")):
-            if first in groups:
-                found[name] = self.groups / first / groups[first]
-            elif "" in groups:
-                found[name] = self.groups / groups[""]
-            at_top |= name in found and not groups.get(first, groups.get(""))
-        # What has just ended is shown at the top for a moment, as what has no group is for good.
-        self._at_top = self._at_top + 1 if at_top else 0
-        return {} if 0 < self._at_top < _MOMENTS else found
+            path = next((line[3:].lstrip("/") for line in lines if line.startswith("0::")), None)
+            # What has just ended is shown at the top for a moment, as what has no group for good.
+            self._at_top = 0 if path else self._at_top + 1
+            if path or (path is not None and self._at_top >= _MOMENTS):
+                return self.groups / path
+        return None
 
-    def _least(self, name: str) -> float:
-        """The strictest limit of a group and those above it."""
-        folder, least = self._folders.get(name), float("inf")
-        files = {"memory": ("memory.max", "memory.limit_in_bytes"), "pids": ("pids.max",)}
-        while folder is not None and folder not in (self.groups, folder.parent):
-            for file in files[name]:
-                with suppress(OSError, ValueError):
-                    least = min(least, float((folder / file).read_text("utf-8").strip()))
-            folder = folder.parent
+    def _least(self, group: Path, file: str) -> float:
+        """Return the strictest limit of a group and those above it."""
+        least = float("inf")
+        for folder in (group, *group.parents):
+            if folder == self.groups:
+                break
+            with suppress(OSError, ValueError):
+                least = min(least, float((folder / file).read_text("utf-8").strip()))
         return least
 
-    def _number(self, name: str, file: str, unit: float) -> float | None:
-        text = self._text(name, file)
-        found = re.search(r"^(?:usage_usec )?(\d+)$", text, re.MULTILINE)
-        return None if found is None else int(found[1]) * unit
-
-    def _text(self, name: str, file: str) -> str:
-        folder = self._folders.get(name)
+    def _number(self, file: str, pattern: str) -> int | None:
         with suppress(OSError, UnicodeDecodeError):
-            return "" if folder is None else (folder / file).read_text("utf-8")
-        return ""
+            text = "" if self._group is None else (self._group / file).read_text("utf-8")
+            found = re.search(rf"^{pattern}$", text, re.MULTILINE)
+            return None if found is None else int(found[1])
+        return None
 
 
 def _say(data: bytes) -> str:

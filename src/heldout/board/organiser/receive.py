@@ -141,7 +141,6 @@ def _check_accepted(accepted: Collection[str], contested: Iterable[list[Arrival]
 
 
 _MERGED = "merged"
-_TAKEN = "taken"
 _MANY = 1_000
 _METADATA = "-metadata.json."
 _SMALL = 1 << 17
@@ -287,32 +286,10 @@ def _take(
     )
 
 
-class _TakenIn(msgspec.Struct, frozen=True, kw_only=True):
-    """What the vault remembers of the arrivals that its log names.
-
-    Attributes:
-        events: how many were looked at.
-        hash: of the last of them.
-        taken: id and fingerprint of each arrival in them.
-    """
-
-    events: int = 0
-    hash: str = ""
-    taken: frozenset[Taken] = frozenset()
-
-
 def taken_in(session: Session) -> frozenset[Taken]:
-    """Id and fingerprint of all that was taken in, as the log has them."""
-    log = session.vault.log()
-    known = decode_memory(session.vault.recall(_TAKEN), _TakenIn)
-    if known is None or not log.has_hash(known.hash, number=known.events - 1):
-        known = _TakenIn()
-    found = log.public_texts("fingerprint", start=known.events)
-    taken = known.taken | {(name, text) for name, text in found if name is not None and text}
-    if len(log) - known.events >= _MANY:
-        memory = _TakenIn(events=len(log), hash=log.chain.hash, taken=taken)
-        session.vault.remember(_TAKEN, encode_memory(memory))
-    return taken
+    """Return id and fingerprint of all that was taken in, as the log has them."""
+    found = session.vault.log().public_texts("fingerprint")
+    return frozenset((name, text) for name, text in found if name is not None and text)
 
 
 def _log(session: Session, arrival: Arrival, *, taken: set[Taken]) -> Receipt:

@@ -76,9 +76,8 @@ def review(session: Session, sets: Mapping[str, SetData], submission_id: str) ->
     submission = session.find(submission_id)
     scores = read_stored(session.vault, submission)
     known = scores is not None and _is_known(session, submission, scores, sets)
-    unneeded = session.vault.unneeded_runs() & set(submission.scored_files.values())
-    removed = any(not session.vault.has_sealed(digest) for digest in unneeded)
-    if scores is None and removed:  # rejected or withdrawn
+    gone = {d for d in submission.scored_files.values() if not session.vault.has_sealed(d)}
+    if scores is None and session.vault.unneeded_runs(gone.__contains__):  # rejected or withdrawn
         why = f"its sealed run was removed when it was {submission.status}"
         scores = ScoreFile(
             files=dict(submission.scored_files), code_version=code_version(), refusal=why

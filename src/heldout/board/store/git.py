@@ -84,7 +84,6 @@ _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "
 """Files of git's while a person is at something that a whole commit would end."""
 _MANY_REFS = ("remotes", "pull", "merge-requests")
 _ROOT = re.compile(r"(?:\n(?:true|false)|true)\n(.+)\n", re.DOTALL)
-_OBJECT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _LIMITED = re.compile(
     rb"[Oo]ut of memory|malloc failed|mmap failed|File too large|not enough memory"
 )
@@ -260,13 +259,6 @@ class Git:
 
     def head(self) -> str | None:
         """The commit that is checked out; `None` before the first."""
-        with suppress(OSError, UnicodeDecodeError):  # a working tree with plain refs needs no git
-            storage = self.root / ".git"
-            name = (storage / "HEAD").read_text("utf-8").rstrip("\n")
-            if name.startswith(f"ref: {_HEADS}"):
-                name = _read_ref(storage, name.removeprefix("ref: "))
-            if _OBJECT.fullmatch(name):
-                return name
         result = self._start(["rev-parse", "-q", "--verify", "HEAD^{commit}"])
         return result.stdout.decode().strip() if result.returncode == 0 else None
 
@@ -387,26 +379,9 @@ class Git:
                 if (part := pack.with_suffix(ending)).exists():
                     part.rename(objects / "pack" / part.name)
 
-    def bundle(self, piece: int) -> Iterator[bytes]:
-        """Every ref with all that it leads to, as `git bundle` has it, in pieces.
-
-        Args:
-            piece: bytes of each but the last.
-
-        Raises:
-            StoreError: git failed; what it gave before is no bundle.
-        """
-        silent = subprocess.PIPE, subprocess.DEVNULL
-        command = ["bundle", "create", "-q", "-", "--all"]
-        with (
-            self._running(command, files=silent) as process,
-            _ending(process, seconds=_SECONDS),
-        ):
-            assert process.stdout is not None  # noqa: S101 - it is a pipe
-            while data := process.stdout.read(piece):
-                yield data
-            if process.wait() != 0:
-                raise StoreError(f"git bundle failed in {self.root}")
+    def bundle(self, file: Path) -> None:
+        """Write every ref with all that it leads to into a new file, as `git bundle` has it."""
+        self._run(["bundle", "create", "-q", str(file.absolute()), "--all"])
 
     def unbundle(self, file: Path, branch: str) -> None:
         """Take every ref of a bundle into an empty repository and check out a branch.
@@ -977,18 +952,6 @@ def find_common(root: Path) -> Path | None:
                 own /= os.fsdecode(shared.read_bytes()).rstrip("\n")
             return own.resolve()
     return None
-
-
-def _read_ref(storage: Path, ref: str) -> str:
-    """What a ref of a repository names: its own file says it, else the one of all packed refs.
-
-    Raises:
-        OSError: neither is there.
-    """
-    with suppress(FileNotFoundError):
-        return (storage / ref).read_text("utf-8").rstrip("\n")
-    before, found, _ = (storage / "packed-refs").read_bytes().partition(f" {ref}\n".encode())
-    return before.rpartition(b"\n")[2].decode() if found else ""
 
 
 def _bound(pid: int, bounds: Bounds) -> None:

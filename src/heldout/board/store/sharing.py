@@ -17,7 +17,7 @@ the one that was logged with them. Private keys never go into git: each organise
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -89,38 +89,29 @@ def logged_files(history: History) -> dict[str, str]:
     return {**labels, **kept}
 
 
-def unneeded_runs(log: Log) -> frozenset[str]:
-    """SHA-256 of the sealed runs that only rejected and withdrawn submissions have.
+def unneeded_runs(log: Log, among: Callable[[str], bool] = bool) -> frozenset[str]:
+    """Return the SHA-256 of the sealed runs that only rejected and withdrawn submissions have.
 
     Nothing opens these runs again: later ones are compared with their signatures. Key and metadata
     are small, and needed where an owner's files come after a spoiled copy of them.
 
     Args:
         log: the vault's, verified.
+        among: says which digests are asked about; all by default.
     """
-    decided = decided_of(log.history)
+    every = log.history.submissions.values()
+    decided = {one.id for one in every if one.status in ("rejected", "withdrawn")}
     runs: set[str] = set()
     needed: set[str] = set()
     for entry in log.select_about(decided):
         for name, digest in (entry.get("files") or {}).items():
             (runs if _TAR.fullmatch(name) else needed).add(digest)
         runs.update((entry.get("runs") or {}).values())
-    left = runs - needed
+    left = set(filter(among, runs - needed))
     if left:  # any mention counts: other submissions, labels, baselines, evidence
         for line in log.lines_about_others(decided):
-            left -= find_digests(line)
+            left.difference_update(found.decode() for found in _DIGEST.findall(line))
     return frozenset(left)
-
-
-def decided_of(history: History) -> frozenset[str]:
-    """The submissions that were rejected or withdrawn."""
-    every = history.submissions.values()
-    return frozenset(one.id for one in every if one.status in ("rejected", "withdrawn"))
-
-
-def find_digests(line: bytes) -> set[str]:
-    """Every SHA-256 that a line of a log holds."""
-    return {found.decode() for found in _DIGEST.findall(line)}
 
 
 def judge_file(path: str, data: bytes, logged: Mapping[str, str]) -> Standing:

@@ -29,15 +29,13 @@ import hmac
 import re
 import secrets
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-
-import msgspec
 
 from heldout.board.log.events import (
     Draft,
@@ -59,7 +57,6 @@ from heldout.board.log.reading import (
     decode_memory,
     encode_memory,
     find_log,
-    read_head,
     read_log,
     went_on,
 )
@@ -80,8 +77,6 @@ from heldout.board.store.sharing import (
     REMEMBERED,
     SHARED_FOLDERS,
     Sharing,
-    decided_of,
-    find_digests,
     find_sharing,
     kept_path,
     unneeded_runs,
@@ -95,7 +90,6 @@ from heldout.trec.qrels import Qrels, read_qrels
 
 _FOUNDING = "founding"
 _LOG = "events"
-_UNNEEDED = "unneeded"
 _MARK = 32
 _MANY = 1_000
 """Events that are verified in a tenth of a second."""
@@ -122,22 +116,6 @@ class OwnSigner:
     def sign(self, digest: Digest) -> Signature:
         """Sign an event's hash."""
         return Signature(key=self.key, value=sign(self.private, event_message(digest)))
-
-
-class _Unneeded(msgspec.Struct, frozen=True, kw_only=True):
-    """What the vault remembers of unneeded runs.
-
-    Attributes:
-        count: events that were looked at, at least one.
-        last: hash of the last of them.
-        runs: SHA-256 of the sealed runs that nothing needs.
-        decided: the submissions that were rejected or withdrawn.
-    """
-
-    count: int
-    last: str
-    runs: frozenset[str]
-    decided: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,39 +418,20 @@ class Vault:
         self.files.write_whole(f"sealed/{digest}", data, mode=0o600)
         return digest
 
-    def unneeded_runs(self) -> frozenset[str]:
-        """Digests of the runs that only rejected and withdrawn submissions have.
+    def unneeded_runs(self, among: Callable[[str], bool]) -> frozenset[str]:
+        """Return the digests of the runs that only rejected and withdrawn submissions have.
 
-        Where the vault remembers them, only later events are looked at.
+        Args:
+            among: says which digests are asked about; for none of them the log is not searched.
         """
-        log = self.log()
-        known = decode_memory(self.recall(_UNNEEDED), _Unneeded)
-        if known is not None and log.has_hash(known.last, number=known.count - 1):
-            found = known.runs
-            for line in log.lines(known.count):
-                kind, about = read_head(line)
-                if kind in ("rejected", "withdrawn") or about in known.decided:
-                    break
-                found -= find_digests(line)
-            else:
-                return found
-        found = unneeded_runs(log)
-        if len(log) >= _MANY:
-            memory = _Unneeded(
-                count=len(log),
-                last=log.chain.hash,
-                runs=found,
-                decided=decided_of(log.history),
-            )
-            self.remember(_UNNEEDED, encode_memory(memory))
-        return found
+        return unneeded_runs(self.log(), among)
 
     def remove_unneeded(self) -> None:
         """Remove these runs; those of a decision that a crash came after, too.
 
         In a shared vault they stay in git's history, which nobody rewrites.
         """
-        for digest in filter(self.has_sealed, self.unneeded_runs()):
+        for digest in self.unneeded_runs(self.has_sealed):
             self.files.delete(f"sealed/{digest}")
 
     def sealed(self, digest: str) -> File:

@@ -1,7 +1,6 @@
 """A judge that reads the judging pages and fills in their forms, over HTTP, as a browser would.
 
-It knows no more than the pages show. Who judges is a function of what is read; the demo's judges
-and those of the benchmark are made up.
+It knows no more than the pages show. Who judges is a function of what is read.
 """
 
 from collections.abc import Callable, Mapping
