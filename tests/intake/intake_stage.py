@@ -20,9 +20,9 @@ from heldout.intake.quota import Quota
 from heldout.intake.tables import INTAKE
 from heldout.intake.teams import Team, accept_invitation, create_invitation
 from heldout.intake.uploads import (
-    DeclaredFile,
     IntakeLimits,
     Upload,
+    UploadFile,
     UploadStore,
     begin_upload,
     complete_upload,
@@ -114,9 +114,9 @@ class Stage:
         )
 
 
-def declared(files: Mapping[str, bytes]) -> Sequence[DeclaredFile]:
+def declared(files: Mapping[str, bytes]) -> Sequence[UploadFile]:
     return [
-        DeclaredFile(name=name, size=len(data), digest=digest_bytes(data))
+        UploadFile(name=name, size=len(data), digest=digest_bytes(data))
         for name, data in files.items()
     ]
 

@@ -1,7 +1,6 @@
 """Teams join, upload, stop, cancel and come back at random, and mean harm: the rules always hold.
 
-Each step also tries something that has to be refused. `python tests/intake/intake_faults.py` puts
-faults into the code, one at a time, and says which of them this test finds.
+Each step also tries something that has to be refused.
 """
 
 import shutil

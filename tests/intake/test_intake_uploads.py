@@ -24,9 +24,9 @@ from heldout.intake.quota import Quota
 from heldout.intake.tables import INTAKE, uploads
 from heldout.intake.teams import MOST_SESSIONS, Team
 from heldout.intake.uploads import (
-    DeclaredFile,
     IntakeLimits,
     Upload,
+    UploadFile,
     begin_upload,
     cancel_upload,
     get_upload,
@@ -164,7 +164,7 @@ def test_what_is_declared_wrongly_is_refused_before_a_byte_comes(tmp_path: Path)
     two = dict(list(ONE.items())[:2])
     short = {name: data[:9] for name, data in ONE.items()}
 
-    def begin(*files: DeclaredFile) -> object:
+    def begin(*files: UploadFile) -> object:
         return begin_upload(stage.store, team.id, files, address="", quota=None, now=NOW)
 
     assert code_of(lambda: stage.begin(team, ONE)) == "upload-too-large"
@@ -174,9 +174,9 @@ def test_what_is_declared_wrongly_is_refused_before_a_byte_comes(tmp_path: Path)
     assert code_of(lambda: stage.begin(team, {**short, FIRST: b""})) == "upload-set"
     metadata = f"20261123-one{ENDINGS[1]}"
     for digest in ("", "A" * 64, "a" * 63):
-        one = DeclaredFile(name=metadata, size=5, digest=Digest(digest))
+        one = UploadFile(name=metadata, size=5, digest=Digest(digest))
         assert code_of(lambda one=one: begin(one)) == "upload-digest"  # type: ignore[misc]  # a default binds it
-    twice = DeclaredFile(name=metadata, size=5, digest=Digest("a" * 64))
+    twice = UploadFile(name=metadata, size=5, digest=Digest("a" * 64))
     assert code_of(lambda: begin(twice, twice)) == "upload-set"
     assert list_uploads(stage.store, team.id) == ()
 
@@ -304,11 +304,9 @@ def test_a_team_s_first_upload_is_taken_whatever_others_have_under_way(tmp_path:
     assert code_of(lambda: stage.begin(neighbour, files_of("e"))) == "upload-limit"
 
 
-def huge(name: str, size: int) -> tuple[DeclaredFile, ...]:
+def huge(name: str, size: int) -> tuple[UploadFile, ...]:
     return tuple(
-        DeclaredFile(
-            name=one, size=size if one.endswith(ENDINGS[0]) else 1, digest=Digest("0" * 64)
-        )
+        UploadFile(name=one, size=size if one.endswith(ENDINGS[0]) else 1, digest=Digest("0" * 64))
         for one in files_of(name)
     )
 
@@ -417,7 +415,7 @@ def test_metadata_and_keys_are_as_small_as_the_inbox_takes_them(tmp_path: Path) 
     ours = dict(zip(names.all, sizes, strict=True))
 
     def begin(sizes: Mapping[str, int]) -> object:
-        files = [DeclaredFile(name=n, size=s, digest=Digest("a" * 64)) for n, s in sizes.items()]
+        files = [UploadFile(name=n, size=s, digest=Digest("a" * 64)) for n, s in sizes.items()]
         return begin_upload(stage.store, team.id, files, address="", quota=None, now=NOW)
 
     for name, size in ours.items():

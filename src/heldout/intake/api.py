@@ -6,6 +6,7 @@ document (RFC 9457) with one of the project's error codes.
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -19,10 +20,11 @@ from starlette.exceptions import HTTPException
 
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import Digest
+from heldout.intake.board import Shown
 from heldout.intake.form import too_large
-from heldout.intake.service import Intake, Shown, status_of
+from heldout.intake.service import Intake, status_of
 from heldout.intake.teams import Team
-from heldout.intake.uploads import DeclaredFile, Upload
+from heldout.intake.uploads import Upload, UploadFile
 from heldout.web.forms import network_of, read_body
 from heldout.web.guard import RETRY_SECONDS
 from heldout.web.health import ERROR_CODE
@@ -325,9 +327,7 @@ def _add_team(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
 
 
 def _submission(one: Shown) -> SubmissionDocument:
-    return SubmissionDocument(
-        id=one.id, state=one.state, why=one.why, sent=one.sent, received=one.received
-    )
+    return SubmissionDocument(**asdict(one))
 
 
 def _add_uploads(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
@@ -347,7 +347,7 @@ def _add_uploads(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
         """Say which files come; whoever says the same again goes on with the same upload."""
         asked = await _read_model(request, NewUpload)
         files = [
-            DeclaredFile(name=f.name, size=f.bytes, digest=Digest(f.sha256)) for f in asked.files
+            UploadFile(name=f.name, size=f.bytes, digest=Digest(f.sha256)) for f in asked.files
         ]
         new, upload = await run_in_threadpool(intake.begin, who, files, network_of(request))
         response.status_code = 201 if new else 200

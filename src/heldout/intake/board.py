@@ -63,22 +63,22 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """How far a submission has come.
+class Shown:
+    """A submission of a team, as page and API show it.
 
     Attributes:
-        state: in words.
-        why: the organiser's public reason; "" without.
-        received: the official time, `None` before.
-        counts: whether it uses the team's quota.
-        entry: whether the leaderboard has it.
+        id: the submission.
+        state: how far it has come, in words.
+        why: the organiser's public reason, or question; "" without.
+        sent: when the whole upload came, UTC; `None` before.
+        received: the official time; `None` before.
     """
 
+    id: str
     state: str
     why: str = ""
+    sent: datetime | None = None
     received: datetime | None = None
-    counts: bool = True
-    entry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,25 +160,21 @@ class View:
                 archive.writestr(zipfile.ZipInfo(name, _ZIP_DAY), data or b"", zipfile.ZIP_DEFLATED)
         return packed.getvalue()
 
-    def state_of(self, sent: Sent) -> State:
-        """How far a submission has come, by the public log alone."""
-        known = self.history.submissions.get(sent.id)
+    def state_of(self, sent: Sent) -> Shown:
+        """Return how far a submission has come, by the public log alone."""
+        known, why, received = self.history.submissions.get(sent.id), "", None
         if known is not None and _is_same(known, sent):
-            return State(
-                state=STATES[known.status],
-                why=known.why if known.status in ("rejected", "asked", "withdrawn") else "",
-                received=known.received,
-                counts=known.pending or known.status == "published",
-                entry=known.status == "published",
-            )
-        if sent.at is None:
-            return State(state="uploading", counts=False)
-        if sent.waits:
-            return State(state="waiting for the organiser")
-        if known is not None:
-            why = "the public log has other files under this id"
-            return State(state="not accepted", why=why, counts=False)
-        return State(state="taken in by the organiser; not in the public log yet")
+            state, received = STATES[known.status], known.received
+            why = known.why if known.status in ("rejected", "asked", "withdrawn") else ""
+        elif sent.at is None:
+            state = "uploading"
+        elif sent.waits:
+            state = "waiting for the organiser"
+        elif known is not None:
+            state, why = "not accepted", "the public log has other files under this id"
+        else:
+            state = "taken in by the organiser; not in the public log yet"
+        return Shown(id=sent.id, state=state, why=why, sent=sent.at, received=received)
 
     def _make_page(self, offset: int, limit: int) -> Shared:
         rows = self.rows[offset : offset + limit]

@@ -7,21 +7,20 @@ same. The number alone does not do: it is given again where a notice was removed
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+import msgspec
+from sqlalchemy import Connection, delete, insert, select, update
 
 from heldout.database.database import Database
 from heldout.errors import InputError
-from heldout.intake.tables import notices, teams
+from heldout.intake.tables import NAMED, notices, teams
 
 NoticeState = Literal["waiting", "sent", "failed"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True, kw_only=True, rename=NAMED):
     """A notice to a team.
 
     Attributes:
@@ -83,7 +82,7 @@ def list_notices(database: Database, *states: NoticeState) -> tuple[Notice, ...]
     if states:
         wanted = wanted.where(notices.c.state.in_(states))
     rows = database.read(lambda connection: connection.execute(wanted).all())
-    return tuple(_notice(row) for row in rows)
+    return tuple(msgspec.convert(row, Notice, from_attributes=True) for row in rows)
 
 
 def send_notices(database: Database, send: Callable[[Notice], None], *, now: datetime) -> None:
@@ -112,15 +111,3 @@ def remove_notices(connection: Connection, *, before: datetime) -> int:
     """Remove notices that were written before some time, sent or not; return their number."""
     old = delete(notices).where(notices.c.created_at < before)
     return connection.execute(old).rowcount
-
-
-def _notice(row: Row[Any]) -> Notice:
-    return Notice(
-        id=row.id,
-        recipient=row.recipient,
-        owner=row.owner,
-        outcome=row.outcome,
-        state=row.state,
-        created=row.created_at,
-        why=row.why,
-    )

@@ -16,13 +16,12 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from heldout.board.store.uploads import TEAM_TOKEN
 from heldout.errors import InputError, Problem, plural
 from heldout.intake.api import shared_answer
-from heldout.intake.service import Intake, Overview, Shown, status_of
+from heldout.intake.board import Shown
+from heldout.intake.service import Intake, Overview, status_of
 from heldout.intake.sign_in import Provider, SignIn, new_client, new_flow, read_flow, sign_flow
 from heldout.intake.teams import Team
-from heldout.intake.uploads import Upload
 from heldout.web.forms import Form, go_to, network_of, read_count, refuse_elsewhere
 from heldout.web.guard import content_policy
 from heldout.web.health import ERROR_CODE
@@ -41,118 +40,6 @@ _UNTIED = (
     "No team knows this account. Sign in with the team's token first, and add the account on the "
     "team's page."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinPage:
-    """An invitation that is open."""
-
-    study: Study
-    title: str
-    until: str
-    action: str
-    form_token: str
-    known: str = ""
-    team: str = ""
-    mail: str = ""
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenPage:
-    """A token, shown once."""
-
-    study: Study
-    token: str
-    root: str
-    variable: str = TEAM_TOKEN
-    title: str = "Your team's token"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignInPage:
-    """Who has a token, or an account that a team knows?"""
-
-    study: Study
-    providers: tuple[Provider, ...]
-    problem: str = ""
-    title: str = "Sign in for your team"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A submission, as the team's page shows it."""
-
-    id: str
-    state: str
-    why: str
-    when: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountPage:
-    """A team's submissions, and when the next may come."""
-
-    study: Study
-    title: str
-    next: str
-    quota: str
-    open: bool
-    submissions: tuple[Line, ...]
-    more: str
-    root: str
-    providers: tuple[Provider, ...]
-    tied: frozenset[str]
-    form_token: str
-    done: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UploadPage:
-    """The form that takes sealed files.
-
-    Attributes:
-        study: of the window's title; whom to write to.
-        action: where the form is sent.
-        names: how the three files are called.
-        most: of one file, in words.
-        form_token: of the session.
-        registers: registrations are taken too.
-        problem: why an upload was not taken; `None` at first.
-        title: the heading.
-    """
-
-    study: Study
-    action: str
-    names: tuple[str, ...]
-    most: str
-    form_token: str
-    registers: bool = True
-    problem: Problem | None = None
-    title: str = "Send a sealed submission"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiptPage:
-    """What came."""
-
-    study: Study
-    upload: Upload
-    known: bool
-    again: str = "/account"
-
-    @property
-    def title(self) -> str:
-        """The heading."""
-        if self.known:
-            return "These files are here already"
-        is_registration = self.upload.kind == "registration"
-        return f"Your {'registration' if is_registration else 'submission'} is here"
-
-    @property
-    def received(self) -> str:
-        """When, in words."""
-        return f"{self.upload.completed:%d %B %Y, %H:%M:%S} UTC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,8 +183,15 @@ class Pages:
             new, upload = await self.intake.take_form(entered.team, request)
         except InputError as error:
             return self._refuse(entered, error.problems[0])
-        page = ReceiptPage(study=self.study, upload=upload, known=not new)
-        return _page("receipt", page, status=201 if new else 200)
+        what = "registration" if upload.kind == "registration" else "submission"
+        return self._page(
+            "receipt",
+            f"Your {what} is here" if new else "These files are here already",
+            status=201 if new else 200,
+            upload=upload,
+            known=not new,
+            received=f"{upload.completed:%d %B %Y, %H:%M:%S} UTC",
+        )
 
     def _arrive(self, request: Request, provider: Provider, person: str, *, ties: bool) -> Response:
         """Tie a person to the team that is signed in, or open the person's team."""
@@ -345,7 +239,7 @@ class Pages:
         return answer
 
     def _show_token(self, request: Request, token: str) -> Response:
-        shown = _page("token", TokenPage(study=self.study, token=token, root=self.intake.root))
+        shown = self._page("token", "Your team's token", token=token, root=self.intake.root)
         session = self.intake.open_session(token)
         return shown if session is None else self._enter_as(request, session, shown)
 
@@ -356,9 +250,10 @@ class Pages:
             invitation = self.intake.find_invitation(code)
         except InputError as error:
             return self._no_invitation(error)
-        page = JoinPage(
-            study=self.study,
-            title=f"Take part in {self.study.name}",
+        answer = self._page(
+            "join",
+            f"Take part in {self.study.name}",
+            status=200 if problem is None else 422,
             until=_day(invitation.expires),
             action=f"/join/{code}",
             form_token=_form_token(code),
@@ -367,10 +262,8 @@ class Pages:
             mail=mail,
             problem="" if problem is None else _say(problem),
         )
-        if problem is None:
-            return _page("join", page)
-        answer = _page("join", page, status=422)
-        answer.headers[ERROR_CODE] = problem.code
+        if problem is not None:
+            answer.headers[ERROR_CODE] = problem.code
         return answer
 
     def _no_invitation(self, error: InputError) -> Response:
@@ -379,8 +272,10 @@ class Pages:
         return answer
 
     def _sign_in(self, problem: str = "", *, status: int = 200) -> Response:
-        page = SignInPage(study=self.study, providers=self.intake.providers, problem=problem)
-        return self._leading_away(_page("sign-in", page, status=status))
+        providers = self.intake.providers
+        title = "Sign in for your team"
+        page = self._page("sign-in", title, status=status, problem=problem, providers=providers)
+        return self._leading_away(page)
 
     def _leading_away(self, answer: Response) -> Response:
         """A page whose forms end at a provider: browsers follow no form to a site unnamed."""
@@ -391,13 +286,13 @@ class Pages:
     def _account(self, entered: Entered, *, start: int = 0, done: str = "") -> Response:
         found = self.intake.overview(entered.team)
         rows, after = found.submissions[start : start + _ROWS], start + _ROWS
-        page = AccountPage(
-            study=self.study,
-            title=entered.team.name,
+        page = self._page(
+            "account",
+            entered.team.name,
             next=_say_next(found, self.intake.clock()),
             quota=_say_quota(found),
             open=found.closed is None,
-            submissions=tuple(map(_line, rows)),
+            submissions=[{"shown": one, "when": _say_when(one)} for one in rows],
             more=f"/account?start={after}" if after < len(found.submissions) else "",
             root=self.intake.root,
             providers=self.intake.providers,
@@ -405,26 +300,32 @@ class Pages:
             form_token=entered.form_token,
             done=done,
         )
-        return self._leading_away(_page("account", page))
+        return self._leading_away(page)
 
     def _upload_form(
         self, entered: Entered, problem: Problem | None = None, *, status: int = 200
     ) -> Response:
-        page = UploadPage(
-            study=self.study,
+        return self._page(
+            "upload",
+            "Send a sealed submission",
+            status=status,
             action=f"{UPLOAD}?form_token={entered.form_token}",
             names=tuple(f"yyyymmdd-NAME{ending}" for ending in self.intake.store.folder.endings),
             most=_in_words(self.intake.store.folder.limits.file_bytes),
             form_token=entered.form_token,
             problem=problem,
         )
-        return _page("upload", page, status=status)
 
     def _refuse(self, entered: Entered, problem: Problem) -> Response:
         status, headers = status_of(problem.code)
         answer = self._upload_form(entered, problem, status=status)
         answer.headers.update({**headers, ERROR_CODE: problem.code})
         return answer
+
+    def _page(self, name: str, title: str, *, status: int = 200, **fields: object) -> HTMLResponse:
+        """Return a page; its template in `web/templates/intake` says which fields it shows."""
+        page = {"study": self.study, "title": title, **fields}
+        return HTMLResponse(render_template(f"intake/{name}.html", page), status_code=status)
 
     def _provider(self, key: str) -> Provider:
         found = next((one for one in self.intake.providers if one.key == key), None)
@@ -469,10 +370,6 @@ def team_routes(intake: Intake) -> APIRouter:
     return router
 
 
-def _page(name: str, page: object, *, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(render_template(f"intake/{name}.html", page), status_code=status)
-
-
 def _form_token(secret: str) -> str:
     """A token of whoever has the cookie, or the invitation; it says nothing of either."""
     return hmac.new(secret.encode(), b"heldout form", hashlib.sha256).hexdigest()
@@ -486,13 +383,13 @@ def _is_secure(request: Request) -> bool:
     return request.url.scheme == "https"
 
 
-def _line(shown: Shown) -> Line:
+def _say_when(shown: Shown) -> str:
     dates = [
         f"{what} on {_day(at)}"
         for what, at in (("sent", shown.sent), ("official time", shown.received))
         if at is not None
     ]
-    return Line(id=shown.id, state=shown.state, why=shown.why, when="; ".join(dates))
+    return "; ".join(dates)
 
 
 def _say_next(found: Overview, now: datetime) -> str:

@@ -8,19 +8,19 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import anyio
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
+from starlette.datastructures import UploadFile as FormFile
 from starlette.requests import ClientDisconnect
 
 from heldout.board.policy.checks import QuotaState
 from heldout.errors import InputError, StoreError
 from heldout.ids import Digest
-from heldout.intake.board import PublicBoard, Sent, State, View
+from heldout.intake.board import PublicBoard, Sent, Shown, View
 from heldout.intake.form import Pace, cut_off, list_files, read_form, read_length, read_pieces
 from heldout.intake.hand_over import hand_over
 from heldout.intake.quota import Quota, quota_of
@@ -39,9 +39,9 @@ from heldout.intake.teams import (
     replace_tokens,
 )
 from heldout.intake.uploads import (
-    DeclaredFile,
     Part,
     Upload,
+    UploadFile,
     UploadStore,
     begin_upload,
     cancel_upload,
@@ -92,25 +92,6 @@ def status_of(code: str) -> tuple[int, Mapping[str, str]]:
     if status == 401:  # noqa: PLR2004 - HTTP's
         return status, {"WWW-Authenticate": "Bearer"}
     return status, _WAIT if code in ("upload-busy", "upload-limit", "too-many-tries") else {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """A submission of a team, as page and API show it.
-
-    Attributes:
-        id: the submission.
-        state: how far it has come, in words.
-        why: the reason of a refusal, or the organiser's question; "" without.
-        sent: when the whole upload came, UTC; `None` before.
-        received: the official time; `None` before.
-    """
-
-    id: str
-    state: str
-    why: str
-    sent: datetime | None
-    received: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,16 +212,10 @@ class Intake:
             digests=digests,
             waits=any(self._waits(one) for one in group),
         )
-        state = view.state_of(sent)
-        if state.received is None and newest.state == "failed":
-            state = State(state="not accepted", why=newest.why, counts=False)
-        return Shown(
-            id=newest.owner,
-            state=state.state,
-            why=state.why,
-            sent=first.completed or sent.at,
-            received=state.received,
-        )
+        shown = view.state_of(sent)
+        if shown.received is None and newest.state == "failed":
+            shown = replace(shown, state="not accepted", why=newest.why)
+        return replace(shown, sent=first.completed or sent.at)
 
     def _waits(self, upload: Upload) -> bool:
         """Whether the inbox has not taken it yet."""
@@ -269,7 +244,7 @@ class Intake:
 
     # Uploads
 
-    def begin(self, team: Team, files: Sequence[DeclaredFile], address: str) -> tuple[bool, Upload]:
+    def begin(self, team: Team, files: Sequence[UploadFile], address: str) -> tuple[bool, Upload]:
         """Begin an upload, or find the one of the same files; says whether nothing of it is here.
 
         Raises:
@@ -358,12 +333,12 @@ class Intake:
             self.forms[team.id] -= 1
 
     def _store_form(
-        self, team: Team, files: Sequence[UploadFile], address: str
+        self, team: Team, files: Sequence[FormFile], address: str
     ) -> tuple[bool, Upload]:
         """Make an upload of the files of a form; says whether it is new."""
         sources = {str(one.filename): one.file for one in files}
         declared = [
-            DeclaredFile(
+            UploadFile(
                 name=str(one.filename),
                 size=one.size or 0,
                 digest=Digest(hashlib.file_digest(one.file, "sha256").hexdigest()),  # type: ignore[arg-type]  # it has all that is used

@@ -23,6 +23,12 @@ from heldout.database.database import Schema
 
 metadata = new_metadata()
 
+NAMED = {
+    **{name: f"{name}_at" for name in ("created", "closed", "expires", "used")},
+    **{name: f"{name}_at" for name in ("changed", "completed", "ended")},
+}
+"""Attribute of what stands for a row -> its column; others are called as theirs."""
+
 INTAKE = Schema(name="intake", metadata=metadata)
 """The tables of the intake."""
 

@@ -8,10 +8,10 @@ which only the SHA-256 is stored, so that who reads the database can use none. A
 import hashlib
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+import msgspec
 from sqlalchemy import Connection, Row, insert, select, update
 from sqlalchemy import delete as remove
 
@@ -20,7 +20,7 @@ from heldout.board.policy.names import compare_names, mixed_words
 from heldout.database.database import Database, keep_others_out
 from heldout.errors import InputError, quote
 from heldout.intake.mail import check_mail_address
-from heldout.intake.tables import identities, invitations, teams, tokens
+from heldout.intake.tables import NAMED, identities, invitations, teams, tokens
 
 TokenKind = Literal["api", "session"]
 
@@ -31,8 +31,7 @@ _MARK = "heldout_"
 _LONGEST_NAME = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Team:
+class Team(msgspec.Struct, frozen=True, kw_only=True, rename=NAMED):
     """A team with an account.
 
     Attributes:
@@ -50,8 +49,7 @@ class Team:
     closed: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invitation:
+class Invitation(msgspec.Struct, frozen=True, kw_only=True, rename=NAMED):
     """An invitation as the organiser sees it.
 
     Attributes:
@@ -174,38 +172,20 @@ def _open_invitation(connection: Connection, secret: str, *, now: datetime) -> I
     wanted = select(invitations).where(invitations.c.hash == hash_secret(secret))
     row = connection.execute(wanted).first()
     if row is None:
-        raise _problem(
-            "invitation-unknown",
-            "invitation",
-            "a link that this board did not make, or only a part of one",
-            "the whole link from the organiser",
-        )
-    if row.used_at is not None:
-        raise _problem(
-            "invitation-used",
-            "invitation",
-            "a link that was used",
-            "a new invitation from the organiser",
-        )
-    if row.expires_at <= now:
-        raise _problem(
-            "invitation-expired",
-            "invitation",
-            "a link that has ended",
-            "a new invitation from the organiser",
-        )
+        found = "a link that this board did not make, or only a part of one"
+        raise _problem("invitation-unknown", "invitation", found, "the whole link")
+    for code, ended, found in (
+        ("used", row.used_at is not None, "a link that was used"),
+        ("expired", row.expires_at <= now, "a link that has ended"),
+    ):
+        if ended:
+            expected = "a new invitation from the organiser"
+            raise _problem(f"invitation-{code}", "invitation", found, expected)
     return _invitation(row)
 
 
 def _invitation(row: Row[Any]) -> Invitation:
-    return Invitation(
-        id=row.id,
-        note=row.note,
-        team=row.team,
-        created=row.created_at,
-        expires=row.expires_at,
-        used=row.used_at,
-    )
+    return msgspec.convert(row, Invitation, from_attributes=True)
 
 
 def remove_ended(connection: Connection, *, before: datetime) -> int:
@@ -314,13 +294,7 @@ def _team_row(connection: Connection, team: int) -> Row[Any]:
 
 
 def _team(row: Row[Any]) -> Team:
-    return Team(
-        id=row.id,
-        name=row.name,
-        mail=row.mail,
-        created=row.created_at,
-        closed=row.closed_at,
-    )
+    return msgspec.convert(row, Team, from_attributes=True)
 
 
 # Tokens

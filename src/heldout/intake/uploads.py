@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, case, func, insert, select, update
 
 from heldout.board.policy.checks import QuotaState
@@ -28,7 +29,7 @@ from heldout.errors import InputError, StoreError, quote
 from heldout.files.durable import Folder
 from heldout.ids import Digest, digest_bytes
 from heldout.intake.quota import Quota, check_quota, quota_state
-from heldout.intake.tables import upload_files, uploads
+from heldout.intake.tables import NAMED, upload_files, uploads
 
 UploadState = Literal["open", "complete", "accepted", "failed", "cancelled"]
 
@@ -92,23 +93,7 @@ class UploadStore:
         return self.parts / upload / name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredFile:
-    """A file that is to come.
-
-    Attributes:
-        name: its base name.
-        size: bytes.
-        digest: SHA-256 of them.
-    """
-
-    name: str
-    size: int
-    digest: Digest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UploadFile:
+class UploadFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of an upload.
 
     Attributes:
@@ -121,11 +106,10 @@ class UploadFile:
     name: str
     size: int
     digest: Digest
-    received: int
+    received: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upload:
+class Upload(msgspec.Struct, frozen=True, kw_only=True, rename=NAMED):
     """An upload.
 
     Attributes:
@@ -174,7 +158,7 @@ class Upload:
 def begin_upload(
     store: UploadStore,
     team: int,
-    files: Sequence[DeclaredFile],
+    files: Sequence[UploadFile],
     *,
     address: str,
     quota: Quota | None,
@@ -218,16 +202,7 @@ def begin_upload(
         row = {"id": name, "team": team, "kind": brings, "owner": owner, "state": "open"}
         row |= {"address": address, "created_at": now, "changed_at": now, "code": "", "why": ""}
         connection.execute(insert(uploads).values(row))
-        rows = [
-            {
-                "upload": name,
-                "name": file.name,
-                "size": file.size,
-                "digest": file.digest,
-                "received": 0,
-            }
-            for file in files
-        ]
+        rows = [{"upload": name, **msgspec.to_builtins(file)} for file in files]
         connection.execute(insert(upload_files), rows)
         return _read_upload(connection, name)
 
@@ -235,7 +210,7 @@ def begin_upload(
 
 
 def _find_same(
-    connection: Connection, team: int, owner: str, files: Collection[DeclaredFile]
+    connection: Connection, team: int, owner: str, files: Collection[UploadFile]
 ) -> Upload | None:
     """The team's upload of the same files that goes on or was accepted."""
     states = (*_UNDER_WAY, "accepted")
@@ -293,7 +268,7 @@ def _check_limits(
     store: UploadStore,
     team: int,
     address: str,
-    files: Collection[DeclaredFile],
+    files: Collection[UploadFile],
     *,
     now: datetime,
 ) -> None:
@@ -460,28 +435,7 @@ def _read_upload(connection: Connection, name: str) -> Upload:
 
 
 def _upload(row: Row[Any], files: Sequence[Row[Any]]) -> Upload:
-    return Upload(
-        id=row.id,
-        team=row.team,
-        kind=row.kind,
-        owner=row.owner,
-        state=row.state,
-        files=tuple(
-            UploadFile(
-                name=file.name,
-                size=file.size,
-                digest=Digest(file.digest),
-                received=file.received,
-            )
-            for file in files
-        ),
-        created=row.created_at,
-        changed=row.changed_at,
-        completed=row.completed_at,
-        ended=row.ended_at,
-        code=row.code,
-        why=row.why,
-    )
+    return msgspec.convert({**row._asdict(), "files": files}, Upload, from_attributes=True)
 
 
 # Parts

@@ -30,7 +30,7 @@ from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import new_identity, recipient_of, seal_key, short_recipient
 from heldout.envelope.keys import Form, new_signing_key, public_key
-from heldout.errors import InputError, Problem, SetupError, StoreError, TrustError, quote
+from heldout.errors import InputError, SetupError, StoreError, TrustError, quote
 from heldout.files.durable import File
 from heldout.ids import digest_bytes
 
@@ -184,12 +184,10 @@ def _change_signers(
     for text in change.drop_signers:
         name = _find_signer(before, text)
         if own is not None and name == own.name:
-            raise InputError(
-                _wrong_signer(
-                    f"{quote(text)}, the key of this vault",
-                    "another organiser's: the event that drops a signer is signed by one who stays",
-                    "let another organiser drop it, or change it: without --keep-key",
-                )
+            raise _wrong_signer(
+                f"{quote(text)}, the key of this vault",
+                "another organiser's: the event that drops a signer is signed by one who stays",
+                "let another organiser drop it, or change it: without --keep-key",
             )
         del after[name]
     if own is not None and signing:
@@ -197,9 +195,7 @@ def _change_signers(
         after[_renamed(session, spec, own.name, fresh)] = public_key(signing)
     for name, key in change.add_signers.items():
         if name in after or key in after.values():
-            raise InputError(
-                _wrong_signer(f"{quote(name)}, a signer already", "a name and a key of nobody", "")
-            )
+            raise _wrong_signer(f"{quote(name)}, a signer already", "a name and a key of nobody")
         after[name] = key
     return after
 
@@ -221,13 +217,11 @@ def _find_signer(signers: Signers, text: str) -> str:
     if len(found) == 1:
         return found[0]
     names = ", ".join(f"{name} ({key[:16]}…)" for name, key in signers.items())
-    raise InputError(_wrong_signer(f"{quote(text)}, no signer", f"one of: {names}", ""))
+    raise _wrong_signer(f"{quote(text)}, no signer", f"one of: {names}")
 
 
-def _wrong_signer(found: str, expected: str, hint: str) -> Problem:
-    return Problem(
-        code="wrong-signer", path="signers of the board", found=found, expected=expected, hint=hint
-    )
+def _wrong_signer(found: str, expected: str, hint: str = "") -> InputError:
+    return InputError.of("wrong-signer", "signers of the board", found, expected, hint)
 
 
 def set_recipients(rules: str, recipients: Sequence[str]) -> str:
@@ -275,12 +269,10 @@ def _find_removed(spec: BoardSpec, own: Sequence[OwnKey], change: KeyChange) -> 
     ours = [key for key in spec.recipients if among(key, [k.recipient for k in own])]
     if not ours and not removed:
         if len(spec.recipients) > 1:
-            raise InputError(
-                _wrong_key(
-                    "no recipient whose private key lies in the vault",
-                    "the one that was lost, by name, for the others may not go",
-                    "--drop " + " or --drop ".join(key[:16] for key in spec.recipients),
-                )
+            raise _wrong_key(
+                "no recipient whose private key lies in the vault",
+                "the one that was lost, by name, for the others may not go",
+                "--drop " + " or --drop ".join(key[:16] for key in spec.recipients),
             )
         return list(spec.recipients)
     return [*removed, *(key for key in ours if not among(key, removed))]
@@ -292,15 +284,11 @@ def _find_recipient(spec: BoardSpec, text: str) -> str:
         return found[0]
     told = "several recipients that begin so" if len(found) > 1 else "no recipient"
     names = ", ".join(f"{key[:16]}…" for key in spec.recipients)
-    raise InputError(
-        _wrong_key(f"{quote(text)}: {told}", f"at least {_LEAST_PREFIX} characters of: {names}", "")
-    )
+    raise _wrong_key(f"{quote(text)}: {told}", f"at least {_LEAST_PREFIX} characters of: {names}")
 
 
-def _wrong_key(found: str, expected: str, hint: str) -> Problem:
-    return Problem(
-        code="board-spec", path=f"{SPEC}:recipients", found=found, expected=expected, hint=hint
-    )
+def _wrong_key(found: str, expected: str, hint: str = "") -> InputError:
+    return InputError.of("board-spec", f"{SPEC}:recipients", found, expected, hint)
 
 
 def _seal_again(
@@ -328,7 +316,7 @@ def _seal_again(
 
 
 def _find_statement(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The lines of a statement `recipients = …`, which may go over several."""
+    """Yield the lines of a statement `recipients = …`, which may go over several."""
     for start, line in enumerate(lines):
         if not re.match(r"[ \t]*recipients[ \t]*=", line):
             continue
@@ -369,8 +357,8 @@ class Rekeyed:
     """
 
     event: int
-    went_on: bool = False
-    done_before: bool = False
+    went_on: bool
+    done_before: bool
     added: tuple[str, ...]
     removed: tuple[str, ...]
     signers: Signers
@@ -458,7 +446,7 @@ def rekey(session: Session, change: KeyChange) -> Rekeyed:
     went_on = is_begun(session.vault)
     before = None if went_on else _find_done(session, change)
     if before is not None:
-        return _tell_again(session, before, catch_up(session, news=False))
+        return _describe(session, before, catch_up(session, news=False), before=True)
     if not went_on:
         note.write_whole(msgspec.json.encode(make_plan(session, change)), mode=0o600)
     try:
@@ -493,26 +481,26 @@ def _find_done(session: Session, change: KeyChange) -> Entry | None:
     return logged[-1] if gone and come else None
 
 
-def _tell_again(session: Session, entry: Entry, rebuilt: Rebuilt) -> Rekeyed:
-    until = entry.get("grace_until")
+def _describe(
+    session: Session, entry: Entry, rebuilt: Rebuilt, *, went_on: bool = False, before: bool = False
+) -> Rekeyed:
+    """Return what a change of keys left, by its event."""
+    until, submissions = entry.get("grace_until"), session.history().submissions
+    shut = tuple(entry.get("not_opened"))
     return Rekeyed(
         event=entry.event.seq,
-        done_before=True,
+        went_on=went_on,
+        done_before=before,
         added=tuple(entry.get("added")),
         removed=tuple(entry.get("removed")),
         signers=signers_of(session.vault.entries()),
         old_keys=entry.get("old_keys"),
         grace_until=None if until is None else date.fromisoformat(until),
         sealed_again=tuple(entry.get("sealed_again")),
-        not_opened=tuple(entry.get("not_opened")),
-        waiting=_still_waiting(session, entry.get("not_opened")),
+        not_opened=shut,
+        waiting=tuple(name for name in shut if submissions[name].pending),
         rebuilt=rebuilt,
     )
-
-
-def _still_waiting(session: Session, names: Sequence[str]) -> tuple[str, ...]:
-    submissions = session.history().submissions
-    return tuple(name for name in names if submissions[name].pending)
 
 
 def _carry_out(session: Session, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
@@ -524,7 +512,7 @@ def _carry_out(session: Session, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
     text = set_recipients(session.rules(), plan.recipients)
     before = signers_of(session.vault.entries()[: plan.events])
     # The event first: board.toml without it would be an edit that changes keys, and be refused.
-    event = _log(session, plan, text, sealed)
+    entry = _log(session, plan, text, sealed)
     session.repository.write_file(SPEC, text.encode())
     for key in set(before.values()) - set(plan.signers.values()):
         session.vault.remove_signing_key(key)
@@ -534,19 +522,7 @@ def _carry_out(session: Session, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
                 file.delete()
     own = session.vault.own_signer(plan.signers)
     rebuilt = bring_up_to_date(session if own is None else replace(session, by=own.name))
-    return Rekeyed(
-        event=event,
-        went_on=went_on,
-        added=plan.added,
-        removed=plan.removed,
-        signers=plan.signers,
-        old_keys=plan.old_keys,
-        grace_until=plan.grace_until,
-        sealed_again=tuple(sealed),
-        not_opened=plan.not_opened,
-        waiting=_still_waiting(session, plan.not_opened),
-        rebuilt=rebuilt,
-    )
+    return _describe(session, entry, rebuilt, went_on=went_on)
 
 
 def _change_keys(session: Session, plan: KeyPlan) -> None:
@@ -562,11 +538,11 @@ def _change_keys(session: Session, plan: KeyPlan) -> None:
         _add_key(session.vault, plan.private)
 
 
-def _log(session: Session, plan: KeyPlan, text: str, sealed: Mapping[str, str]) -> int:
-    """Log the event unless an earlier call did; its number."""
+def _log(session: Session, plan: KeyPlan, text: str, sealed: Mapping[str, str]) -> Entry:
+    """Log the event unless an earlier call did."""
     for entry in session.vault.entries()[plan.events :]:
         if entry.event.kind == "rekeyed":
-            return entry.event.seq
+            return entry
     public: dict[str, Any] = {
         "board.toml": text,
         "added": list(plan.added),
@@ -579,7 +555,7 @@ def _log(session: Session, plan: KeyPlan, text: str, sealed: Mapping[str, str]) 
     }
     public |= {"files": dict(session.history().files), "signers": plan.signers}
     named = Session(repository=session.repository, vault=session.vault, now=session.now, by=plan.by)
-    return named.log("rekeyed", None, public=public).event.seq
+    return named.log("rekeyed", None, public=public)
 
 
 def _add_key(vault: Vault, private: str) -> None:
