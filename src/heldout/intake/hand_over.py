@@ -15,21 +15,13 @@ from sqlalchemy import Connection
 
 from heldout.database.database import keep_others_out
 from heldout.errors import InputError, StoreError
+from heldout.intake import uploads
 from heldout.intake.notices import add_notice
-from heldout.intake.uploads import (
-    Upload,
-    UploadFile,
-    UploadStore,
-    end_upload,
-    read_upload,
-    remove_parts,
-    replaced_uploads,
-)
 
 _STEP = 1 << 20
 
 
-def hand_over(store: UploadStore, name: str, *, now: datetime) -> Upload:
+def hand_over(store: uploads.UploadStore, name: str, *, now: datetime) -> uploads.Upload:
     """Check a complete upload and hand it over; where another process does so, do nothing.
 
     Args:
@@ -45,7 +37,7 @@ def hand_over(store: UploadStore, name: str, *, now: datetime) -> Upload:
         DatabaseError: see `ErrorCode`; as above.
     """
     with _hold(store, name) as held:
-        upload = read_upload(store, name)
+        upload = uploads.read_upload(store, name)
         if not held or upload.state != "complete":
             return upload
         problem: InputError | None = None
@@ -62,12 +54,12 @@ def hand_over(store: UploadStore, name: str, *, now: datetime) -> Upload:
             _end(connection, store, upload, problem, now=now)
 
         store.database.write(end)
-        remove_parts(store, name)
-    return read_upload(store, name)
+        uploads.remove_parts(store, name)
+    return uploads.read_upload(store, name)
 
 
 @contextmanager
-def _hold(store: UploadStore, name: str) -> Iterator[bool]:
+def _hold(store: uploads.UploadStore, name: str) -> Iterator[bool]:
     """Keep other processes from an upload; `False` where one is at it."""
     if not store.parts.is_dir():  # a disk that is not mounted has lost nothing
         raise StoreError(f"{store.parts} is not a folder")
@@ -87,8 +79,8 @@ def _hold(store: UploadStore, name: str) -> Iterator[bool]:
 
 def _end(
     connection: Connection,
-    store: UploadStore,
-    upload: Upload,
+    store: uploads.UploadStore,
+    upload: uploads.Upload,
     problem: InputError | None,
     *,
     now: datetime,
@@ -96,11 +88,13 @@ def _end(
     """Write how it ended, and drop what it replaces."""
     keep_others_out(connection)
     if problem is None:
-        end_upload(connection, upload.id, "accepted", now=now)
-        for replaced in replaced_uploads(connection, upload):
+        uploads.end_upload(connection, upload.id, "accepted", now=now)
+        for replaced in uploads.replaced_uploads(connection, upload):
             store.folder.drop_delivery(replaced.digests)
     else:
-        end_upload(connection, upload.id, "failed", now=now, code=problem.code, why=str(problem))
+        uploads.end_upload(
+            connection, upload.id, "failed", now=now, code=problem.code, why=str(problem)
+        )
     if store.notifies:
         add_notice(
             connection,
@@ -113,7 +107,9 @@ def _end(
         )
 
 
-def _check_file(store: UploadStore, upload: Upload, file: UploadFile) -> None:
+def _check_file(
+    store: uploads.UploadStore, upload: uploads.Upload, file: uploads.UploadFile
+) -> None:
     """Compare a file with what was declared of it.
 
     Raises:

@@ -20,38 +20,12 @@ from starlette.requests import ClientDisconnect
 from heldout.board.policy.checks import QuotaState
 from heldout.errors import InputError, StoreError
 from heldout.ids import Digest
+from heldout.intake import teams, uploads
 from heldout.intake.board import PublicBoard, Sent, Shown, View
 from heldout.intake.form import Pace, cut_off, list_files, read_form, read_length, read_pieces
 from heldout.intake.hand_over import hand_over
 from heldout.intake.quota import Quota, quota_of
 from heldout.intake.sign_in import Provider
-from heldout.intake.teams import (
-    Invitation,
-    Team,
-    accept_invitation,
-    close_session,
-    find_invitation,
-    find_team,
-    get_team,
-    link_identity,
-    list_providers,
-    open_session,
-    replace_tokens,
-)
-from heldout.intake.uploads import (
-    Part,
-    Upload,
-    UploadFile,
-    UploadStore,
-    begin_upload,
-    cancel_upload,
-    complete_upload,
-    find_room,
-    get_upload,
-    list_uploads,
-    open_part,
-    read_quota,
-)
 from heldout.intake.worker import Worker
 from heldout.web.forms import network_of
 from heldout.web.pages import Study
@@ -127,7 +101,7 @@ class Intake:
         forms: forms under way in this process, by team.
     """
 
-    store: UploadStore
+    store: uploads.UploadStore
     board: PublicBoard
     worker: Worker
     clock: Callable[[], datetime]
@@ -141,69 +115,71 @@ class Intake:
 
     # Who is there
 
-    def find_invitation(self, secret: str) -> Invitation:
+    def find_invitation(self, secret: str) -> teams.Invitation:
         """An invitation that is open; raises as `teams.find_invitation`."""
-        return find_invitation(self.store.database, secret, now=self.clock())
+        return teams.find_invitation(self.store.database, secret, now=self.clock())
 
     def team_name(self, team: int | None) -> str:
         """The name of a team; "" for none."""
-        return "" if team is None else get_team(self.store.database, team).name
+        return "" if team is None else teams.get_team(self.store.database, team).name
 
-    def join(self, secret: str, *, name: str, mail: str) -> tuple[Team, str]:
+    def join(self, secret: str, *, name: str, mail: str) -> tuple[teams.Team, str]:
         """Use an invitation: the team, and its token; raises as `teams.accept_invitation`."""
         now = self.clock()
-        team = accept_invitation(self.store.database, secret, name=name, mail=mail, now=now)
+        team = teams.accept_invitation(self.store.database, secret, name=name, mail=mail, now=now)
         return team, self.new_token(team)
 
-    def new_token(self, team: Team, session: str | None = None) -> str:
+    def new_token(self, team: teams.Team, session: str | None = None) -> str:
         """A new token, which ends all that was before; raises as `teams.replace_tokens`."""
-        return replace_tokens(self.store.database, team.id, now=self.clock(), session=session)
+        return teams.replace_tokens(self.store.database, team.id, now=self.clock(), session=session)
 
-    def team_of_token(self, secret: str) -> Team | None:
+    def team_of_token(self, secret: str) -> teams.Team | None:
         """Return whose token it is; `None` where it opens nothing."""
-        return find_team(self.store.database, secret, now=self.clock(), kind="api")
+        return teams.find_team(self.store.database, secret, now=self.clock(), kind="api")
 
     def open_session(self, by: str | tuple[str, str]) -> str | None:
         """Open a session by a token, or by provider and person, as a cookie's text; or `None`."""
-        return open_session(self.store.database, by, now=self.clock(), valid=SESSION)
+        return teams.open_session(self.store.database, by, now=self.clock(), valid=SESSION)
 
-    def team_of_session(self, cookie: str) -> Team | None:
+    def team_of_session(self, cookie: str) -> teams.Team | None:
         """Return whose session it is; `None` where it is over."""
-        return find_team(self.store.database, cookie, now=self.clock(), kind="session")
+        return teams.find_team(self.store.database, cookie, now=self.clock(), kind="session")
 
     def close_session(self, cookie: str) -> None:
         """End a session."""
-        close_session(self.store.database, cookie, now=self.clock())
+        teams.close_session(self.store.database, cookie, now=self.clock())
 
-    def tie(self, team: Team, provider: str, person: str, *, session: str) -> None:
+    def tie(self, team: teams.Team, provider: str, person: str, *, session: str) -> None:
         """Let a person sign in as a team; raises as `teams.link_identity`."""
         database = self.store.database
-        link_identity(database, team.id, provider, person, now=self.clock(), session=session)
+        teams.link_identity(database, team.id, provider, person, now=self.clock(), session=session)
 
-    def tied(self, team: Team) -> frozenset[str]:
+    def tied(self, team: teams.Team) -> frozenset[str]:
         """Return the providers by which somebody of the team may sign in."""
-        return list_providers(self.store.database, team.id)
+        return teams.list_providers(self.store.database, team.id)
 
     # What came, and what may come next
 
-    def overview(self, team: Team) -> Overview:
+    def overview(self, team: teams.Team) -> Overview:
         """All that a team is shown of itself."""
         view = self.board.view()
         return Overview(
-            quota=read_quota(self.store, team.id, self._quota(view, team), now=self.clock()),
+            quota=uploads.read_quota(
+                self.store, team.id, self._quota(view, team), now=self.clock()
+            ),
             submissions=tuple(self._show(view, group) for group in self._by_owner(team)),
             closed=view.closed,
         )
 
-    def _by_owner(self, team: Team) -> Sequence[Sequence[Upload]]:
+    def _by_owner(self, team: teams.Team) -> Sequence[Sequence[uploads.Upload]]:
         """A team's uploads of each submission, the newest first; what was cancelled is left out."""
-        groups: dict[str, list[Upload]] = {}
-        for one in list_uploads(self.store, team.id, most=_SHOWN):
+        groups: dict[str, list[uploads.Upload]] = {}
+        for one in uploads.list_uploads(self.store, team.id, most=_SHOWN):
             if one.kind != "registration" and one.state != "cancelled":
                 groups.setdefault(one.owner, []).append(one)
         return tuple(groups.values())
 
-    def _show(self, view: View, group: Sequence[Upload]) -> Shown:
+    def _show(self, view: View, group: Sequence[uploads.Upload]) -> Shown:
         newest, first = group[0], group[-1]
         digests = {file.name: file.digest for one in group for file in one.files}
         sent = Sent(
@@ -217,13 +193,13 @@ class Intake:
             shown = replace(shown, state="not accepted", why=newest.why)
         return replace(shown, sent=first.completed or sent.at)
 
-    def _waits(self, upload: Upload) -> bool:
+    def _waits(self, upload: uploads.Upload) -> bool:
         """Whether the inbox has not taken it yet."""
         if upload.state == "complete":
             return True
         return upload.state == "accepted" and self.store.folder.has_delivery(upload.digests)
 
-    def _quota(self, view: View, team: Team) -> Quota:
+    def _quota(self, view: View, team: teams.Team) -> Quota:
         return quota_of(view.history, team.name, view.spec, now=self.clock())
 
     def _open_board(self) -> View:
@@ -244,23 +220,27 @@ class Intake:
 
     # Uploads
 
-    def begin(self, team: Team, files: Sequence[UploadFile], address: str) -> tuple[bool, Upload]:
+    def begin(
+        self, team: teams.Team, files: Sequence[uploads.UploadFile], address: str
+    ) -> tuple[bool, uploads.Upload]:
         """Begin an upload, or find the one of the same files; says whether nothing of it is here.
 
         Raises:
             InputError: as `uploads.begin_upload`; code `board-closed`.
         """
         now, quota = self.clock(), self._quota(self._open_board(), team)
-        upload = begin_upload(self.store, team.id, files, address=address, quota=quota, now=now)
+        upload = uploads.begin_upload(
+            self.store, team.id, files, address=address, quota=quota, now=now
+        )
         begun = any(file.received for file in upload.files)
         return upload.state == "open" and not begun, upload
 
-    def find_upload(self, team: Team, upload: str) -> Upload:
+    def find_upload(self, team: teams.Team, upload: str) -> uploads.Upload:
         """An upload of a team; raises as `uploads.get_upload`."""
-        return get_upload(self.store, team.id, upload)
+        return uploads.get_upload(self.store, team.id, upload)
 
     async def append(
-        self, team: Team, upload: str, name: str, offset: int, request: Request
+        self, team: teams.Team, upload: str, name: str, offset: int, request: Request
     ) -> int:
         """Go on with a file; gives how many bytes of it are here.
 
@@ -268,8 +248,10 @@ class Intake:
             InputError: as `uploads.open_part`; code `upload-cut`.
         """
         read_length(request, most=self.store.folder.limits.file_bytes)
-        manager = open_part(self.store, team.id, upload, name, offset=offset, clock=self.clock)
-        part: Part = await run_in_threadpool(manager.__enter__)
+        manager = uploads.open_part(
+            self.store, team.id, upload, name, offset=offset, clock=self.clock
+        )
+        part: uploads.Part = await run_in_threadpool(manager.__enter__)
         try:
             async for piece in read_pieces(request, self.pace):
                 await run_in_threadpool(part.write, piece)
@@ -281,14 +263,14 @@ class Intake:
                 await run_in_threadpool(manager.__exit__, None, None, None)
         return part.received
 
-    def finish(self, team: Team, upload: str) -> Upload:
+    def finish(self, team: teams.Team, upload: str) -> uploads.Upload:
         """Say that all is here, and hand it over.
 
         Raises:
             InputError: as `uploads.complete_upload`; code `board-closed`; those of `hand_over`.
         """
         quota = self._quota(self._open_board(), team)
-        done = complete_upload(self.store, team.id, upload, quota=quota, now=self.clock())
+        done = uploads.complete_upload(self.store, team.id, upload, quota=quota, now=self.clock())
         if done.state == "complete":
             try:
                 done = hand_over(self.store, upload, now=self.clock())
@@ -296,11 +278,11 @@ class Intake:
                 _LOG.warning("an upload waits: %s", error)
         return check_accepted(done)
 
-    def drop(self, team: Team, upload: str) -> None:
+    def drop(self, team: teams.Team, upload: str) -> None:
         """Give an upload up; raises as `uploads.cancel_upload`."""
-        cancel_upload(self.store, team.id, upload, now=self.clock())
+        uploads.cancel_upload(self.store, team.id, upload, now=self.clock())
 
-    async def take_form(self, team: Team, request: Request) -> tuple[bool, Upload]:
+    async def take_form(self, team: teams.Team, request: Request) -> tuple[bool, uploads.Upload]:
         """Take the files of a form, all of them or none; says whether they are new.
 
         Raises:
@@ -310,7 +292,7 @@ class Intake:
         most = len(folder.endings) * folder.limits.file_bytes + _OVERHEAD
         size = read_length(request, most=most) or 0
         await run_in_threadpool(self._open_board)
-        await run_in_threadpool(find_room, self.store, team.id, coming=size)
+        await run_in_threadpool(uploads.find_room, self.store, team.id, coming=size)
         if self.forms[team.id] >= _FORMS_OF_TEAM or self.forms.total() >= _FORMS:
             raise InputError.of(
                 "upload-busy",
@@ -333,12 +315,12 @@ class Intake:
             self.forms[team.id] -= 1
 
     def _store_form(
-        self, team: Team, files: Sequence[FormFile], address: str
-    ) -> tuple[bool, Upload]:
+        self, team: teams.Team, files: Sequence[FormFile], address: str
+    ) -> tuple[bool, uploads.Upload]:
         """Make an upload of the files of a form; says whether it is new."""
         sources = {str(one.filename): one.file for one in files}
         declared = [
-            UploadFile(
+            uploads.UploadFile(
                 name=str(one.filename),
                 size=one.size or 0,
                 digest=Digest(hashlib.file_digest(one.file, "sha256").hexdigest()),  # type: ignore[arg-type]  # it has all that is used
@@ -349,13 +331,13 @@ class Intake:
         for file in upload.files if upload.state == "open" else ():
             where = (self.store, team.id, upload.id, file.name)
             sources[file.name].seek(file.received)
-            with open_part(*where, offset=file.received, clock=self.clock) as part:
+            with uploads.open_part(*where, offset=file.received, clock=self.clock) as part:
                 while data := sources[file.name].read(_PIECE):
                     part.write(data)
         return new, self.finish(team, upload.id)
 
 
-def check_accepted(upload: Upload) -> Upload:
+def check_accepted(upload: uploads.Upload) -> uploads.Upload:
     """Return an upload whose files are here.
 
     Raises:

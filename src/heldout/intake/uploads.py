@@ -133,7 +133,7 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True, rename=NAMED):
     kind: UploadKind
     owner: str
     state: UploadState
-    files: tuple[UploadFile, ...]
+    files: tuple[UploadFile, ...] = ()
     created: datetime
     changed: datetime
     completed: datetime | None
@@ -435,7 +435,8 @@ def _read_upload(connection: Connection, name: str) -> Upload:
 
 
 def _upload(row: Row[Any], files: Sequence[Row[Any]]) -> Upload:
-    return msgspec.convert({**row._asdict(), "files": files}, Upload, from_attributes=True)
+    own = msgspec.convert(files, tuple[UploadFile, ...], from_attributes=True)
+    return msgspec.structs.replace(msgspec.convert(row, Upload, from_attributes=True), files=own)
 
 
 # Parts

@@ -18,18 +18,7 @@ import msgspec
 from heldout.board.log.events import Entry
 from heldout.board.log.manifest import Costs, Program
 from heldout.board.log.submission import Submission
-from heldout.board.organiser.containers import (
-    Engine,
-    Image,
-    Job,
-    Limits,
-    Mount,
-    check_limits,
-    find_image,
-    remove_leftovers,
-    started,
-    write_filter,
-)
+from heldout.board.organiser import containers
 from heldout.board.rules.spec import Programs
 from heldout.board.scores.score import open_manifest
 from heldout.board.scores.session import Session
@@ -139,7 +128,7 @@ def plan_run(session: Session, submission_id: str) -> Plan | None:
     )
 
 
-def run_plan(plan: Plan, engine: Engine, *, meter: Meter | None = None) -> Ran:
+def run_plan(plan: Plan, engine: containers.Engine, *, meter: Meter | None = None) -> Ran:
     """Run a program; nothing is logged.
 
     One program at a time runs for a vault. Containers that killed calls left are removed first.
@@ -159,13 +148,13 @@ def run_plan(plan: Plan, engine: Engine, *, meter: Meter | None = None) -> Ran:
     label = digest_bytes(str(plan.vault.root.resolve()).encode())[:32]
     with plan.vault.files.lock(f"{FOLDER}/lock"):
         plan.vault.check_room(len(plan.queries) * RUN_LIMIT)
-        check_limits(engine)
-        remove_leftovers(engine, label)
-        image = find_image(engine, plan.program)
+        containers.check_limits(engine)
+        containers.remove_leftovers(engine, label)
+        image = containers.find_image(engine, plan.program)
         with _folder(plan) as folder, (meter or _no_meter)() as spent:
-            seccomp = write_filter(engine, folder.path("seccomp.json"))
+            seccomp = containers.write_filter(engine, folder.path("seccomp.json"))
             job = replace(_make_job(plan, image, folder, label), seccomp=seccomp)
-            with started(engine, job) as running:
+            with containers.started(engine, job) as running:
                 running.wait()
                 seconds, usage = running.seconds, running.usage
             energy = spent()
@@ -293,22 +282,22 @@ def _folder(plan: Plan) -> Iterator[Folder]:
         files.delete_tree(f"{FOLDER}/files")
 
 
-def _make_job(plan: Plan, image: Image, folder: Folder, label: str) -> Job:
+def _make_job(plan: Plan, image: containers.Image, folder: Folder, label: str) -> containers.Job:
     programs = plan.programs
-    mounts = [Mount(source=folder.path(n).resolve(), target=f"/{n}") for n in _MOUNTED]
+    mounts = [containers.Mount(source=folder.path(n).resolve(), target=f"/{n}") for n in _MOUNTED]
     mounts += [
-        Mount(
+        containers.Mount(
             source=folder.path(f"output/{name}.run").resolve(),
             target=f"/output/{name}.run",
             writable=True,
         )
         for name in plan.queries
     ]
-    return Job(
+    return containers.Job(
         image=image,
         command=plan.program.command,
         mounts=mounts,
-        limits=Limits(
+        limits=containers.Limits(
             memory=programs.memory,
             disk=programs.disk,
             processors=programs.processors,

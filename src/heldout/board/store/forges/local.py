@@ -21,21 +21,7 @@ from heldout.board.store.arrivals import (
     is_team,
 )
 from heldout.board.store.fetching import fetch_arrivals
-from heldout.board.store.forges.hosted import (
-    TOKEN,
-    Api,
-    Forge,
-    Forgejo,
-    GitHub,
-    GitLab,
-    Handle,
-    HostedForge,
-    Outcome,
-    Rest,
-    format_marker,
-    git_environment,
-    read_token,
-)
+from heldout.board.store.forges import hosted
 from heldout.board.store.git import Git
 from heldout.envelope.keys import Form
 from heldout.errors import StoreError
@@ -52,15 +38,15 @@ _REPLY_LIMIT = 1 << 20
 class _WithoutRequests:
     """A forge on which nothing is opened or closed: a submission is known by its id."""
 
-    def copies(self, handle: Handle) -> tuple[Handle, ...]:
+    def copies(self, handle: hosted.Handle) -> tuple[hosted.Handle, ...]:
         """Itself alone."""
         return (handle,)
 
-    def close(self, handle: Handle) -> Outcome:  # noqa: ARG002 - the protocol's
+    def close(self, handle: hosted.Handle) -> hosted.Outcome:  # noqa: ARG002 - the protocol's
         """Nothing: files and branches are the team's, and known from now on."""
         return "nowhere"
 
-    def label(self, handle: Handle, *names: str) -> Outcome:  # noqa: ARG002 - the protocol's
+    def label(self, handle: hosted.Handle, *names: str) -> hosted.Outcome:  # noqa: ARG002 - the protocol's
         """Nothing: files and branches have no labels."""
         return "nowhere"
 
@@ -81,11 +67,11 @@ class FolderForge(_WithoutRequests):
         """The files, as they lie."""
         return tuple(find_in_folder(self.root, self.form))
 
-    def locate(self, source: str, name: str) -> Handle | None:
+    def locate(self, source: str, name: str) -> hosted.Handle | None:
         """The name itself, if it came from a folder."""
-        return Handle(name) if source == IN_FOLDER else None
+        return hosted.Handle(name) if source == IN_FOLDER else None
 
-    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
+    def comment(self, handle: hosted.Handle, text: str, *, event: Digest) -> hosted.Outcome:
         """Add to `ID.reply.txt`, which is replaced whole; what is no plain file is replaced too.
 
         Raises:
@@ -93,7 +79,7 @@ class FolderForge(_WithoutRequests):
         """
         name = handle if is_team(handle) else parse_submission_id(handle)
         path = self.root / f"{name}.reply.txt"
-        marker = format_marker(event)
+        marker = hosted.format_marker(event)
         before = _read_plain(path)
         if marker in before.splitlines():
             return "known"
@@ -132,11 +118,11 @@ class GitForge(_WithoutRequests):
             find_in_git(self.git, self.form, main=self.main, unread=unread, waiting=done.waiting)
         )
 
-    def locate(self, source: str, name: str) -> Handle | None:
+    def locate(self, source: str, name: str) -> hosted.Handle | None:
         """The name itself, if it came on its own branch."""
-        return Handle(name) if source == f"branch {arrival_branch(name)}" else None
+        return hosted.Handle(name) if source == f"branch {arrival_branch(name)}" else None
 
-    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:  # noqa: ARG002 - the protocol's
+    def comment(self, handle: hosted.Handle, text: str, *, event: Digest) -> hosted.Outcome:  # noqa: ARG002 - the protocol's
         """Nothing: the public log says it."""
         return "nowhere"
 
@@ -164,10 +150,10 @@ _TOKENS: Mapping[str, tuple[str, str]] = {
 }
 """Header in which a token goes with every call, and what stands before it."""
 
-_APIS: Mapping[str, Callable[[Rest, str], Api]] = {
-    "github": GitHub,
-    "gitlab": GitLab,
-    "forgejo": Forgejo,
+_APIS: Mapping[str, Callable[[hosted.Rest, str], hosted.Api]] = {
+    "github": hosted.GitHub,
+    "gitlab": hosted.GitLab,
+    "forgejo": hosted.Forgejo,
 }
 
 
@@ -199,7 +185,9 @@ def new_client() -> "httpx2.Client":
     return httpx2.Client(headers=name, timeout=_SECONDS, follow_redirects=False)
 
 
-def open_forge(spec: ForgeSpec, git: Git, form: Form, *, main: str, world: Surroundings) -> Forge:
+def open_forge(
+    spec: ForgeSpec, git: Git, form: Form, *, main: str, world: Surroundings
+) -> hosted.Forge:
     """The forge that a board names.
 
     Args:
@@ -217,16 +205,16 @@ def open_forge(spec: ForgeSpec, git: Git, form: Form, *, main: str, world: Surro
         return FolderForge(root=git.root / Path(spec.url).expanduser(), form=form)
     if spec.kind == "git":
         return GitForge(git=git, url=spec.url, form=form, main=main)
-    token = read_token(world.environ)
+    token = hosted.read_token(world.environ)
     if token and spec.host != world.token_host:
         known = world.token_host or "no host yet"
         raise StoreError(
-            f"{TOKEN} is for {known} and was not sent to {spec.host}, which [forge] of board.toml "
-            f"names; if that is right: heldout inbox --token-host {spec.host}"
+            f"{hosted.TOKEN} is for {known} and was not sent to {spec.host}, which [forge] of "
+            f"board.toml names; if that is right: heldout inbox --token-host {spec.host}"
         )
     header, scheme = _TOKENS[spec.kind]
     own = {header: f"{scheme}{token}"} if token else {}  # without one public boards can be read
-    rest = Rest(
+    rest = hosted.Rest(
         client=world.client,
         root=api_root(spec),
         headers={**_HEADERS.get(spec.kind, {}), **own},
@@ -234,9 +222,9 @@ def open_forge(spec: ForgeSpec, git: Git, form: Form, *, main: str, world: Surro
         clock=world.clock,
         sleep=world.sleep,
     )
-    return HostedForge(
+    return hosted.HostedForge(
         api=_APIS[spec.kind](rest, spec.project),
-        git=Git(git.root, environment=git_environment(token, spec.clone_url)),
+        git=Git(git.root, environment=hosted.git_environment(token, spec.clone_url)),
         clone_url=spec.clone_url,
         form=form,
         main=main,
