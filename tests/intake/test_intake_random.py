@@ -6,11 +6,11 @@ Each step also tries something that has to be refused.
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -152,7 +152,7 @@ class RandomUploads(RuleBasedStateMachine):
         me, store, now = self.teams[team].id, self.stage.store, self.stage.clock()
         for theirs in self.uploads(1 - team)[:2]:
             name = theirs.files[0].name
-            as_mine = replace(theirs, team=me)
+            as_mine = msgspec.structs.replace(theirs, team=me)
             for work in (
                 partial(get_upload, store, me, theirs.id),
                 partial(cancel_upload, store, me, theirs.id, now=now),

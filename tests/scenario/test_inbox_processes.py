@@ -14,7 +14,7 @@ from heldout.board.log.reading import Log
 
 NOW = "2026-11-05T12:00:00Z"
 LATER = "2026-11-06T12:00:00Z"
-MOST_WITH_NOTHING_NEW = 13
+MOST_WITH_NOTHING_NEW = 14
 
 
 @contextmanager

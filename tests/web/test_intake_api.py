@@ -96,19 +96,6 @@ def test_a_cut_upload_goes_on_from_the_byte_that_the_server_has(
     assert place.delivered() == files
 
 
-def test_what_changed_on_its_way_is_refused_and_uses_no_quota(
-    place: Place, team: httpx2.Client
-) -> None:
-    files = files_of()
-    path = begin(team, files)
-    for name, data in files.items():
-        team.patch(f"{path}/files/{name}", params={"offset": 0}, content=b"y" + data[1:])
-    assert code_of(team.post(f"{path}/finish")) == (422, "upload-digest")
-    assert place.delivered() == {}
-    assert team.get(f"{API}/quota").json()["used"] == 0
-    assert send(team, files).status_code == 200  # the same again, as sealed
-
-
 def test_too_much_is_refused_before_it_is_read(place: Place, team: httpx2.Client) -> None:
     files = files_of()
     name = next(iter(files))

@@ -24,7 +24,7 @@ from heldout.intake.board import Shown
 from heldout.intake.form import too_large
 from heldout.intake.service import Intake, status_of
 from heldout.intake.teams import Team
-from heldout.intake.uploads import Upload, UploadFile
+from heldout.intake.uploads import Upload, UploadFile, cancel_upload, get_upload
 from heldout.web.forms import network_of, read_body
 from heldout.web.guard import RETRY_SECONDS
 from heldout.web.health import ERROR_CODE
@@ -356,7 +356,7 @@ def _add_uploads(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
     @api.get("/uploads/{upload}", responses=_REFUSALS, tags=["uploads"])
     def show(upload: _Name, who: Annotated[Team, Depends(team)]) -> UploadDocument:
         """How many bytes of each file the server has."""
-        return _upload(intake.find_upload(who, upload))
+        return _upload(get_upload(intake.store, who.id, upload))
 
     @api.patch(
         "/uploads/{upload}/files/{name}",
@@ -405,7 +405,7 @@ def _add_uploads(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
     )
     def drop(upload: _Name, who: Annotated[Team, Depends(team)]) -> None:
         """Give up an upload that is under way."""
-        intake.drop(who, upload)
+        cancel_upload(intake.store, who.id, upload, now=intake.clock())
 
 
 def _upload(upload: Upload) -> UploadDocument:

@@ -9,6 +9,7 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import httpx2
 from fastapi import APIRouter, Request
@@ -16,16 +17,17 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from heldout.database.database import Database
 from heldout.errors import InputError, Problem, plural
+from heldout.intake import teams
 from heldout.intake.api import shared_answer
 from heldout.intake.board import Shown
 from heldout.intake.service import Intake, Overview, status_of
 from heldout.intake.sign_in import Provider, SignIn, new_client, new_flow, read_flow, sign_flow
-from heldout.intake.teams import Team
 from heldout.web.forms import Form, go_to, network_of, read_count, refuse_elsewhere
 from heldout.web.guard import content_policy
 from heldout.web.health import ERROR_CODE
-from heldout.web.pages import Study, render_template
+from heldout.web.pages import render_template
 from heldout.web.sessions import SESSION
 
 UPLOAD = "/upload"
@@ -46,7 +48,7 @@ _UNTIED = (
 class Entered:
     """Somebody of a team at a page."""
 
-    team: Team
+    team: teams.Team
     cookie: str
 
     @property
@@ -62,9 +64,9 @@ class Pages:
     intake: Intake
 
     @property
-    def study(self) -> Study:
-        """What every page says."""
-        return self.intake.study
+    def database(self) -> Database:
+        """The intake's."""
+        return self.intake.store.database
 
     def join_page(self, code: str) -> Response:
         """The invitation."""
@@ -98,19 +100,17 @@ class Pages:
         wait = self.intake.attempts.wait(address, now=now)
         if wait is not None:
             minutes = plural(int(wait.total_seconds()) // 60 + 1, "minute")
-            answer = self._sign_in(f"Too many tries. Try again in {minutes}.", status=429)
-            answer.headers[ERROR_CODE] = "too-many-tries"
+            text = f"Too many tries. Try again in {minutes}."
+            answer = self._sign_in(text, status=429, code="too-many-tries")
             answer.headers["Retry-After"] = str(int(wait.total_seconds()) + 1)
             return answer
         self.intake.attempts.note(address, now=now)
-        answer = self._sign_in(_WRONG, status=403)
-        answer.headers[ERROR_CODE] = "team-token"
-        return answer
+        return self._sign_in(_WRONG, status=403, code="team-token")
 
     def sign_out(self, request: Request, fields: Form) -> Response:
         """End the session."""
         entered = self._enter(request, fields)
-        self.intake.close_session(entered.cookie)
+        teams.close_session(self.database, entered.cookie, now=self.intake.clock())
         left = go_to("/sign-in")
         left.delete_cookie(_COOKIE, path="/", httponly=True, samesite="lax")
         return left
@@ -127,9 +127,7 @@ class Pages:
         try:
             token = self.intake.new_token(entered.team, entered.cookie)
         except InputError as error:  # another request has ended the session
-            answer = self._sign_in(_say(error), status=403)
-            answer.headers[ERROR_CODE] = error.code
-            return answer
+            return self._sign_in(_say(error), status=403, code=error.code)
         return self._show_token(request, token)
 
     def begin_flow(self, request: Request, provider: str, fields: Form) -> Response:
@@ -165,8 +163,7 @@ class Pages:
             with new_client() as client:
                 person = self._reach(chosen, client).subject(flow, dict(request.query_params))
         except InputError as error:
-            answer = self._sign_in(_say(error), status=403)
-            answer.headers[ERROR_CODE] = error.code
+            answer = self._sign_in(_say(error), status=403, code=error.code)
         else:
             answer = self._arrive(request, chosen, person, ties=flow.ties)
         answer.delete_cookie(_FLOW_COOKIE, path="/sign-in", httponly=True, samesite="lax")
@@ -198,11 +195,11 @@ class Pages:
         if ties:
             entered = self._enter(request)
             try:
-                self.intake.tie(entered.team, provider.key, person, session=entered.cookie)
+                now, session = self.intake.clock(), entered.cookie
+                who = (entered.team.id, provider.key, person)
+                teams.link_identity(self.database, *who, now=now, session=session)
             except InputError as error:
-                answer = self._account(entered, done=_say(error))
-                answer.headers[ERROR_CODE] = error.code
-                return answer
+                return self._account(entered, done=_say(error), code=error.code)
             done = f"You can sign in with {provider.title} from now on."
             return self._account(entered, done=done)
         session = self.intake.open_session((provider.key, person))
@@ -247,34 +244,30 @@ class Pages:
         self, code: str, *, team: str = "", mail: str = "", problem: InputError | None = None
     ) -> Response:
         try:
-            invitation = self.intake.find_invitation(code)
+            invitation = teams.find_invitation(self.database, code, now=self.intake.clock())
         except InputError as error:
             return self._no_invitation(error)
-        answer = self._page(
+        team_id = invitation.team
+        return self._page(
             "join",
-            f"Take part in {self.study.name}",
+            f"Take part in {self.intake.study.name}",
             status=200 if problem is None else 422,
+            code="" if problem is None else problem.code,
             until=_day(invitation.expires),
             action=f"/join/{code}",
             form_token=_form_token(code),
-            known=self.intake.team_name(invitation.team),
+            known="" if team_id is None else teams.get_team(self.database, team_id).name,
             team=team,
             mail=mail,
             problem="" if problem is None else _say(problem),
         )
-        if problem is not None:
-            answer.headers[ERROR_CODE] = problem.code
-        return answer
 
     def _no_invitation(self, error: InputError) -> Response:
-        answer = self._sign_in(_say(error), status=status_of(error.code)[0])
-        answer.headers[ERROR_CODE] = error.code
-        return answer
+        return self._sign_in(_say(error), status=status_of(error.code)[0], code=error.code)
 
-    def _sign_in(self, problem: str = "", *, status: int = 200) -> Response:
-        providers = self.intake.providers
-        title = "Sign in for your team"
-        page = self._page("sign-in", title, status=status, problem=problem, providers=providers)
+    def _sign_in(self, problem: str = "", **answer: Any) -> Response:
+        title, providers = "Sign in for your team", self.intake.providers
+        page = self._page("sign-in", title, problem=problem, providers=providers, **answer)
         return self._leading_away(page)
 
     def _leading_away(self, answer: Response) -> Response:
@@ -283,12 +276,15 @@ class Pages:
         answer.headers["Content-Security-Policy"] = content_policy(forms=forms)
         return answer
 
-    def _account(self, entered: Entered, *, start: int = 0, done: str = "") -> Response:
+    def _account(
+        self, entered: Entered, *, start: int = 0, done: str = "", code: str = ""
+    ) -> Response:
         found = self.intake.overview(entered.team)
         rows, after = found.submissions[start : start + _ROWS], start + _ROWS
         page = self._page(
             "account",
             entered.team.name,
+            code=code,
             next=_say_next(found, self.intake.clock()),
             quota=_say_quota(found),
             open=found.closed is None,
@@ -296,7 +292,7 @@ class Pages:
             more=f"/account?start={after}" if after < len(found.submissions) else "",
             root=self.intake.root,
             providers=self.intake.providers,
-            tied=self.intake.tied(entered.team),
+            tied=teams.list_providers(self.database, entered.team.id),
             form_token=entered.form_token,
             done=done,
         )
@@ -322,10 +318,13 @@ class Pages:
         answer.headers.update({**headers, ERROR_CODE: problem.code})
         return answer
 
-    def _page(self, name: str, title: str, *, status: int = 200, **fields: object) -> HTMLResponse:
+    def _page(
+        self, name: str, title: str, *, status: int = 200, code: str = "", **fields: object
+    ) -> HTMLResponse:
         """Return a page; its template in `web/templates/intake` says which fields it shows."""
-        page = {"study": self.study, "title": title, **fields}
-        return HTMLResponse(render_template(f"intake/{name}.html", page), status_code=status)
+        page = {"study": self.intake.study, "title": title, **fields}
+        headers = {ERROR_CODE: code} if code else None
+        return HTMLResponse(render_template(f"intake/{name}.html", page), status, headers)
 
     def _provider(self, key: str) -> Provider:
         found = next((one for one in self.intake.providers if one.key == key), None)

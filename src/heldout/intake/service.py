@@ -115,14 +115,6 @@ class Intake:
 
     # Who is there
 
-    def find_invitation(self, secret: str) -> teams.Invitation:
-        """An invitation that is open; raises as `teams.find_invitation`."""
-        return teams.find_invitation(self.store.database, secret, now=self.clock())
-
-    def team_name(self, team: int | None) -> str:
-        """The name of a team; "" for none."""
-        return "" if team is None else teams.get_team(self.store.database, team).name
-
     def join(self, secret: str, *, name: str, mail: str) -> tuple[teams.Team, str]:
         """Use an invitation: the team, and its token; raises as `teams.accept_invitation`."""
         now = self.clock()
@@ -144,19 +136,6 @@ class Intake:
     def team_of_session(self, cookie: str) -> teams.Team | None:
         """Return whose session it is; `None` where it is over."""
         return teams.find_team(self.store.database, cookie, now=self.clock(), kind="session")
-
-    def close_session(self, cookie: str) -> None:
-        """End a session."""
-        teams.close_session(self.store.database, cookie, now=self.clock())
-
-    def tie(self, team: teams.Team, provider: str, person: str, *, session: str) -> None:
-        """Let a person sign in as a team; raises as `teams.link_identity`."""
-        database = self.store.database
-        teams.link_identity(database, team.id, provider, person, now=self.clock(), session=session)
-
-    def tied(self, team: teams.Team) -> frozenset[str]:
-        """Return the providers by which somebody of the team may sign in."""
-        return teams.list_providers(self.store.database, team.id)
 
     # What came, and what may come next
 
@@ -235,10 +214,6 @@ class Intake:
         begun = any(file.received for file in upload.files)
         return upload.state == "open" and not begun, upload
 
-    def find_upload(self, team: teams.Team, upload: str) -> uploads.Upload:
-        """An upload of a team; raises as `uploads.get_upload`."""
-        return uploads.get_upload(self.store, team.id, upload)
-
     async def append(
         self, team: teams.Team, upload: str, name: str, offset: int, request: Request
     ) -> int:
@@ -277,10 +252,6 @@ class Intake:
             except StoreError as error:  # the worker tries again
                 _LOG.warning("an upload waits: %s", error)
         return check_accepted(done)
-
-    def drop(self, team: teams.Team, upload: str) -> None:
-        """Give an upload up; raises as `uploads.cancel_upload`."""
-        uploads.cancel_upload(self.store, team.id, upload, now=self.clock())
 
     async def take_form(self, team: teams.Team, request: Request) -> tuple[bool, uploads.Upload]:
         """Take the files of a form, all of them or none; says whether they are new.

@@ -1,17 +1,15 @@
 """Changes the organisers' keys: when one of them leaves, joins, or has lost a key.
 
 Everything that has to be drawn or opened is done first and written into one private note in the
-vault. From there on each step only carries out what the note says, so that a call which was killed
-goes on where it stopped: sealed keys, private keys, the event, board.toml, the page, and last the
-note.
-
-Plans a change of the organisers' keys: who goes, who comes, what is sealed again for whom. Nothing
-is changed here but that an edited board.toml is logged first.
+vault: who goes, who comes, what is sealed again for whom. From there on each step only carries out
+what the note says, so that a call which was killed goes on where it stopped: sealed keys, private
+keys, the event, board.toml, the page, and last the note. An edited board.toml is logged first.
 """
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -77,31 +75,20 @@ class KeyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         events: number of events before it.
         before: the board's recipients before it.
         recipients: and after it.
-        added, removed: the difference.
-        why: the reason.
         private: the vault's new key, "" where it gets none.
-        old_keys: what becomes of its old ones.
-        grace_until: last day on which what is sealed for them is taken; `None` for never.
+        signing: its new key for signatures, empty where it gets none.
         sealed_again: id -> a submission's own key, sealed for the recipients after it.
-        not_opened: ids of those whose own key opens for nobody here.
-        signers: who signs events after it.
-        signing: the vault's new key for signatures, empty where it gets none.
+        public: what else its event says.
     """
 
     by: str
     events: int
     before: tuple[str, ...]
     recipients: tuple[str, ...]
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    why: str
     private: str
-    old_keys: OldKeys
-    grace_until: date | None
+    signing: bytes
     sealed_again: dict[str, bytes]
-    not_opened: tuple[str, ...]
-    signers: dict[str, str] = msgspec.field(default_factory=dict)
-    signing: bytes = b""
+    public: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,16 +143,20 @@ def make_plan(session: Session, change: KeyChange) -> KeyPlan:
         events=len(vault.entries()),
         before=spec.recipients,
         recipients=recipients,
-        added=tuple(added),
-        removed=tuple(removed),
-        why=change.why,
         private=private,
-        old_keys="none" if not retired else "destroyed" if change.destroy_old else "kept",
-        grace_until=change.grace_until if going and not change.destroy_old else None,
-        sealed_again=sealed_again,
-        not_opened=not_opened,
-        signers=signers,
         signing=signing,
+        sealed_again=sealed_again,
+        public={
+            "added": added,
+            "removed": removed,
+            "why": change.why,
+            "old_keys": "none" if not retired else "destroyed" if change.destroy_old else "kept",
+            "grace_until": change.grace_until.isoformat()
+            if going and not change.destroy_old
+            else None,
+            "not_opened": not_opened,
+            "signers": signers,
+        },
     )
 
 
@@ -233,10 +224,12 @@ def set_recipients(rules: str, recipients: Sequence[str]) -> str:
     lines = rules.splitlines(keepends=True)
     told = f"recipients = {msgspec.json.encode(list(recipients)).decode()}\n"
     wanted = {**tomllib.loads(rules), "recipients": list(recipients)}
-    for start, end in _find_statement(lines):
+    starts = [n for n, line in enumerate(lines) if re.match(r"[ \t]*recipients[ \t]*=", line)]
+    for start, end in ((s, e) for s in starts for e in range(s + 1, len(lines) + 1)):
         text = "".join([*lines[:start], told, *lines[end:]])
-        if _parses_as(text, wanted):
-            return text
+        with suppress(tomllib.TOMLDecodeError):  # it may go over several lines
+            if tomllib.loads(text) == wanted:
+                return text
     raise InputError.of(
         code="board-spec",
         path=SPEC,
@@ -313,26 +306,6 @@ def _seal_again(
         else:
             again[submission.id] = seal_key(form, key, recipients)
     return again, tuple(shut)
-
-
-def _find_statement(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the lines of a statement `recipients = …`, which may go over several."""
-    for start, line in enumerate(lines):
-        if not re.match(r"[ \t]*recipients[ \t]*=", line):
-            continue
-        for end in range(start + 1, len(lines) + 1):
-            if _parses_as("".join(lines[start:end]), None):
-                yield start, end
-                break
-
-
-def _parses_as(text: str, wanted: Mapping[str, object] | None) -> bool:
-    """Whether a text is TOML, and says just that where something is wanted."""
-    try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return False
-    return wanted is None or found == wanted
 
 
 _NOTE = "identities/rekeying"
@@ -511,16 +484,17 @@ def _carry_out(session: Session, plan: KeyPlan, *, went_on: bool) -> Rekeyed:
     _change_keys(session, plan)
     text = set_recipients(session.rules(), plan.recipients)
     before = signers_of(session.vault.entries()[: plan.events])
+    signers: Signers = plan.public["signers"]
     # The event first: board.toml without it would be an edit that changes keys, and be refused.
     entry = _log(session, plan, text, sealed)
     session.repository.write_file(SPEC, text.encode())
-    for key in set(before.values()) - set(plan.signers.values()):
+    for key in set(before.values()) - set(signers.values()):
         session.vault.remove_signing_key(key)
-    if plan.old_keys == "destroyed":
+    if plan.public["old_keys"] == "destroyed":
         for file in session.vault.identity_files():
             if file.name.startswith(RETIRED):
                 file.delete()
-    own = session.vault.own_signer(plan.signers)
+    own = session.vault.own_signer(signers)
     rebuilt = bring_up_to_date(session if own is None else replace(session, by=own.name))
     return _describe(session, entry, rebuilt, went_on=went_on)
 
@@ -529,7 +503,7 @@ def _change_keys(session: Session, plan: KeyPlan) -> None:
     """Retire the old private keys, then put the new one in: no moment has neither."""
     form = session.spec().envelope
     for key in own_keys(form, session.vault):
-        if among(key.recipient, plan.removed) and not key.retired:
+        if among(key.recipient, plan.public["removed"]) and not key.retired:
             mark = digest_bytes(plain(key.recipient).encode())[:8]
             session.vault.files.rename(key.file.path, f"identities/{RETIRED}{mark}.txt")
     if plan.signing:
@@ -543,17 +517,8 @@ def _log(session: Session, plan: KeyPlan, text: str, sealed: Mapping[str, str]) 
     for entry in session.vault.entries()[plan.events :]:
         if entry.event.kind == "rekeyed":
             return entry
-    public: dict[str, Any] = {
-        "board.toml": text,
-        "added": list(plan.added),
-        "removed": list(plan.removed),
-        "why": plan.why,
-        "old_keys": plan.old_keys,
-        "grace_until": None if plan.grace_until is None else plan.grace_until.isoformat(),
-        "sealed_again": dict(sealed),
-        "not_opened": list(plan.not_opened),
-    }
-    public |= {"files": dict(session.history().files), "signers": plan.signers}
+    public = {"board.toml": text, "files": dict(session.history().files), **plan.public}
+    public["sealed_again"] = dict(sealed)
     named = Session(repository=session.repository, vault=session.vault, now=session.now, by=plan.by)
     return named.log("rekeyed", None, public=public)
 

@@ -54,6 +54,7 @@ _GLANCE = 0.02
 _HEADS = "refs/heads/"
 _BYTE_FOR_BYTE = b"* -text -filter -ident -working-tree-encoding\n"
 _MOST_CHANGES = 100
+_MOST_COMMITS = 100_000
 _MOST_LISTED = 1 << 28
 _MOST_UNPACKING = 1 << 31
 _SPARE = 1 << 28
@@ -530,15 +531,31 @@ class Git:
             changed[tip] = None if one is None else tuple(here)
         return changed
 
-    def _merge_bases(self, base: str, tips: Iterable[str]) -> Mapping[str, str | None]:
-        """Return the commit at which each tip left `base`; the tip itself where `base` has it."""
+    def _merge_bases(self, base: str, tips: Sequence[str]) -> Mapping[str, str | None]:
+        """The commit at which each tip left `base`; the tip itself where `base` goes back to it."""
+        if not tips:
+            return {}
+        data = "".join(f"{one}\n" for one in (*dict.fromkeys(tips), f"^{base}")).encode()
+        lines = self._run(["rev-list", "--parents", "--stdin"], data=data, bounds=Bounds())
+        parents = {one[0]: one[1:] for line in lines.decode().splitlines() if (one := line.split())}
+        if len(parents) > _MOST_COMMITS:
+            raise TooMuchError(f"more than {_MOST_COMMITS:,} new commits")
         left: dict[str, str | None] = {}
-        for tip in dict.fromkeys(tips):
-            command = ["merge-base", base, tip]
-            ran = self._start(command, bounds=Bounds())
-            if ran.returncode != 1:  # they have none in common
-                self._check(command, ran, bounded=True)
-            left[tip] = ran.stdout.decode().strip() or None
+        for tip in tips:
+            ends, seen, waiting = set[str](), set[str](), [tip]
+            while waiting:
+                commit = waiting.pop()
+                if commit not in parents:
+                    ends.add(commit)
+                elif commit not in seen:
+                    seen.add(commit)
+                    waiting.extend(parents[commit])
+            # Where a branch took in the main line again, only git knows which is the last.
+            if len(ends) > 1:
+                found = self._start(["merge-base", base, tip], bounds=Bounds())
+                left[tip] = found.stdout.decode().strip() or None
+            else:
+                left[tip] = next(iter(ends), None)
         return left
 
     def _compare(self, pairs: Iterable[str]) -> Mapping[str, list[tuple[str, Change]]]:
