@@ -8,7 +8,6 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pytest
-from scipy.optimize import nnls
 
 from heldout.board.policy import ensembles
 from heldout.board.policy.ensembles import (
@@ -17,7 +16,6 @@ from heldout.board.policy.ensembles import (
     Ensemble,
     explain,
     fit,
-    solve_non_negative,
 )
 from heldout.board.policy.similarity import DEPTH
 from heldout.ids import DocId, QueryId
@@ -269,22 +267,6 @@ def test_attack_fusion_that_spares_the_sampled_queries() -> None:
 def scan(path: Path) -> Signature:
     with path.open("rb") as file:
         return scan_run(file, path=path.name, order="trec9", signature_depth=DEPTH).signature
-
-
-def test_weights_are_those_of_another_library() -> None:
-    """Of more columns than rows, of equal columns, and where the best weights are all 0, too."""
-    draw = np.random.default_rng(7)
-    for number in range(2000):
-        rows, columns = draw.integers(1, 9), draw.integers(1, MOST_SYSTEMS + 1)
-        matrix = draw.normal(size=(rows, columns))
-        matrix = np.abs(matrix) if number % 3 == 0 else matrix
-        matrix[:, 0] = matrix[:, -1] if number % 5 == 0 else matrix[:, 0]
-        target = draw.normal(size=rows) if number % 2 else matrix @ draw.random(columns)
-        weights, (expected, error) = solve_non_negative(matrix, target), nnls(matrix, target)
-        assert (weights >= 0).all()
-        assert np.linalg.norm(matrix @ weights - target) == pytest.approx(error, abs=1e-9)
-        if np.linalg.matrix_rank(matrix) == columns:
-            assert weights == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.real

@@ -70,55 +70,6 @@ def test_refs_of_many_files_are_packed_and_the_head_is_still_read(git: Git) -> N
     assert git.head() is None
 
 
-def test_a_branch_is_made_without_touching_the_working_tree(git: Git) -> None:
-    main = commit(git, a="1")
-    tip = git.commit_on("submission/x", main, {"s/b": b"2"}, message="m", author=SOMEONE, at=AT)
-    again = git.commit_on("submission/x", main, {"s/b": b"2"}, message="m", author=SOMEONE, at=AT)
-    assert again == tip
-    assert not (git.root / "s").exists()
-    assert git.branch() == "main"
-    assert git.refs("refs/heads/") == {"refs/heads/main": main, "refs/heads/submission/x": tip}
-    (named,) = _listed(git.changes(main, tip)[tip])
-    assert (named.status, named.mode, named.path) == ("A", "040000", "s")
-    changes = _listed(git.changes(main, tip, within=["s"])[tip])
-    assert [(c.status, c.mode, c.path) for c in changes] == [("A", "100644", "s/b")]
-    assert git.read_blob(changes[0].blob, limit=1) == b"2"
-
-
-def test_changes_since_the_fork_only(git: Git) -> None:
-    base = commit(git, a="1")
-    tip = git.commit_on("side", base, {"b": b"2"}, message="m", author=SOMEONE, at=AT)
-    main = commit(git, a="3", c="4")
-    changes = _listed(git.changes(main, tip)[tip])
-    assert [change.path for change in changes] == ["b"]
-
-
-def test_histories_without_a_common_commit(git: Git) -> None:
-    main = commit(git, a="1")
-    empty = subprocess.run(
-        ["git", "mktree"], cwd=git.root, input=b"", capture_output=True, check=True
-    )
-    command = ["git", "-c", "user.name=x", "-c", "user.email=x", "commit-tree", "-m", "x"]
-    orphan = subprocess.run(
-        [*command, empty.stdout.decode().strip()],
-        cwd=git.root,
-        capture_output=True,
-        check=True,
-    )
-    tip = orphan.stdout.decode().strip()
-    assert git.changes(main, tip) == {tip: None}
-
-
-def test_a_tip_that_git_cannot_read_is_an_error_and_the_others_are_read(git: Git) -> None:
-    base = commit(git, a="1")
-    tip = git.commit_on("side", base, {"b": b"2"}, message="m", author=SOMEONE, at=AT)
-    missing = "1" * 40
-    found = git.changes(base, missing, tip)
-    assert isinstance(found[missing], StoreError)
-    assert [change.path for change in _listed(found[tip])] == ["b"]
-    assert git.changes(base, base) == {base: ()}
-
-
 def test_what_a_person_has_staged_stays_staged_and_uncommitted(git: Git) -> None:
     commit(git, a="1", b="1")
     for name in ("a", "b"):
@@ -164,12 +115,6 @@ def test_a_branch_that_took_in_the_main_line_again(git: Git) -> None:
 def _listed(changes: tuple[Change, ...] | StoreError | None) -> tuple[Change, ...]:
     assert isinstance(changes, tuple)
     return changes
-
-
-def test_a_large_blob_is_not_read(git: Git) -> None:
-    made = commit(git, a="x" * 100)
-    with pytest.raises(StoreError, match="at most 99"):
-        git.read_path(made, "a", limit=99)
 
 
 def test_a_user_s_name_that_is_not_utf8_is_taken_as_far_as_it_is(git: Git) -> None:

@@ -25,7 +25,6 @@ from sealing import (
     SETS,
     bind_runs,
     format_binding,
-    open_all,
     organiser,
     padded,
     read_all,
@@ -74,16 +73,23 @@ def sealed(form: Form, runs: Runs = RUNS) -> Sealed:
 
 
 def opened(
-    form: Form, envelope: Sealed, consume: Callable[[str, BinaryIO], T], *, runs: Runs = RUNS
+    form: Form,
+    envelope: Sealed,
+    consume: Callable[[str, BinaryIO], T],
+    *,
+    runs: Runs = RUNS,
+    source: type[io.BytesIO] = io.BytesIO,
+    limit: int = 1 << 30,
 ) -> dict[str, OpenedRun[T]]:
     return open_runs(
         form,
-        io.BytesIO(envelope.files[envelope.names.tar]),
+        source(envelope.files[envelope.names.tar]),
         key=envelope.key,
         submission_id=ID,
-        runs=SETS,
+        runs=tuple(runs),
         binding=bind_runs(ID, runs),
         consume=consume,
+        limit=limit,
     )
 
 
@@ -93,8 +99,8 @@ def cut(envelope: Sealed, size: int) -> Sealed:
     return Sealed(names=envelope.names, files=files, key=envelope.key)
 
 
-def problem(name: str) -> Problem:
-    return Problem(code="row", path=name, found="x", expected="y")
+def refuse(name: str, _stream: BinaryIO) -> None:
+    raise InputError(Problem(code="row", path=name, found="x", expected="y"))
 
 
 @pytest.fixture(autouse=True)
@@ -107,14 +113,6 @@ def _no_leaks() -> Iterator[None]:
 
 def _held() -> tuple[int, int]:
     return threading.active_count(), len(list(Path("/dev/fd").iterdir()))
-
-
-@both_forms
-def test_what_is_sealed_opens(form: Form) -> None:
-    envelope = sealed(form)
-    metadata, runs = open_all(form, envelope.files, organiser(form).private)
-    assert metadata == padded(format_binding(bind_runs(ID, RUNS)))
-    assert runs == {name: content for name, (_, content) in RUNS.items()}
 
 
 @both_forms
@@ -153,16 +151,7 @@ def test_round_trip(form: Form, data: st.DataObject) -> None:
     key = open_key(form, envelope.files[envelope.names.key], [organiser(form).private])
     assert key == envelope.key
     assert open_metadata(form, envelope.files[envelope.names.metadata], key=key) == padded(metadata)
-    tar = io.BytesIO(envelope.files[envelope.names.tar])
-    found = open_runs(
-        form,
-        tar,
-        key=key,
-        submission_id=ID,
-        runs=runs,
-        binding=bind_runs(ID, runs),
-        consume=read_all,
-    )
+    found = opened(form, envelope, read_all, runs=runs)
     assert {name: run.value for name, run in found.items()} == {
         name: content for name, (_, content) in runs.items()
     }
@@ -275,12 +264,6 @@ def test_no_identity_opens_nothing(form: Form) -> None:
         open_key(form, sealed(form).files[file_names(form, ID).key], [])
 
 
-@both_forms
-def test_the_public_half_is_found_again(form: Form) -> None:
-    pair = organiser(form)
-    assert recipient_of(form, pair.private) == pair.recipient
-
-
 def test_recipients_cut_short() -> None:
     recipient = organiser("age").recipient
     assert short_recipient("age", recipient) == recipient[:7] + "…"
@@ -308,23 +291,12 @@ def test_words_up_to_the_limit_open(form: Form) -> None:
 def test_run_limit(form: Form, limit: int) -> None:
     envelope = sealed(form, LARGE)
 
-    def read() -> dict[str, OpenedRun[bytes]]:
-        return open_runs(
-            form,
-            io.BytesIO(envelope.files[envelope.names.tar]),
-            key=envelope.key,
-            submission_id=ID,
-            runs=SETS,
-            binding=bind_runs(ID, LARGE),
-            consume=read_all,
-            limit=limit,
-        )
-
     if limit == 600_000:
-        assert read()["dev"].value == LARGE["dev"][1]
+        found = opened(form, envelope, read_all, runs=LARGE, limit=limit)
+        assert found["dev"].value == LARGE["dev"][1]
     else:
         with pytest.raises(TrustError):
-            read()
+            opened(form, envelope, read_all, runs=LARGE, limit=limit)
 
 
 def read_nothing(_name: str, _stream: BinaryIO) -> int:
@@ -368,9 +340,6 @@ def test_a_stream_kept_by_the_consumer_is_dead_afterwards(form: Form) -> None:
 
 @both_forms
 def test_the_problems_of_all_runs_come_together(form: Form) -> None:
-    def refuse(name: str, _stream: BinaryIO) -> None:
-        raise InputError(problem(name))
-
     with pytest.raises(InputError) as failure:
         opened(form, sealed(form), refuse)
     assert [found.path for found in failure.value.problems] == ["dev", "eval"]
@@ -379,18 +348,12 @@ def test_the_problems_of_all_runs_come_together(form: Form) -> None:
 @both_forms
 @pytest.mark.parametrize("size", [1, 16, 5000, 900_000])
 def test_a_cut_file_takes_precedence_over_what_the_consumer_finds(form: Form, size: int) -> None:
-    def refuse(name: str, _stream: BinaryIO) -> None:
-        raise InputError(problem(name))
-
     with pytest.raises(TrustError):
         opened(form, cut(sealed(form, LARGE), size), refuse, runs=LARGE)
 
 
 @both_forms
 def test_other_digests_take_precedence_over_what_the_consumer_finds(form: Form) -> None:
-    def refuse(name: str, _stream: BinaryIO) -> None:
-        raise InputError(problem(name))
-
     with pytest.raises(TrustError):
         opened(form, sealed(form), refuse, runs=LARGE)
 
@@ -422,17 +385,8 @@ def test_a_failing_disk_is_not_the_sender_s_fault(form: Form, after: int) -> Non
                 raise OSError("the disk failed")
             return super().read(min(size or 0, after) if after else size)
 
-    envelope = sealed(form, LARGE)
     with pytest.raises(OSError, match="the disk failed"):
-        open_runs(
-            form,
-            Failing(envelope.files[envelope.names.tar]),
-            key=envelope.key,
-            submission_id=ID,
-            runs=SETS,
-            binding=bind_runs(ID, LARGE),
-            consume=read_all,
-        )
+        opened(form, sealed(form, LARGE), read_all, runs=LARGE, source=Failing)
 
 
 @both_forms

@@ -56,6 +56,9 @@ PROPOSED = 16
 """Earlier runs that are proposed at each step of a fit. With 4 of them two of 465 fits of real runs
 and their fusions differ from a fit over all earlier runs, with 16 none."""
 
+_MOST_STEPS = 1000
+"""Of a regression, which takes about as many as it has columns."""
+
 _ROUNDING = 1e-12
 """What a mean over queries may differ by where it is summed in another order."""
 
@@ -475,48 +478,13 @@ def _choose(
 
 def _regress(parts: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
     """Non-negative weights of some runs, shape (documents, runs)."""
+    from scipy.optimize import nnls  # noqa: PLC0415 - slow to import, and few commands fit
+
     present = (target > 0) | parts.any(axis=1)
     both = np.column_stack([parts[present], target[present]])
     # The same problem in as many rows as columns: 10 ms less, and there are dozens of them.
     triangle = np.linalg.qr(both).R
-    return solve_non_negative(triangle[:, :-1], triangle[:, -1])
-
-
-def solve_non_negative(
-    matrix: NDArray[np.float64], target: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The weights, none below 0, of least squared error, for a handful of columns.
-
-    `scipy.optimize.nnls` gives the same, and importing it takes longer than all fits of a review.
-
-    Args:
-        matrix: shape (rows, columns).
-        target: shape (rows,).
-
-    Source: Lawson & Hanson, "Solving Least Squares Problems", 1974, chapter 23, algorithm NNLS.
-    """
-    columns = matrix.shape[1]
-    weights = np.zeros(columns)
-    free = np.zeros(columns, bool)
-    least = 10 * max(matrix.shape) * np.finfo(np.float64).eps * np.abs(matrix).sum(axis=0).max()
-    for _ in range(3 * columns):
-        slope = np.where(free, -np.inf, matrix.T @ (target - matrix @ weights))
-        if slope.max() <= least:
-            break
-        free[np.argmax(slope)] = True
-        while True:
-            trial = np.zeros(columns)
-            trial[free] = np.linalg.lstsq(matrix[:, free], target, rcond=None)[0]
-            below = free & (trial <= 0)
-            if not below.any():
-                break
-            # As far as none is below 0; the first that gets there is held at 0.
-            steps = weights[below] / np.maximum(weights[below] - trial[below], 1e-300)
-            weights += steps.min() * (trial - weights)
-            free &= ~(below & (weights <= least))
-            free[np.flatnonzero(below)[np.argmin(steps)]] = False
-            weights[~free] = 0
-        weights = trial
+    weights: NDArray[np.float64] = nnls(triangle[:, :-1], triangle[:, -1], maxiter=_MOST_STEPS)[0]
     return weights
 
 
