@@ -195,9 +195,8 @@ class Pages:
         if ties:
             entered = self._enter(request)
             try:
-                now, session = self.intake.clock(), entered.cookie
-                who = (entered.team.id, provider.key, person)
-                teams.link_identity(self.database, *who, now=now, session=session)
+                who, now = (entered.team.id, provider.key, person), self.intake.clock()
+                teams.link_identity(self.database, *who, now=now, session=entered.cookie)
             except InputError as error:
                 return self._account(entered, done=_say(error), code=error.code)
             done = f"You can sign in with {provider.title} from now on."
