@@ -19,7 +19,6 @@ from heldout.database.database import Database
 from heldout.envelope.bundle import file_names
 from heldout.errors import InputError
 from heldout.ids import Digest, SubmissionId
-from heldout.intake.hand_over import hand_over
 from heldout.intake.quota import Quota
 from heldout.intake.tables import INTAKE, uploads
 from heldout.intake.teams import MOST_SESSIONS, Team
@@ -35,6 +34,7 @@ from heldout.intake.uploads import (
     read_quota,
     sweep,
 )
+from heldout.intake.worker import hand_over
 
 database = intake_stage.database
 stage = intake_stage.stage

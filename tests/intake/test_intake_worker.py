@@ -11,8 +11,8 @@ from sqlalchemy import func, select, update
 
 from heldout.errors import InputError, StoreError
 from heldout.files.durable import Folder
-from heldout.intake import hand_over as handing
-from heldout.intake.notices import Notice, add_notice, list_notices, send_notices
+from heldout.intake import worker as handing
+from heldout.intake.mail import Notice, add_notice, list_notices, send_notices
 from heldout.intake.tables import INTAKE, teams
 from heldout.intake.teams import create_invitation, list_teams, open_session, replace_tokens
 from heldout.intake.uploads import get_upload, list_uploads

@@ -15,8 +15,7 @@ from heldout.database.database import Database, open_database, sqlite_url
 from heldout.intake.api import PREFIX, make_api
 from heldout.intake.board import PublicBoard
 from heldout.intake.form import Pace
-from heldout.intake.mail import Mailer, make_message
-from heldout.intake.notices import Notice
+from heldout.intake.mail import Mailer, Notice, make_message
 from heldout.intake.pages import public_routes, team_routes
 from heldout.intake.service import Intake
 from heldout.intake.sign_in import Provider

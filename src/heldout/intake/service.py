@@ -23,10 +23,9 @@ from heldout.ids import Digest
 from heldout.intake import teams, uploads
 from heldout.intake.board import PublicBoard, Sent, Shown, View
 from heldout.intake.form import Pace, cut_off, list_files, read_form, read_length, read_pieces
-from heldout.intake.hand_over import hand_over
 from heldout.intake.quota import Quota, quota_of
 from heldout.intake.sign_in import Provider
-from heldout.intake.worker import Worker
+from heldout.intake.worker import Worker, hand_over
 from heldout.web.forms import network_of
 from heldout.web.pages import Study
 from heldout.web.sessions import SESSION, Attempts

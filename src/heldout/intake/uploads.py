@@ -3,7 +3,7 @@
 An upload is begun with the name, size and digest of each file. The parts lie in a folder of the
 server's own, and what is acknowledged of a part is on the disk: a sender goes on where the server
 says. When all is here the upload is complete: from that moment it uses quota, and it is handed over
-to the folder that `heldout inbox --from` reads (`hand_over`). One that fails uses no quota.
+to the folder that `heldout inbox --from` reads (`worker.hand_over`). One that fails uses no quota.
 """
 
 import fcntl

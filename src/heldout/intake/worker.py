@@ -1,25 +1,34 @@
-"""Hands uploads over, sends notices and clears up, beside a server that answers.
+"""Hands complete uploads over, sends notices and clears up, beside a server that answers.
 
 Each process has a worker, and a lock lets one work at a time; the system frees it where a process
 is killed. What is not done stays in the database, and the next look finds it: an upload that is
 complete, a notice that waits.
+
+An upload is checked and handed over to the folder that `heldout inbox --from` reads. That can be
+begun again at any point, by any process: the delivery is named by what is in it and appears in one
+step (`board.store.uploads`), so a second attempt finds it there.
 """
 
+import fcntl
+import hashlib
 import logging
+import os
 import threading
-from collections.abc import Callable, Container
-from contextlib import ExitStack
+from collections.abc import Callable, Container, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from heldout.errors import StoreError
+from sqlalchemy import Connection
+
+from heldout.database.database import keep_others_out
+from heldout.errors import InputError, StoreError
 from heldout.files.durable import Folder
+from heldout.intake import uploads
 from heldout.intake.board import STATES, PublicBoard, View
-from heldout.intake.hand_over import hand_over
-from heldout.intake.notices import Notice, add_notice, remove_notices, send_notices
+from heldout.intake.mail import Notice, add_notice, remove_notices, send_notices
 from heldout.intake.teams import list_teams, remove_ended
-from heldout.intake.uploads import UploadStore, list_complete, list_uploads, sweep
 
 KEPT_FOR = timedelta(days=30)
 """How long notices are stored, and invitations and tokens that have ended."""
@@ -43,7 +52,7 @@ class Worker:
         send: sends a notice; `None` where no mail is sent.
     """
 
-    store: UploadStore
+    store: uploads.UploadStore
     clock: Callable[[], datetime]
     board: PublicBoard | None = None
     send: Callable[[Notice], None] | None = None
@@ -57,7 +66,7 @@ class Worker:
             waiting: names of what is left for a later call, as an earlier one returned them.
         """
         if not self.store.parts.is_dir():  # no upload was begun, or its disk is not mounted
-            return frozenset(list_complete(self.store))
+            return frozenset(uploads.list_complete(self.store))
         with ExitStack() as held:
             try:
                 held.enter_context(Folder(self.store.parts).lock(_LOCK))
@@ -65,7 +74,7 @@ class Worker:
                 return frozenset()
             steps: dict[str, Callable[[], object]] = {
                 name: partial(hand_over, self.store, name, now=self.clock())
-                for name in list_complete(self.store)
+                for name in uploads.list_complete(self.store)
             }
             if self.send is not None:
                 send = partial(send_notices, self.store.database, self.send, now=self.clock())
@@ -107,7 +116,7 @@ class Worker:
         now = self.clock()
         if self._swept is None or now - self._swept >= _SWEEP_EVERY:
             self._swept = now
-            sweep(self.store, now=now)
+            uploads.sweep(self.store, now=now)
             # Mail addresses are in them. Teams and uploads stay: quota and states need them.
             for remove in (remove_notices, remove_ended):
                 self.store.database.write(partial(remove, before=now - KEPT_FOR))
@@ -118,7 +127,7 @@ class Worker:
             return
         now = self.clock()
         for team in list_teams(self.store.database):
-            for owner in {one.owner for one in list_uploads(self.store, team.id)}:
+            for owner in {one.owner for one in uploads.list_uploads(self.store, team.id)}:
                 known = view.history.submissions.get(owner)
                 if known is None or known.status not in _REPORTED or not known.events:
                     continue
@@ -135,3 +144,121 @@ class Worker:
                 )
                 self.store.database.write(report)
         self._seen = view
+
+
+def hand_over(store: uploads.UploadStore, name: str, *, now: datetime) -> uploads.Upload:
+    """Check a complete upload and hand it over; where another process does so, do nothing.
+
+    Args:
+        store: where it is.
+        name: its id.
+        now: the time, UTC.
+
+    Returns:
+        The upload, `accepted` or `failed`; `complete` where another process is at it.
+
+    Raises:
+        StoreError: a disk does not work; it stays complete, and is to be tried again.
+        DatabaseError: see `ErrorCode`; as above.
+    """
+    with _hold(store, name) as held:
+        upload = uploads.read_upload(store, name)
+        if not held or upload.state != "complete":
+            return upload
+        problem: InputError | None = None
+        # After a restored backup it may lie there, and its parts may be gone.
+        if not store.folder.has_delivery(upload.digests):
+            try:
+                for file in upload.files:
+                    _check_file(store, upload, file)
+                store.folder.deliver(store.parts / name, upload.digests)
+            except InputError as error:
+                problem = error
+
+        def end(connection: Connection) -> None:
+            _end(connection, store, upload, problem, now=now)
+
+        store.database.write(end)
+        uploads.remove_parts(store, name)
+    return uploads.read_upload(store, name)
+
+
+@contextmanager
+def _hold(store: uploads.UploadStore, name: str) -> Iterator[bool]:
+    """Keep other processes from an upload; `False` where one is at it."""
+    if not store.parts.is_dir():  # a disk that is not mounted has lost nothing
+        raise StoreError(f"{store.parts} is not a folder")
+    try:
+        (store.parts / name).mkdir(mode=0o700, exist_ok=True)
+        handle = os.open(store.parts / name, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreError(f"{store.parts} cannot be read: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(handle)
+
+
+def _end(
+    connection: Connection,
+    store: uploads.UploadStore,
+    upload: uploads.Upload,
+    problem: InputError | None,
+    *,
+    now: datetime,
+) -> None:
+    """Write how it ended, and drop what it replaces."""
+    keep_others_out(connection)
+    if problem is None:
+        uploads.end_upload(connection, upload.id, "accepted", now=now)
+        for replaced in uploads.replaced_uploads(connection, upload):
+            store.folder.drop_delivery(replaced.digests)
+    else:
+        uploads.end_upload(
+            connection, upload.id, "failed", now=now, code=problem.code, why=str(problem)
+        )
+    if store.notifies:
+        add_notice(
+            connection,
+            upload.team,
+            kind="failed" if problem else "accepted",
+            key=upload.id,
+            owner=upload.owner,
+            outcome="not accepted" if problem else "here, and waits for the organiser",
+            now=now,
+        )
+
+
+def _check_file(
+    store: uploads.UploadStore, upload: uploads.Upload, file: uploads.UploadFile
+) -> None:
+    """Compare a file with what was declared of it.
+
+    Raises:
+        InputError: codes `upload-digest`, `upload-lost`.
+        StoreError: the disk does not work.
+    """
+    try:
+        with store.part(upload.id, file.name).open("rb") as part:
+            digest = hashlib.file_digest(part, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise InputError.of(
+            code="upload-lost",
+            path=file.name,
+            found="no bytes any more",
+            expected=f"{file.size:,} bytes that were here",
+            hint="a disk of the server was lost: send the upload again",
+        ) from None
+    except OSError as error:
+        raise StoreError(f"{file.name} cannot be read: {error.strerror}") from error
+    if digest != file.digest:
+        raise InputError.of(
+            code="upload-digest",
+            path=file.name,
+            found=f"SHA-256 {digest}",
+            expected=file.digest,
+            hint="the file changed while it was sent: send it again",
+        )

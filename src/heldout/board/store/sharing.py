@@ -17,7 +17,7 @@ the one that was logged with them. Private keys never go into git: each organise
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -247,8 +247,14 @@ class Sharing:
         theirs = self._read_log(tip, known=ours)
         self._check_continues(ours, theirs)
         log = max(ours, theirs, key=len)
-        taken = _Taken() if tip is None else self._meet(tip, log)
-        told = [*taken.tell(self.remote, grown=log != ours)]
+        taken, left = ([], []) if tip is None else self._meet(tip, log)
+        told = []
+        if taken and log == ours:  # files that came with events are told by these
+            names = _list_names(taken)
+            told.append(f"taken over from {self.remote} without an event: {names}")
+        if left:
+            reason = "for no event has their digests"
+            told.append(f"not taken over from {self.remote}, {reason}: {_list_names(left)}")
         if log != ours:
             self._files.write_whole(EVENTS, log, mode=0o600)
             told.insert(0, f"taken over from {self.remote}: {_tell(_since(log, ours))}")
@@ -360,15 +366,16 @@ class Sharing:
                     f"one in the vault here. Somebody rewrote it, or it is another board's; {_KEPT}"
                 )
 
-    def _meet(self, tip: str, log: bytes) -> "_Taken":
+    def _meet(self, tip: str, log: bytes) -> tuple[list[str], list[str]]:
         """Bring the files and the branch here to the remote's commit, where that goes on from us.
 
+        Returns the files that were taken over, and those that were not.
         Commits that were made here by hand stay, and are sent with the next event.
         """
         files, head = self.git.files(tip), self.git.head()
         check_plain(files, whose=f"the remote {self.remote}", then=_KEPT)
         if head is not None and self.git.contains(head, tip):
-            return _Taken()
+            return [], []
         if head is not None and not self.git.contains(tip, head):
             raise StoreError(
                 f"the vault and its remote {self.remote} have the same events, but commits of "
@@ -381,7 +388,9 @@ class Sharing:
         self.git.move_branch(tip)
         return taken
 
-    def _take(self, files: Sequence[Change], known: Mapping[str, str], log: bytes) -> "_Taken":
+    def _take(
+        self, files: Sequence[Change], known: Mapping[str, str], log: bytes
+    ) -> tuple[list[str], list[str]]:
         """Write the files that are new or changed; none before all of them were looked at."""
         logged = logged_files(read_history(parse_log(log, path=EVENTS)))
         own = {EVENTS, GITIGNORE, *_unneeded(log)}
@@ -399,7 +408,7 @@ class Sharing:
                 self._check_unedited(file.path, data, known.get(file.path))
         for file in fresh:
             self._files.write_whole(file.path, self._read(file.blob), mode=0o600)
-        return _Taken(files=tuple(f.path for f in fresh), left=tuple(f.path for f in left))
+        return [file.path for file in fresh], [file.path for file in left]
 
     def _is_news(self, file: Change, known: Mapping[str, str]) -> bool:
         """Whether it changed there, or is not here: left at the remote before, or lost since."""
@@ -453,29 +462,6 @@ class Sharing:
         first = parse_log(self._read_log(tip), path=EVENTS)[number:]
         told = _tell(first) if first else "the vault's remote changed"
         raise OvertakenError(f"another organiser was first: {told}; event {number} did not happen")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Taken:
-    """What became of files at the remote that are not those here.
-
-    Attributes:
-        files: taken over.
-        left: not taken over.
-    """
-
-    files: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
-
-    def tell(self, remote: str, *, grown: bool) -> Iterator[str]:
-        """What a person should know of it; files that came with events are told by these."""
-        if self.files and not grown:
-            yield f"taken over from {remote} without an event: {_list_names(self.files)}"
-        if self.left:
-            yield (
-                f"not taken over from {remote}, for no event has their digests: "
-                f"{_list_names(self.left)}"
-            )
 
 
 def find_sharing(root: Path) -> Sharing | None:
