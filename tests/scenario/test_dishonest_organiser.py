@@ -102,7 +102,7 @@ def test_an_honest_organiser_has_no_finding(town: Town, monkeypatch: Patch, tmp_
 
 
 def test_a_number_that_is_too_high(town: Town, monkeypatch: Patch, tmp_path: Path) -> None:
-    monkeypatch.setattr(decide, "release_entry", told(raised))
+    monkeypatch.setattr(releasing, "release_entry", told(raised))
     assert publish(town, RIVAL) == 0
     for faults in audits(town, monkeypatch, tmp_path):
         assert any(

@@ -16,22 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING
 
-from heldout.backup.sealed import (
-    BOARD,
-    BUNDLE,
-    DATABASE,
-    VAULT,
-    DatabaseState,
-    FolderState,
-    GitState,
-    Kind,
-    LogState,
-    Manifest,
-    Writer,
-    is_part,
-    is_path,
-    new_backup,
-)
+from heldout.backup import sealed
 from heldout.board.log.events import Entry, format_time
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import own_recipients, plain
@@ -82,7 +67,7 @@ class BackedUp:
     bytes: int
     files: int
     rows: int | None
-    log: LogState | None
+    log: sealed.LogState | None
     recipients: tuple[str, ...]
     left_out: tuple[str, ...]
 
@@ -108,9 +93,9 @@ def back_up(
     vault = _open_vault(sources)
     everybody = choose_recipients(sources.repository, vault, recipients)
     collected = _Collected()
-    with _locked(sources.repository, vault), new_backup(path, everybody) as writer:
+    with _locked(sources.repository, vault), sealed.new_backup(path, everybody) as writer:
         rows = _add_database(writer, sources.database, aside=path.parent)
-        manifest = Manifest(
+        manifest = sealed.Manifest(
             created_at=format_time(now),
             program=program,
             folders=collected.add_folders(writer, sources),
@@ -160,7 +145,11 @@ def _check_sources(sources: Sources, path: Path) -> None:
             "call it in a board, or give --vault, --database or --folder",
         )
     for name in names:
-        if name in (BOARD, VAULT, DATABASE) or not is_part(name) or names.count(name) > 1:
+        if (
+            name in (sealed.BOARD, sealed.VAULT, sealed.DATABASE)
+            or not sealed.is_part(name)
+            or names.count(name) > 1
+        ):
             raise InputError.of(
                 "backup-folder",
                 quote(name),
@@ -216,7 +205,7 @@ def choose_recipients(
     return everybody
 
 
-def _log_state(repository: Repository | None, vault: Vault | None) -> LogState | None:
+def _log_state(repository: Repository | None, vault: Vault | None) -> sealed.LogState | None:
     entries: Sequence[Entry] = ()
     if vault is not None:
         entries = vault.entries()
@@ -225,7 +214,7 @@ def _log_state(repository: Repository | None, vault: Vault | None) -> LogState |
     if not entries:
         return None
     last = entries[-1]
-    return LogState(events=len(entries), head=str(last.hash), at=last.event.at)
+    return sealed.LogState(events=len(entries), head=str(last.hash), at=last.event.at)
 
 
 @dataclass(slots=True)
@@ -234,10 +223,10 @@ class _Collected:
 
     left_out: list[str] = field(default_factory=list)
 
-    def add_folders(self, writer: Writer, sources: Sources) -> dict[str, FolderState]:
+    def add_folders(self, writer: sealed.Writer, sources: Sources) -> dict[str, sealed.FolderState]:
         """Store every folder, by its name in the backup."""
-        named = [] if sources.repository is None else [(BOARD, sources.repository.root)]
-        named += [] if sources.vault is None else [(VAULT, sources.vault)]
+        named = [] if sources.repository is None else [(sealed.BOARD, sources.repository.root)]
+        named += [] if sources.vault is None else [(sealed.VAULT, sources.vault)]
         named += [(folder.resolve().name, folder) for folder in sources.folders]
         if (board := sources.repository) is not None and find_common(board.root) is None:
             own = find_state(board.root, board.states)
@@ -246,12 +235,12 @@ class _Collected:
                 self.left_out.append(f"{own.path()}: {hint}")
         return {name: self.add_folder(writer, name, root) for name, root in named}
 
-    def add_folder(self, writer: Writer, name: str, root: Path) -> FolderState:
+    def add_folder(self, writer: sealed.Writer, name: str, root: Path) -> sealed.FolderState:
         """Store what a folder holds."""
         folder, git = Folder(root), _add_git(writer, Git(root), name)
         stored: set[str] = set()
         for _ in range(2):  # the second time what a server has moved since
-            for path in self._list(folder, name, lock=_LOCK if name == VAULT else ""):
+            for path in self._list(folder, name, lock=_LOCK if name == sealed.VAULT else ""):
                 with suppress(FileNotFoundError):
                     if path not in stored:
                         _add_file(writer, "files", name, folder, path)
@@ -262,7 +251,7 @@ class _Collected:
                 _add_file(writer, "own", name, clone, path)
         found = folder.stat()
         private = found is not None and not found.st_mode & 0o077
-        return FolderState(files=len(stored), git=git, private=private)
+        return sealed.FolderState(files=len(stored), git=git, private=private)
 
     def _list(self, folder: Folder, name: str, *, lock: str) -> Iterator[str]:
         """The files that are stored."""
@@ -273,7 +262,7 @@ class _Collected:
                 continue  # being written, or left by a killed command: nothing yet
             if not is_plain:
                 self.left_out.append(f"{quote(f'{name}/{path}')}: a link, or no file")
-            elif not is_path(path):
+            elif not sealed.is_path(path):
                 self.left_out.append(f"{quote(f'{name}/{path}')}: a name that cannot be restored")
             elif (found := _find_database(folder, path)) is not None:
                 self.left_out.append(f"{quote(f'{name}/{path}')}: {found}")
@@ -281,7 +270,9 @@ class _Collected:
                 yield path
 
 
-def _add_file(writer: Writer, kind: Kind, name: str, folder: Folder, path: str) -> None:
+def _add_file(
+    writer: sealed.Writer, kind: sealed.Kind, name: str, folder: Folder, path: str
+) -> None:
     with folder.open(path) as source:
         writer.add(kind, name, path, source)
 
@@ -299,16 +290,16 @@ def _find_database(folder: Folder, path: str) -> str | None:
     return "a database of SQLite; back it up by --database" if is_database else None
 
 
-def _add_git(writer: Writer, git: Git, name: str) -> GitState | None:
+def _add_git(writer: sealed.Writer, git: Git, name: str) -> sealed.GitState | None:
     """Store a folder's git; `None` where it has none."""
     if not (git.root / ".git").exists() or not git.is_repository():
         return None
     head = git.head()
     if head is not None:
         with TemporaryDirectory(prefix="heldout-backup-") as aside:
-            git.bundle(Path(aside) / BUNDLE)
-            _add_file(writer, "git", name, Folder(Path(aside)), BUNDLE)
-    return GitState(
+            git.bundle(Path(aside) / sealed.BUNDLE)
+            _add_file(writer, "git", name, Folder(Path(aside)), sealed.BUNDLE)
+    return sealed.GitState(
         branch=git.main_branch() if head is None else _branch(git),
         remotes={name: git.remote_address(name) for name in git.remotes()},
     )
@@ -329,7 +320,9 @@ def list_schemas() -> "tuple[Schema, ...]":
     return CAMPAIGN, INTAKE
 
 
-def _add_database(writer: Writer, url: str | None, *, aside: Path) -> DatabaseState | None:
+def _add_database(
+    writer: sealed.Writer, url: str | None, *, aside: Path
+) -> sealed.DatabaseState | None:
     """Store every row, as of one moment; a table lies aside while it is read, without a name."""
     if url is None:
         return None
@@ -339,7 +332,7 @@ def _add_database(writer: Writer, url: str | None, *, aside: Path) -> DatabaseSt
         with TemporaryFile(dir=aside) as file:
             file.writelines(lines)
             file.flush()
-            writer.add("rows", DATABASE, table, file)
+            writer.add("rows", sealed.DATABASE, table, file)
 
     dump = dump_database(url, list_schemas(), store)
-    return DatabaseState(versions=dict(dump.versions), rows=dict(dump.rows))
+    return sealed.DatabaseState(versions=dict(dump.versions), rows=dict(dump.rows))

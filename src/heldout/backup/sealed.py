@@ -173,8 +173,9 @@ def new_backup(path: Path, recipients: Sequence[str]) -> Iterator[Writer]:
             with (
                 encrypting(file, recipients) as plaintext,
                 zstd.ZstdFile(plaintext, "wb") as compressed,
+                tarfile.open(fileobj=compressed, mode="w|") as tar,
             ):
-                yield Writer(tarfile.open(fileobj=compressed, mode="w|"))  # noqa: SIM115 - `finish`
+                yield Writer(tar)
             file.flush()
             os.fsync(file.fileno())
         if path.exists():

@@ -14,18 +14,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Generic, Protocol, TypeVar
 
-from heldout.envelope import age, openssl
+from heldout.envelope import age, keys, openssl
 from heldout.envelope.archive import Member, pack_runs, read_members
-from heldout.envelope.keys import (
-    METADATA_LIMIT,
-    RUN_LIMIT,
-    Binding,
-    FileNames,
-    Form,
-    KeyPair,
-    Plaintext,
-    Sealed,
-)
 from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import Digest, SubmissionId
 
@@ -39,17 +29,17 @@ _PADDED = 1 << 12
 class _Cipher(Protocol):
     """What each form's module provides."""
 
-    def new_identity(self) -> KeyPair: ...
+    def new_identity(self) -> keys.KeyPair: ...
     def recipient_of(self, private: str) -> str: ...
     def short_recipient(self, recipient: str) -> str: ...
     def new_key(self) -> bytes: ...
     def seal_key(self, key: bytes, recipients: Sequence[str]) -> bytes: ...
     def open_key(self, blob: bytes, identities: Sequence[str]) -> bytes: ...
     def encrypt(self, plaintext: bytes, key: bytes) -> bytes: ...
-    def decrypt(self, source: BinaryIO, key: bytes) -> Plaintext: ...
+    def decrypt(self, source: BinaryIO, key: bytes) -> keys.Plaintext: ...
 
 
-_CIPHERS: Mapping[Form, _Cipher] = {"age": age, "openssl": openssl}
+_CIPHERS: Mapping[keys.Form, _Cipher] = {"age": age, "openssl": openssl}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,22 +59,22 @@ class OpenedRun(Generic[T]):
     value: T
 
 
-def file_names(form: Form, submission_id: SubmissionId) -> FileNames:
+def file_names(form: keys.Form, submission_id: SubmissionId) -> keys.FileNames:
     """What the three files of a submission are called."""
     suffix, key = {"age": ("age", "key.age"), "openssl": ("enc", "key.bin.enc")}[form]
-    return FileNames(
+    return keys.FileNames(
         tar=f"{submission_id}.tar.{suffix}",
         metadata=f"{submission_id}-metadata.json.{suffix}",
         key=f"{submission_id}.{key}",
     )
 
 
-def new_identity(form: Form) -> KeyPair:
+def new_identity(form: keys.Form) -> keys.KeyPair:
     """A fresh key pair for an organiser, from the operating system's randomness."""
     return _CIPHERS[form].new_identity()
 
 
-def recipient_of(form: Form, private: str) -> str:
+def recipient_of(form: keys.Form, private: str) -> str:
     """The public half of an organiser's private text.
 
     Raises:
@@ -93,20 +83,20 @@ def recipient_of(form: Form, private: str) -> str:
     return _CIPHERS[form].recipient_of(private)
 
 
-def short_recipient(form: Form, recipient: str) -> str:
+def short_recipient(form: keys.Form, recipient: str) -> str:
     """A recipient cut to what a person can compare: `age1q8f…` or `rsa-1b2c3d4e…`."""
     return _CIPHERS[form].short_recipient(recipient)
 
 
 def seal(
-    form: Form,
+    form: keys.Form,
     submission_id: SubmissionId,
     *,
     runs: Mapping[str, tuple[str, bytes]],
     metadata: bytes,
     recipients: Sequence[str],
     key: bytes | None = None,
-) -> Sealed:
+) -> keys.Sealed:
     """Seal a submission under a key of its own; two calls never give equal bytes.
 
     Args:
@@ -130,10 +120,10 @@ def seal(
         names.metadata: seal_metadata(form, metadata, key=key),
         names.key: cipher.seal_key(key, recipients),
     }
-    return Sealed(names=names, files=files, key=key)
+    return keys.Sealed(names=names, files=files, key=key)
 
 
-def seal_metadata(form: Form, metadata: bytes, *, key: bytes) -> bytes:
+def seal_metadata(form: keys.Form, metadata: bytes, *, key: bytes) -> bytes:
     """Metadata under a submission's key, also a later revision under the key of the first.
 
     Blanks after the JSON fill up 4 KiB: the size of a sealed file is public, and would tell the
@@ -146,7 +136,7 @@ def seal_metadata(form: Form, metadata: bytes, *, key: bytes) -> bytes:
     return _CIPHERS[form].encrypt(metadata.ljust(size), key)
 
 
-def seal_key(form: Form, key: bytes, recipients: Sequence[str]) -> bytes:
+def seal_key(form: keys.Form, key: bytes, recipients: Sequence[str]) -> bytes:
     """A submission's key for other recipients, when a board's organisers change.
 
     Raises:
@@ -155,7 +145,7 @@ def seal_key(form: Form, key: bytes, recipients: Sequence[str]) -> bytes:
     return _CIPHERS[form].seal_key(key, recipients)
 
 
-def open_key(form: Form, blob: bytes, identities: Sequence[str]) -> bytes:
+def open_key(form: keys.Form, blob: bytes, identities: Sequence[str]) -> bytes:
     """A submission's key, from its key file and the organisers' private texts.
 
     Raises:
@@ -165,7 +155,9 @@ def open_key(form: Form, blob: bytes, identities: Sequence[str]) -> bytes:
     return _CIPHERS[form].open_key(blob, identities)
 
 
-def open_metadata(form: Form, blob: bytes, *, key: bytes, limit: int = METADATA_LIMIT) -> bytes:
+def open_metadata(
+    form: keys.Form, blob: bytes, *, key: bytes, limit: int = keys.METADATA_LIMIT
+) -> bytes:
     """The metadata's bytes.
 
     Args:
@@ -188,15 +180,15 @@ def open_metadata(form: Form, blob: bytes, *, key: bytes, limit: int = METADATA_
 
 
 def open_runs(
-    form: Form,
+    form: keys.Form,
     source: BinaryIO,
     *,
     key: bytes,
     submission_id: SubmissionId,
     runs: Collection[str],
-    binding: Binding | None,
+    binding: keys.Binding | None,
     consume: Callable[[str, BinaryIO], T],
-    limit: int = RUN_LIMIT,
+    limit: int = keys.RUN_LIMIT,
 ) -> dict[str, OpenedRun[T]]:
     """Stream every run file through `consume`; return only when everything was verified.
 
@@ -243,8 +235,8 @@ def open_runs(
 
 
 def check_binding(
-    form: Form,
-    claimed: Binding | None,
+    form: keys.Form,
+    claimed: keys.Binding | None,
     *,
     submission_id: SubmissionId,
     digests: Mapping[str, Digest],
@@ -290,7 +282,7 @@ class SealedMessage:
     words: bytes
 
 
-def seal_message(form: Form, words: bytes, recipients: Sequence[str]) -> SealedMessage:
+def seal_message(form: keys.Form, words: bytes, recipients: Sequence[str]) -> SealedMessage:
     """Seal JSON for the organisers, with blanks added; two calls never give equal bytes.
 
     Raises:
@@ -302,7 +294,7 @@ def seal_message(form: Form, words: bytes, recipients: Sequence[str]) -> SealedM
     )
 
 
-def open_message(form: Form, message: SealedMessage, identities: Sequence[str]) -> bytes:
+def open_message(form: keys.Form, message: SealedMessage, identities: Sequence[str]) -> bytes:
     """The words of a message, at most 16 KiB.
 
     Raises:

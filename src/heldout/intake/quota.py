@@ -13,13 +13,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, select
 
 from heldout.board.log.history import History
-from heldout.board.policy.checks import (
-    QuotaState,
-    after_deadline,
-    counted,
-    next_allowed,
-    quota_window,
-)
+from heldout.board.policy import checks
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import InputError, plural
 from heldout.intake.tables import uploads
@@ -41,7 +35,7 @@ class Quota:
 
     limit: int
     window: timedelta
-    counted: Mapping[str, datetime] = field(default_factory=dict)
+    checks.counted: Mapping[str, datetime] = field(default_factory=dict)
     received: Mapping[str, datetime] = field(default_factory=dict)
     returned: Collection[str] = ()
     late: datetime | None = None
@@ -59,17 +53,19 @@ def quota_of(history: History, team: str, spec: BoardSpec, *, now: datetime) -> 
     known = history.submissions.values()
     return Quota(
         limit=spec.policy.quota,
-        window=quota_window(spec),
-        counted={one.id: one.received for one in counted(history, team, spec, at=now)},
+        window=checks.quota_window(spec),
+        counted={one.id: one.received for one in checks.counted(history, team, spec, at=now)},
         received={one.id: one.received for one in known},
         returned=frozenset(
             one.id for one in known if not one.pending and one.status != "published"
         ),
-        late=after_deadline(spec),
+        late=checks.after_deadline(spec),
     )
 
 
-def quota_state(connection: Connection, team: int, quota: Quota, *, now: datetime) -> QuotaState:
+def quota_state(
+    connection: Connection, team: int, quota: Quota, *, now: datetime
+) -> checks.QuotaState:
     """What a team has used at a moment, and when it may submit again.
 
     Args:
@@ -96,12 +92,14 @@ def quota_state(connection: Connection, team: int, quota: Quota, *, now: datetim
         for name, at in {**own, **quota.counted}.items()
         if late is None or (at < late) == (now < late)
     }
-    again = next_allowed(list(times.values()), now=now, window=quota.window, limit=quota.limit)
+    again = checks.next_allowed(
+        list(times.values()), now=now, window=quota.window, limit=quota.limit
+    )
     since = now - quota.window
     if late is not None and now < late:
         since, again = late - quota.window, again if again <= now else late
     inside = sorted((at, name) for name, at in times.items() if since < at <= now)
-    return QuotaState(
+    return checks.QuotaState(
         used=tuple(name for _, name in inside),
         limit=quota.limit,
         since=since,

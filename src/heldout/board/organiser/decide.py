@@ -30,6 +30,7 @@ from heldout.board.organiser.review import Review, review
 from heldout.board.policy.checks import add_months, counted
 from heldout.board.policy.identity import mentions
 from heldout.board.policy.registered import is_signed
+from heldout.board.scores import releasing, rescoring
 from heldout.board.scores.commitments import find_rule_change
 from heldout.board.scores.kept import (
     ScoreFile,
@@ -40,23 +41,6 @@ from heldout.board.scores.kept import (
     store_signatures,
 )
 from heldout.board.scores.precomputed import Precomputed, Taken, rules_of
-from heldout.board.scores.releasing import (
-    EntryRelease,
-    list_errors,
-    noisy_scores,
-    release_again,
-    release_entry,
-    released,
-)
-from heldout.board.scores.rescoring import (
-    ScoredAhead,
-    ScoredBaseline,
-    list_earlier,
-    rescore_each,
-    score_ahead,
-    score_baseline,
-    size_of,
-)
 from heldout.board.scores.score import open_manifest, signature_field
 from heldout.board.scores.session import Session, commit_held_out, note_held_out, refuse_rules
 from heldout.board.scores.sets import SetData, check_seeds, load_sets
@@ -118,7 +102,7 @@ def publish(session: Session, result: Review, *, why: str) -> Decision:
     until = manifest.embargo_until
     spec = session.spec_at(submission.received)
     commit_held_out(session)
-    told = release_entry(session, spec, submission, result.scores.views)
+    told = releasing.release_entry(session, spec, submission, result.scores.views)
     public = {
         **told.public,
         "type": manifest.type,
@@ -154,7 +138,7 @@ def _amend(session: Session, result: Review, proposal: Proposal, *, why: str) ->
 
 
 def publish_baseline(
-    session: Session, name: str, scored: ScoredBaseline, identity: Identity
+    session: Session, name: str, scored: rescoring.ScoredBaseline, identity: Identity
 ) -> Decision:
     """Show an organiser's own run: no rank, no trophy, no quota.
 
@@ -173,9 +157,9 @@ def publish_baseline(
         raise InputError(_refusal("id-taken", name, before, "a name of its own"))
     commit_held_out(session)
     spec = session.spec().on(session.now.date(), baseline=True)
-    noisy = noisy_scores(session, spec, scored.scores.views, baseline=True)
-    errors = list_errors(session, spec, scored.scores.views)
-    public = released(spec, scored.scores.views, noisy=noisy, errors=errors)
+    noisy = releasing.noisy_scores(session, spec, scored.scores.views, baseline=True)
+    errors = releasing.list_errors(session, spec, scored.scores.views)
+    public = releasing.released(spec, scored.scores.views, noisy=noisy, errors=errors)
     kept = {
         n: str(session.vault.store_sealed(path.read_bytes())) for n, path in scored.runs.items()
     }
@@ -245,7 +229,7 @@ def correct(
     submission = session.find_published(submission_id)
     check_scored(submission, scores)
     spec = rules_of(session, submission)
-    told = release_again(session, spec, submission, scores.views)
+    told = releasing.release_again(session, spec, submission, scores.views)
     before = submission.scores
     same = _is_as_before(submission, told, scores)
     store_scores(session.vault, submission_id, scores)
@@ -292,7 +276,7 @@ def _by_labels_alone(session: Session, submission: Submission, evidence: Mapping
         return False
 
 
-def _is_as_before(submission: Submission, told: EntryRelease, scores: ScoreFile) -> bool:
+def _is_as_before(submission: Submission, told: releasing.EntryRelease, scores: ScoreFile) -> bool:
     """Whether an erratum would tell, now or later, what was told before, of as many queries."""
     names = (*told.scores, *submission.final)
     if any(submission.counts.get(name) != scores.views[name].n for name in names):
@@ -435,7 +419,7 @@ def add_baseline(
     if problems:
         raise InputError(problems)
     sets = load_sets(session.repository, spec, vault=session.vault)
-    scored = score_baseline(spec, sets, runs)
+    scored = rescoring.score_baseline(spec, sets, runs)
     identity = Identity(
         team="organisers",
         institution="",
@@ -683,7 +667,7 @@ def correct_all(
     check_text(session, why, *ids, anyway=anyway)
     sets = load_sets(session.repository, session.spec(), vault=session.vault)
     ahead = Precomputed(session, sets)
-    scores = dict(rescore_each(session, sets, list(dict.fromkeys(ids)), ahead=ahead))
+    scores = dict(rescoring.rescore_each(session, sets, list(dict.fromkeys(ids)), ahead=ahead))
     for entry in entries:
         check_scored(entry, scores[entry.id])
     # Only now is it sure that the labels can be read and give scores: an event is for good.
@@ -698,7 +682,7 @@ def correct_all(
     return Outcome(
         decisions=tuple(decisions),
         rebuilt=rebuilt,
-        earlier=tuple(list_earlier(session, sets)),
+        earlier=tuple(rescoring.list_earlier(session, sets)),
         reopens_final=has_other_scores(session),
         ahead=ahead.taken(),
     )
@@ -717,7 +701,7 @@ class PartOfCorrection:
 
     shard: Shard
     entries: int
-    outcome: ScoredAhead
+    outcome: rescoring.ScoredAhead
     stored_in: Path
 
     def document(self) -> dict[str, Any]:
@@ -761,9 +745,9 @@ def score_part(
     entries = {name: session.find_published(name) for name in ids}
     sets = load_sets(session.repository, session.spec(), vault=session.vault)
     ahead = Precomputed(session, sets)
-    own = shard.deal(entries, size=lambda name: size_of(session, entries[name]))
+    own = shard.deal(entries, size=lambda name: rescoring.size_of(session, entries[name]))
     with progress.steps("scoring", len(own)) as done:
-        outcome = score_ahead(ahead, own, done=done)
+        outcome = rescoring.score_ahead(ahead, own, done=done)
     return PartOfCorrection(
         shard=shard, entries=len(entries), outcome=outcome, stored_in=ahead.folder
     )

@@ -21,25 +21,11 @@ from heldout.board.log.history import History
 from heldout.board.log.reading import CLOSED, LOG, Log, read_log
 from heldout.board.organiser.finals import EndStep, end_due_seasons
 from heldout.board.participant.checks import check_tree_rules
+from heldout.board.rules import template
 from heldout.board.rules.changes import Difference, list_open
 from heldout.board.rules.spec import BoardSpec, Example
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import (
-    PAGE_PATHS,
-    WORKFLOW_PATHS,
-    format_readme,
-    format_recipients,
-    is_generated_readme,
-    workflow_files,
-)
-from heldout.board.scores.public_log import (
-    PublicLog,
-    find_committed_log,
-    keep_public_log,
-    list_revealed,
-    plan_public_log,
-    write_public_log,
-)
+from heldout.board.scores import public_log
 from heldout.board.scores.releasing import list_without_baseline
 from heldout.board.scores.session import (
     NotedRules,
@@ -138,8 +124,8 @@ def _recall(vault: Vault) -> dict[str, bytes]:
 _PUBLIC = (
     *(SPEC, README, ".gitignore", ATTRIBUTES, "keys", "queries", "qrels", "candidates"),
     *("submissions", LOG, CLOSED, LEADERBOARD, TIMESTAMPS),
-    *WORKFLOW_PATHS.values(),
-    *PAGE_PATHS.values(),
+    *template.WORKFLOW_PATHS.values(),
+    *template.PAGE_PATHS.values(),
 )
 KEEPER = Author(name="heldout", email="heldout@localhost")
 """Author of a commit where git knows no name."""
@@ -189,7 +175,9 @@ def bring_up_to_date(session: Session) -> Rebuilt:
     rules = note_held_out(session) or session.accepted
     ends = end_due_seasons(session)
     if session.spec().trust is not None:
-        public = plan_public_log(session.repository, session.vault, now=session.now).history
+        public = public_log.plan_public_log(
+            session.repository, session.vault, now=session.now
+        ).history
         due = [*list_due_figures(session.history(), public, session.spec(), now=session.now)]
         if due:
             from heldout.board.scores.measuring import (  # noqa: PLC0415 - 0.3 s, mostly nothing is due
@@ -210,19 +198,21 @@ def rebuild(session: Session, *, rules: NotedRules | None = None) -> Rebuilt:
         rules: edited rules that this call has logged, for `Rebuilt.rules`.
     """
     repository, vault = session.repository, session.vault
-    committed = find_committed_log(repository, vault)
-    public = plan_public_log(repository, vault, now=session.now)
-    changed = int(repository.write_file(KEYS, format_recipients(session.spec().recipients)))
+    committed = public_log.find_committed_log(repository, vault)
+    public = public_log.plan_public_log(repository, vault, now=session.now)
+    changed = int(
+        repository.write_file(KEYS, template.format_recipients(session.spec().recipients))
+    )
     changed += _write_missing(repository, session.spec())
     changed += _write_readme(session)
     known = KnownFiles(repository.files, vault)
     changed += _write_submissions(session, session.history(), known)
     standings, pages = _write_pages(repository, session.spec(), public, session.now, known)
     # Before the log is written: of the one that lies there only what is asked for is read.
-    revealed = () if committed is None else list_revealed(committed, public)
+    revealed = () if committed is None else public_log.list_revealed(committed, public)
     message = _message(session, committed, public, revealed)
     # The log comes last: that it is whole and committed says that all the rest is (is_behind).
-    changed += write_public_log(repository, vault, public)
+    changed += public_log.write_public_log(repository, vault, public)
     commit = _commit(session, message, without=pages.unknown)
     known.remember()
     return Rebuilt(
@@ -243,8 +233,8 @@ def catch_up(session: Session, *, news: bool) -> Rebuilt:
     if news or any(one.end for one in ends) or is_behind(session):
         rebuilt = bring_up_to_date(session)
         return replace(rebuilt, ends=ends or rebuilt.ends)
-    public = plan_public_log(session.repository, session.vault, now=session.now)
-    keep_public_log(session.vault, public)
+    public = public_log.plan_public_log(session.repository, session.vault, now=session.now)
+    public_log.keep_public_log(session.vault, public)
     standings, _ = current_standings(public.history, session.spec(), now=session.now)
     return Rebuilt(
         standings=standings,
@@ -288,7 +278,7 @@ def _write_missing(repository: Repository, spec: BoardSpec) -> int:
 
     The forge's check, and that every clone gets the files as they are.
     """
-    files = {ATTRIBUTES: AS_IT_IS, **workflow_files(spec.forge, install=spec.install)}
+    files = {ATTRIBUTES: AS_IT_IS, **template.workflow_files(spec.forge, install=spec.install)}
     return sum(
         repository.write_file(path, text)
         for path, text in files.items()
@@ -302,9 +292,9 @@ def _write_readme(session: Session) -> int:
     if not files.exists(README):
         return 0
     rules = [parse_spec(text.encode()) for _, text in session.history().rules]
-    if not is_generated_readme(files.read(README), rules):
+    if not template.is_generated_readme(files.read(README), rules):
         return 0
-    return int(session.repository.write_file(README, format_readme(session.spec())))
+    return int(session.repository.write_file(README, template.format_readme(session.spec())))
 
 
 def _write_submissions(session: Session, history: History, known: KnownFiles) -> int:
@@ -321,7 +311,7 @@ def _write_submissions(session: Session, history: History, known: KnownFiles) ->
 def _write_pages(
     repository: Repository,
     spec: BoardSpec,
-    public: Log | PublicLog,
+    public: Log | public_log.PublicLog,
     now: datetime,
     known: KnownFiles | None = None,
 ) -> tuple[Standings, WrittenPages]:
@@ -341,7 +331,10 @@ def _write_pages(
 
 
 def _facts(
-    repository: Repository, spec: BoardSpec, public: Log | PublicLog, standings: Standings
+    repository: Repository,
+    spec: BoardSpec,
+    public: Log | public_log.PublicLog,
+    standings: Standings,
 ) -> "BoardFacts":
     from heldout.board.site import rules  # noqa: PLC0415 - drawing pages is slow to load
 
@@ -421,7 +414,7 @@ def _public_paths(spec: BoardSpec) -> tuple[str, ...]:
 def _message(
     session: Session,
     before: Log | None,
-    after: PublicLog,
+    after: public_log.PublicLog,
     revealed: tuple[str, ...],
 ) -> str:
     """What a commit brings, told from the logs: the same after a crash."""

@@ -8,15 +8,9 @@ from heldout.board.log.manifest import Manifest, identity_fields
 from heldout.board.log.submission import Submission
 from heldout.board.policy.checks import Case, Finding, QuotaState, judge, quota_state
 from heldout.board.policy.similarity import compare_seeds
+from heldout.board.scores import rescoring
 from heldout.board.scores.compared import compare_runs, list_distances, list_others, signatures_of
 from heldout.board.scores.kept import ScoreFile, read_stored
-from heldout.board.scores.rescoring import (
-    is_earlier,
-    lacks_key,
-    open_and_score,
-    repair_stored,
-    store_outcome,
-)
 from heldout.board.scores.score import ViewScore, open_manifest, open_signed, signature_field
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData
@@ -83,9 +77,9 @@ def review(session: Session, sets: Mapping[str, SetData], submission_id: str) ->
             files=dict(submission.scored_files), code_version=code_version(), refusal=why
         )
     elif scores is None or not known:
-        scores = open_and_score(session, sets, submission)
+        scores = rescoring.open_and_score(session, sets, submission)
         if not _may_be_ours(session, scores):
-            store_outcome(session, submission, scores)
+            rescoring.store_outcome(session, submission, scores)
     manifest = None
     if not scores.refusal and all(map(_waits_to_run, scores.metadata_problems)):
         spec = session.spec_at(submission.received)
@@ -156,8 +150,8 @@ def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData
     """Whether scoring again could only give the same."""
     return (
         scores.files == dict(submission.scored_files)
-        and not is_earlier(scores, sets)
-        and not lacks_key(scores, sets)
+        and not rescoring.is_earlier(scores, sets)
+        and not rescoring.lacks_key(scores, sets)
         and scores.code_version == code_version()
     )
 
@@ -219,7 +213,7 @@ def _judge(
 
     def repair(name: str) -> bool:
         if name not in repaired:
-            repaired[name] = repair_stored(session, sets, name)
+            repaired[name] = rescoring.repair_stored(session, sets, name)
         return repaired[name]
 
     signatures = signatures_of(session.vault, submission, repair=repair)

@@ -17,13 +17,7 @@ from heldout.board.log.history import History, check_continues, goes_on, newest_
 from heldout.board.log.manifest import MEANINGS, Manifest, team_key
 from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
-from heldout.board.participant.draft import (
-    METADATA,
-    find_runs,
-    read_sealed,
-    require_draft,
-    try_metadata,
-)
+from heldout.board.participant import draft
 from heldout.board.participant.team import check_registration_file, with_own_registration
 from heldout.board.policy.amending import refuse_closed
 from heldout.board.policy.checks import Case, Finding, QuotaState, judge, quota_state
@@ -251,9 +245,11 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     public = read_history(log)
     refuse_closed(public)
     spec = repository.spec().on(submission_date(submission))
-    folder = require_draft(repository, submission)
-    manifest, metadata = try_metadata(repository, submission)
-    files, wrong = find_runs(folder, spec, program=None if manifest is None else manifest.program)
+    folder = draft.require_draft(repository, submission)
+    manifest, metadata = draft.try_metadata(repository, submission)
+    files, wrong = draft.find_runs(
+        folder, spec, program=None if manifest is None else manifest.program
+    )
     sets = load_sets(repository, spec, vault=None)
     kind = "" if manifest is None else manifest.type
     scans = {}
@@ -377,11 +373,11 @@ def with_own_teams(repository: Repository, history: History) -> History:
     """
     submissions = dict(history.submissions)
     for name in repository.own_ids():
-        note = read_sealed(repository, name)
+        note = draft.read_sealed(repository, name)
         known = submissions.get(name)
         if known is None and note is not None and note.sent_at and not note.withdrawn:
             known = Submission(id=name, received=note.sent_at, files={}, status="received")
-        manifest, _ = try_metadata(repository, SubmissionId(name))
+        manifest, _ = draft.try_metadata(repository, SubmissionId(name))
         if known is not None and manifest is not None:
             submissions[name] = replace(
                 known,
@@ -395,7 +391,7 @@ def quota_of(
     repository: Repository, history: History, submission: SubmissionId, *, now: datetime
 ) -> QuotaState | None:
     """The quota of the team that drafted a submission here; `None` where its draft is not here."""
-    manifest, _ = try_metadata(repository, submission)
+    manifest, _ = draft.try_metadata(repository, submission)
     spec = parse_spec(history.rules[-1][1].encode())
     return _quota(spec, with_own_teams(repository, history), manifest, now)
 
@@ -431,10 +427,10 @@ def _field_problems(
     paths = {problem.path for problem in known}
     for finding in findings:
         field = RULES[finding.rule].field
-        if field and f"{METADATA}:{field}" not in paths:
+        if field and f"{draft.METADATA}:{field}" not in paths:
             yield Problem(
                 code=finding.rule,
-                path=f"{METADATA}:{field}",
+                path=f"{draft.METADATA}:{field}",
                 found=finding.evidence,
                 expected=_EXPECTED[field],
                 hint="an embargo hides it for a while: embargo_until" if field in _NAMES else "",
@@ -443,7 +439,7 @@ def _field_problems(
     if until is not None and until <= now.date():
         yield Problem(
             code="embargo-over",
-            path=f"{METADATA}:embargo_until",
+            path=f"{draft.METADATA}:embargo_until",
             found=f"{until}, which is over",
             expected="a day that is still to come, or null",
             hint="nothing would stay hidden",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from heldout import ids
 from heldout.board.log.history import read_history
 from heldout.board.log.manifest import (
     Manifest,
@@ -28,18 +29,11 @@ from heldout.board.scores.sets import check_seeds
 from heldout.board.store.repository import Repository
 from heldout.errors import InputError, Problem, quote
 from heldout.files.durable import File, Folder
-from heldout.ids import (
-    SubmissionId,
-    digest_bytes,
-    parse_submission_id,
-    query_set_of,
-    submission_date,
-)
 
 METADATA = "metadata.json"
 
 
-def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
+def draft_id(name: str, *, today: date, embargoed: bool) -> ids.SubmissionId:
     """The dated id for a name; an embargoed one says nothing but a random suffix.
 
     Raises:
@@ -47,9 +41,9 @@ def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
             allow in a branch.
     """
     if embargoed:
-        return parse_submission_id(f"{today:%Y%m%d}-anon-{secrets.token_hex(4)}")
+        return ids.parse_submission_id(f"{today:%Y%m%d}-anon-{secrets.token_hex(4)}")
     dated = name[:8].isdigit() and name[8:9] == "-"
-    submission = parse_submission_id(name if dated else f"{today:%Y%m%d}-{name}", path="NAME")
+    submission = ids.parse_submission_id(name if dated else f"{today:%Y%m%d}-{name}", path="NAME")
     if submission.endswith((".", ".lock")):
         raise InputError.of(
             code="submission-id",
@@ -60,14 +54,14 @@ def draft_id(name: str, *, today: date, embargoed: bool) -> SubmissionId:
     return submission
 
 
-def draft_folder(repository: Repository, submission: SubmissionId) -> Folder:
+def draft_folder(repository: Repository, submission: ids.SubmissionId) -> Folder:
     """Return the folder of a draft, in the clone's state."""
     return repository.state.below(f"drafts/{submission}")
 
 
 def draft(
     repository: Repository,
-    submission: SubmissionId,
+    submission: ids.SubmissionId,
     runs: Mapping[str, Path],
     *,
     embargo_until: date | None,
@@ -91,7 +85,7 @@ def draft(
     log = repository.log()
     refuse_closed(read_history(log))
     repository.pin(log)
-    spec = repository.spec().on(submission_date(submission))
+    spec = repository.spec().on(ids.submission_date(submission))
     folder = draft_folder(repository, submission)
     _check_new(folder, spec, runs, program)
     for name, source in runs.items():  # before the first is written: a draft is whole or not there
@@ -106,7 +100,7 @@ def draft(
 
 def read_headers(
     repository: Repository,
-    submission: SubmissionId,
+    submission: ids.SubmissionId,
     runs: Mapping[str, Path],
     *,
     beside: Path | None = None,
@@ -123,7 +117,7 @@ def read_headers(
         InputError: that file has errors.
         StoreError: a header states a time, and the queries of its set are missing.
     """
-    spec = repository.spec().on(submission_date(submission))
+    spec = repository.spec().on(ids.submission_date(submission))
 
     def count_queries(name: str) -> int:
         return len(repository.queries(spec.sets[name].queries).texts) if name in spec.sets else 0
@@ -137,9 +131,9 @@ _OF_THE_TEAM = ("team", "institution")
 def read_earlier(repository: Repository) -> tuple[Taken, ...]:
     """Who the team is, by the latest draft of this clone that says so; empty where none does."""
     for name in sorted(drafts(repository), reverse=True):
-        manifest, _ = try_metadata(repository, SubmissionId(name))
+        manifest, _ = try_metadata(repository, ids.SubmissionId(name))
         if manifest is not None and manifest.team:
-            path = str(draft_folder(repository, SubmissionId(name)).path(METADATA))
+            path = str(draft_folder(repository, ids.SubmissionId(name)).path(METADATA))
             return tuple(
                 Taken(field=field, value=value, key=field, path=path)
                 for field in _OF_THE_TEAM
@@ -149,7 +143,7 @@ def read_earlier(repository: Repository) -> tuple[Taken, ...]:
 
 
 def run_files(
-    repository: Repository, spec: BoardSpec, submission: SubmissionId
+    repository: Repository, spec: BoardSpec, submission: ids.SubmissionId
 ) -> Mapping[str, File]:
     """Run -> file of a draft; the run's name is what stands before the first dot.
 
@@ -175,12 +169,14 @@ def find_runs(
         program: what makes the runs in their place; then there must be no files of runs.
     """
     if program is not None:
-        names = [name for name in folder.names() if query_set_of(name.split(".")[0]) in spec.sets]
+        names = [
+            name for name in folder.names() if ids.query_set_of(name.split(".")[0]) in spec.sets
+        ]
         return {}, tuple(_beside_program(str(folder.path(name))) for name in names)
     found: dict[str, list[File]] = {name: [] for name in spec.sets}
     for file in map(folder.file, folder.names()):
         name = file.name.split(".")[0]
-        if query_set_of(name) in spec.sets:
+        if ids.query_set_of(name) in spec.sets:
             found.setdefault(name, []).append(file)
     whole = {n: files[0] for n, files in found.items() if len(files) == 1 and files[0].is_file()}
     path = str(folder.path())
@@ -197,7 +193,7 @@ def drafts(repository: Repository) -> tuple[str, ...]:
     return tuple(name for name in folder.names() if folder.is_folder(name))
 
 
-def require_draft(repository: Repository, submission: SubmissionId) -> Folder:
+def require_draft(repository: Repository, submission: ids.SubmissionId) -> Folder:
     """The folder of a draft.
 
     Raises:
@@ -238,7 +234,7 @@ def check_embargo(spec: BoardSpec, until: date, *, today: date) -> None:
     )
 
 
-def read_metadata(repository: Repository, submission: SubmissionId) -> Manifest:
+def read_metadata(repository: Repository, submission: ids.SubmissionId) -> Manifest:
     """The metadata of a draft.
 
     Raises:
@@ -249,7 +245,7 @@ def read_metadata(repository: Repository, submission: SubmissionId) -> Manifest:
 
 
 def try_metadata(
-    repository: Repository, submission: SubmissionId
+    repository: Repository, submission: ids.SubmissionId
 ) -> tuple[Manifest | None, tuple[Problem, ...]]:
     """The metadata of a draft as far as it can be read, and what is wrong with its form."""
     file = draft_folder(repository, submission).file(METADATA)
@@ -310,7 +306,7 @@ def _run_problem(path: str, name: str, files: list[File]) -> Problem:
         code=code,
         path=path,
         found=found,
-        expected=f"one file {name}.* with the run over the queries of '{query_set_of(name)}'",
+        expected=f"one file {name}.* with the run over the queries of '{ids.query_set_of(name)}'",
         hint=hint,
     )
 
@@ -371,7 +367,7 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
 def receipt_of(digests: Mapping[str, str]) -> str:
     """One digest for the sealed files of a submission, by name and digest of each."""
     lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
-    return digest_bytes(lines.encode())
+    return ids.digest_bytes(lines.encode())
 
 
 def read_sealed(repository: Repository, submission: str) -> Sealed | None:

@@ -9,26 +9,10 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.log.manifest import Manifest
+from heldout.board.participant import draft, team
 from heldout.board.participant.checks import check_public_files, rules_to_seal_by
-from heldout.board.participant.draft import (
-    METADATA,
-    Sealed,
-    read_metadata,
-    read_sealed,
-    receipt_of,
-    run_files,
-    write_sealed,
-)
 from heldout.board.participant.receipts import keep_receipt
 from heldout.board.participant.server import Server
-from heldout.board.participant.team import (
-    NEUTRAL,
-    OwnTeam,
-    deliver_registration,
-    format_metadata,
-    push_registration,
-    team_mark,
-)
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.arrivals import branch_name
 from heldout.board.store.git import Git
@@ -76,7 +60,9 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     spec = rules_to_seal_by(repository).on(submission_date(submission))
     runs = _read_runs(repository, spec, submission)
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
-    before = read_sealed(repository, submission) or Sealed(inputs={}, outputs={}, revision=0)
+    before = draft.read_sealed(repository, submission) or draft.Sealed(
+        inputs={}, outputs={}, revision=0
+    )
     inputs = {**digests, _RECIPIENTS: _mark(spec.recipients)}
     if manifest.program is not None:  # another program is another submission, as other runs are
         inputs[_PROGRAM] = _mark(manifest.program)
@@ -88,12 +74,12 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
         spec.envelope,
         submission,
         runs=runs,
-        metadata=format_metadata(repository, bound),
+        metadata=team.format_metadata(repository, bound),
         recipients=spec.recipients,
         key=_key_file(repository, submission).find(),
     )
     _key_file(repository, submission).write_whole(sealed.key, mode=0o600)
-    inputs[METADATA] = _mark((manifest, False, *team_mark(repository)))
+    inputs[draft.METADATA] = _mark((manifest, False, *team.team_mark(repository)))
     state = msgspec.structs.replace(
         before, inputs=inputs, outputs={}, revision=revision, withdrawn=False
     )
@@ -111,13 +97,16 @@ def update(
     spec = rules_to_seal_by(repository).on(submission_date(submission))
     key, before = _read_key(repository, submission)
     name = file_names(spec.envelope, submission).metadata
-    inputs = {**before.inputs, METADATA: _mark((manifest, withdrawn, *team_mark(repository)))}
+    inputs = {
+        **before.inputs,
+        draft.METADATA: _mark((manifest, withdrawn, *team.team_mark(repository))),
+    }
     if inputs == before.inputs and name in _whole(repository, before):
         return _packed(repository, before, done_before=True)
     digests = {n: mark for n, mark in before.inputs.items() if query_set_of(n) in spec.sets}
     revision = before.revision + 1
     bound = _bind(manifest, submission, digests, revision=revision)
-    metadata = format_metadata(repository, msgspec.structs.replace(bound, withdrawn=withdrawn))
+    metadata = team.format_metadata(repository, msgspec.structs.replace(bound, withdrawn=withdrawn))
     blob = seal_metadata(spec.envelope, metadata, key=key)
     state = msgspec.structs.replace(before, inputs=inputs, revision=revision, withdrawn=withdrawn)
     return _store(repository, submission, state, {name: blob})
@@ -145,7 +134,7 @@ def submit(
     """
     git = repository.git
     files = {f"submissions/{n}": repository.packed_file(n).read_bytes() for n in packed.files}
-    author = NEUTRAL if embargoed else git.configured_author() or NEUTRAL
+    author = team.NEUTRAL if embargoed else git.configured_author() or team.NEUTRAL
     branch = branch_name(submission)
     git.commit_on(
         branch,
@@ -211,24 +200,24 @@ def send(
         where, server = f"{plural(len(packed.files), 'file')} to {to.address}", to.address
     elif to is None:
         before = _branches(repository)
-        embargoed = read_metadata(repository, submission).embargo_until is not None
+        embargoed = draft.read_metadata(repository, submission).embargo_until is not None
         branch = submit(repository, submission, packed, embargoed=embargoed, now=now)
         where = _push(repository, branch)
         known = before == _branches(repository)
     else:
         known = not deliver(repository, packed, to)
         where = f"{plural(len(packed.files), 'file')} to {to}"
-    note = read_sealed(repository, submission)
+    note = draft.read_sealed(repository, submission)
     if note is not None and not (packed.sent_before and note.server == server):
         since = note.sent_at or now
         sent = msgspec.structs.replace(note, sent=packed.receipt, sent_at=since, server=server)
-        write_sealed(repository, submission, sent)
+        draft.write_sealed(repository, submission, sent)
     keep_receipt(repository, submission, log)
     return Sent(sent=where, sent_before=known)
 
 
 def send_registration(
-    repository: Repository, own: OwnTeam, to: Path | Server | None, *, now: datetime
+    repository: Repository, own: team.OwnTeam, to: Path | Server | None, *, now: datetime
 ) -> str:
     """Send a registration like a submission; gives the folder, the server or the branch in words.
 
@@ -240,10 +229,10 @@ def send_registration(
         to.upload({f"{own.handle}.json": lambda: BytesIO(own.file)})
         return f"{own.handle}.json to {to.address}"
     if to is not None:
-        deliver_registration(own, to)
+        team.deliver_registration(own, to)
         return f"{own.handle}.json to {to}"
     base = main_commit(repository.git)
-    return _push(repository, push_registration(repository, own, base, now=now))
+    return _push(repository, team.push_registration(repository, own, base, now=now))
 
 
 def _branches(repository: Repository) -> Mapping[str, str]:
@@ -273,7 +262,7 @@ def _read_runs(
 
     The scripts of the MS MARCO boards look for `SET.txt.bz2` and nothing else.
     """
-    files = run_files(repository, spec, submission)
+    files = draft.run_files(repository, spec, submission)
     if spec.envelope == "age":
         return {name: (p.name.removeprefix(name), p.read_bytes()) for name, p in files.items()}
     runs = {name: (".txt.bz2", path.read_bytes()) for name, path in files.items()}
@@ -307,31 +296,34 @@ def _mark(value: object) -> str:
 
 
 def _store(
-    repository: Repository, submission: SubmissionId, state: Sealed, files: Mapping[str, bytes]
+    repository: Repository,
+    submission: SubmissionId,
+    state: draft.Sealed,
+    files: Mapping[str, bytes],
 ) -> Packed:
     """Write sealed files, and note in the clone what was sealed."""
     for name, data in files.items():
         repository.packed_file(name).write_whole(data)
     written = {name: str(digest_bytes(data)) for name, data in files.items()}
     state = msgspec.structs.replace(state, outputs={**state.outputs, **written})
-    write_sealed(repository, submission, state)
+    draft.write_sealed(repository, submission, state)
     return _packed(repository, state, done_before=False)
 
 
-def _packed(repository: Repository, state: Sealed, *, done_before: bool) -> Packed:
+def _packed(repository: Repository, state: draft.Sealed, *, done_before: bool) -> Packed:
     """All three files, in case the first were not taken in yet; those that lie here."""
     whole = _whole(repository, state)
     sent = [n for n in state.outputs if whole >= set(state.outputs) or "-metadata.json." in n]
     return Packed(
         files={name: repository.packed_file(name).size() for name in sent},
-        receipt=receipt_of(state.outputs),
+        receipt=draft.receipt_of(state.outputs),
         revision=state.revision,
         done_before=done_before,
-        sent_before=state.sent == receipt_of(state.outputs),
+        sent_before=state.sent == draft.receipt_of(state.outputs),
     )
 
 
-def _whole(repository: Repository, state: Sealed) -> set[str]:
+def _whole(repository: Repository, state: draft.Sealed) -> set[str]:
     """Names of the sealed files that still lie there as they were written."""
     return {
         name
@@ -345,7 +337,7 @@ def _covers(
     repository: Repository,
     spec: BoardSpec,
     submission: SubmissionId,
-    before: Sealed,
+    before: draft.Sealed,
     inputs: Mapping[str, str],
 ) -> bool:
     """Whether these runs are sealed for these organisers already, and key and files lie there."""
@@ -359,9 +351,9 @@ def _key_file(repository: Repository, submission: SubmissionId) -> File:
     return repository.state.file(f"keys/{submission}")
 
 
-def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, Sealed]:
+def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, draft.Sealed]:
     file = _key_file(repository, submission)
-    state = read_sealed(repository, submission)
+    state = draft.read_sealed(repository, submission)
     if state is not None and file.is_file():
         return file.read_bytes(), state
     raise InputError.of(

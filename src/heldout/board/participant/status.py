@@ -7,15 +7,8 @@ from datetime import date, datetime
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History, LastProposal, last_proposal, read_history
 from heldout.board.log.submission import Submission
+from heldout.board.participant import draft
 from heldout.board.participant.checks import quota_of
-from heldout.board.participant.draft import (
-    METADATA,
-    draft_folder,
-    drafts,
-    read_metadata,
-    read_sealed,
-    receipt_of,
-)
 from heldout.board.participant.receipts import keep_receipt
 from heldout.board.participant.server import Server, ServerState
 from heldout.board.policy.amending import check_update
@@ -133,7 +126,7 @@ def describe_submission(
     quota = None if history.closed else quota_of(repository, history, name, now=now)
     again = None if quota is None else quota.next_allowed
     if known is None:
-        note = read_sealed(repository, name)
+        note = draft.read_sealed(repository, name)
         status = "draft" if note is None or not note.sent else "not received yet"
         return SubmissionStatus(id=name, status=status, next_allowed=again)
     spec = parse_spec(history.rules[-1][1].encode())
@@ -154,7 +147,7 @@ def describe_submission(
         seeds=known.seeds,
         spreads={view: float(text) for view, text in known.spreads.items()},
         queries=known.counts,
-        receipt=receipt_of(known.files) if known.files else None,
+        receipt=draft.receipt_of(known.files) if known.files else None,
         primary=spec.on(known.received.date()).primary,
         scores_after=deadline if waits else None,
         reveals=known.embargo_until if known.identity is None else None,
@@ -180,7 +173,7 @@ def ask_server(
         InputError: the server refuses to answer, as for a token that was replaced.
         PushError: it cannot be reached.
     """
-    note = read_sealed(repository, one.id)
+    note = draft.read_sealed(repository, one.id)
     server = reach(note.server) if note is not None and note.server else None
     return one if server is None else replace(one, server=server.describe(one.id))
 
@@ -220,9 +213,9 @@ def _say_reveal(day: date, today: date) -> str:
 
 def _require_known(repository: Repository, history: History, name: SubmissionId) -> None:
     own = repository.own_ids()
-    if draft_folder(repository, name).is_folder() or name in own:
+    if draft.draft_folder(repository, name).is_folder() or name in own:
         return
-    here = sorted({*drafts(repository), *own})
+    here = sorted({*draft.drafts(repository), *own})
     logged = plural(len(history.submissions), "id")
     raise InputError.of(
         code="no-draft",
@@ -242,10 +235,10 @@ def _say_queries(count: int | None) -> str:
 def _say_update(
     repository: Repository, log: Sequence[Entry], known: Submission, asked: LastProposal | None
 ) -> str:
-    note = read_sealed(repository, known.id)
-    if note is None or not known.files or note.sent in ("", receipt_of(known.files)):
+    note = draft.read_sealed(repository, known.id)
+    if note is None or not known.files or note.sent in ("", draft.receipt_of(known.files)):
         return ""
-    if asked is not None and note.sent == receipt_of({**known.files, **asked.files}):
+    if asked is not None and note.sent == draft.receipt_of({**known.files, **asked.files}):
         return ""  # the line about the proposal says it
     # While an identity is sealed the log has only the revision of the day of publication.
     says = known.revision and known.identity is not None
@@ -254,7 +247,7 @@ def _say_update(
     name, why = SubmissionId(known.id), "the organisers have not taken it in yet, or refused it"
     why += " and said why where it was sent"
     try:
-        check_update(log, name, read_metadata(repository, name), withdrawn=note.withdrawn)
+        check_update(log, name, draft.read_metadata(repository, name), withdrawn=note.withdrawn)
     except InputError as error:
         first = error.problems[0]
         why = f"found {first.found}, expected {first.expected}"
@@ -307,7 +300,7 @@ def _say_season(history: History, spec: BoardSpec, known: Submission) -> str:
 def _say_next(repository: Repository, known: Submission) -> str:
     if known.status != "asked":
         return ""
-    if read_sealed(repository, known.id) is None:
+    if draft.read_sealed(repository, known.id) is None:
         return "answer in the clone that sent it: heldout amend " + known.id
-    file = draft_folder(repository, SubmissionId(known.id)).path(METADATA)
+    file = draft.draft_folder(repository, SubmissionId(known.id)).path(draft.METADATA)
     return f"answer in {file}, then: heldout amend {known.id}"

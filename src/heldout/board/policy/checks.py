@@ -24,18 +24,8 @@ from typing import Literal
 from heldout.board.log.history import History, hides_tie, list_renamed, names_of
 from heldout.board.log.manifest import Manifest, team_key
 from heldout.board.log.submission import Submission
+from heldout.board.policy import identity
 from heldout.board.policy.ensembles import RunLikeness, say_ensemble, say_neighbour
-from heldout.board.policy.identity import (
-    Entrant,
-    Reader,
-    TieKind,
-    look_alike_evidence,
-    name_evidence,
-    resembles,
-    script_evidence,
-    some_ids,
-    tie_evidence,
-)
 from heldout.board.policy.registered import is_signed, list_unsigned
 from heldout.board.policy.similarity import Neighbour, SeedFault, Verdict, say_fault
 from heldout.board.rules.policy_rules import RULES, FindingSeverity
@@ -83,9 +73,9 @@ class Case:
     received: datetime
     manifest: Manifest
     problems: Mapping[str, Sequence[Problem]]
-    entrants: tuple[Entrant, ...] = ()
+    entrants: tuple[identity.Entrant, ...] = ()
     key: str = ""
-    reader: Reader = "team"
+    reader: identity.Reader = "team"
     likenesses: Mapping[str, RunLikeness] = field(default_factory=dict)
     seeds: tuple[SeedFault, ...] = ()
     distances: tuple[Distance, ...] = ()
@@ -96,9 +86,9 @@ _LEVEL = 0.05
 """Runs like the new one that are told with all figures; the others by their ids."""
 
 
-def _entrant(case: Case) -> Entrant:
+def _entrant(case: Case) -> identity.Entrant:
     said = case.manifest
-    return Entrant(
+    return identity.Entrant(
         submission=case.id,
         team=said.team,
         institution=said.institution,
@@ -120,12 +110,14 @@ def check_registered(case: Case) -> Iterator[str]:
 
 def check_look_alikes(case: Case) -> Iterator[str]:
     """The team's name looks like that of no other team."""
-    yield from look_alike_evidence(_entrant(case), case.entrants, reader=case.reader)
+    yield from identity.look_alike_evidence(_entrant(case), case.entrants, reader=case.reader)
 
 
-def check_ties(*kinds: TieKind) -> Callable[[Case], Iterator[str]]:
+def check_ties(*kinds: identity.TieKind) -> Callable[[Case], Iterator[str]]:
     """A rule's check: whether such ties lead to other teams."""
-    return lambda case: tie_evidence(_entrant(case), case.entrants, kinds=kinds, reader=case.reader)
+    return lambda case: identity.tie_evidence(
+        _entrant(case), case.entrants, kinds=kinds, reader=case.reader
+    )
 
 
 def check_renamed(case: Case) -> Iterator[str]:
@@ -146,7 +138,7 @@ def check_renamed(case: Case) -> Iterator[str]:
     if others and before.isdisjoint(after):
         yield (
             f"{quote(case.manifest.team)} and {quote(own.counts_for[-1])} are one team from then "
-            f"on, with one quota; others of theirs: {some_ids(others)}"
+            f"on, with one quota; others of theirs: {identity.some_ids(others)}"
         )
 
 
@@ -155,7 +147,7 @@ def check_id_words(case: Case) -> Iterator[str]:
     until, said = case.manifest.embargo_until, case.manifest
     if until is None or until <= case.received.date():
         return
-    if found := resembles(case.id, said.team, said.institution):
+    if found := identity.resembles(case.id, said.team, said.institution):
         yield found
 
 
@@ -183,7 +175,7 @@ def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str
             known = case.history.submissions.get(name)
             yield say_neighbour(alike[name], baseline=known is not None and known.baseline)
         if further := list(alike)[_SAID:]:
-            yield f"the same is to be said of {len(further)} more: {some_ids(further)}"
+            yield f"the same is to be said of {len(further)} more: {identity.some_ids(further)}"
 
     return check
 
@@ -482,14 +474,14 @@ def check_post_hoc(case: Case) -> Iterator[str]:
 def check_team(case: Case) -> Iterator[str]:
     """The team has a name."""
     reserved = (case.spec.name, case.spec.title)
-    yield from name_evidence(case.manifest.team, "team", reserved=reserved)
+    yield from identity.name_evidence(case.manifest.team, "team", reserved=reserved)
 
 
 def check_institution(case: Case) -> Iterator[str]:
     """The institution has a name, where the metadata has such a field."""
     # The OpenSSL form has no such field: there the team's text holds both.
     if case.spec.envelope == "age":
-        yield from name_evidence(case.manifest.institution, "institution")
+        yield from identity.name_evidence(case.manifest.institution, "institution")
 
 
 def check_description(case: Case) -> Iterator[str]:
@@ -563,7 +555,7 @@ CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "id-date": check_id_date,
     "team-named": check_team,
     "team-registered": check_registered,
-    "mixed-scripts": lambda case: script_evidence(case.manifest.team),
+    "mixed-scripts": lambda case: identity.script_evidence(case.manifest.team),
     "look-alike": check_look_alikes,
     "several-names": check_ties("paper", "code", "institution"),
     "shared-key": check_ties("key"),

@@ -22,17 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.board.policy.similarity import (
-    COPIED,
-    HEAD,
-    INTERLEAVED,
-    PERSISTENCE,
-    SAME_HEADS,
-    SHARED,
-    TOP,
-    VARIANT,
-    weigh,
-)
+from heldout.board.policy import similarity
 from heldout.trec.scans import Signature
 
 if TYPE_CHECKING:
@@ -80,9 +70,9 @@ def sketch(signature: Signature, columns: Mapping[str, int], key: int) -> NDArra
     Returns:
         uint16, shape (columns, TOP): 0 where there is no document, and nowhere else.
     """
-    tops = np.zeros((len(columns), TOP), np.uint16)
+    tops = np.zeros((len(columns), similarity.TOP), np.uint16)
     places = np.array([columns.get(query, -1) for query in signature.queries], np.int64)
-    first = signature.documents[places >= 0, :TOP]
+    first = signature.documents[places >= 0, : similarity.TOP]
     tops[places[places >= 0], : first.shape[1]] = shorten(first, key)
     return tops
 
@@ -140,11 +130,13 @@ class Screen:
         ):  # nothing shared: no number reaches a threshold
             mean = np.where(both, overlap, 0).sum(axis=1) / shared
             same = (both & (overlap >= 1 - _LOSS)).sum(axis=1) / shared
-            alike = (mean >= VARIANT - _LOSS) | (same >= COPIED - _LOSS)
-            alike |= (both & heads).sum(axis=1) / shared >= SAME_HEADS - _LOSS
+            alike = (mean >= similarity.VARIANT - _LOSS) | (same >= similarity.COPIED - _LOSS)
+            alike |= (both & heads).sum(axis=1) / shared >= similarity.SAME_HEADS - _LOSS
             for each in interleaved:
-                alike |= (both & each).sum(axis=1) / shared >= INTERLEAVED - _LOSS
-        admitted: NDArray[np.bool_] = alike & (shared > 0) & (shared >= (SHARED - _LOSS) * every)
+                alike |= (both & each).sum(axis=1) / shared >= similarity.INTERLEAVED - _LOSS
+        admitted: NDArray[np.bool_] = (
+            alike & (shared > 0) & (shared >= (similarity.SHARED - _LOSS) * every)
+        )
         return admitted
 
     def _bound(
@@ -155,10 +147,10 @@ class Screen:
         Also whether each run may have the first documents of the other, in whatever order.
         """
         near = find_near(self._own, block)
-        ours = near > TOP - HEAD
-        heads: NDArray[np.bool_] = np.all(ours[:, :, :HEAD], axis=2)
-        theirs: NDArray[np.bool_] = np.all(near[:, :, :HEAD] > 0, axis=2)
-        interleaved = (ours.sum(axis=2) >= HEAD, theirs)
+        ours = near > similarity.TOP - similarity.HEAD
+        heads: NDArray[np.bool_] = np.all(ours[:, :, : similarity.HEAD], axis=2)
+        theirs: NDArray[np.bool_] = np.all(near[:, :, : similarity.HEAD] > 0, axis=2)
+        interleaved = (ours.sum(axis=2) >= similarity.HEAD, theirs)
         shorter = np.minimum(np.count_nonzero(block, axis=2).astype(np.uint8), self._lengths)
         return weigh_near(near, shorter), heads, interleaved
 
@@ -172,8 +164,8 @@ def find_near(own: NDArray[np.uint16], block: NDArray[np.uint16]) -> NDArray[np.
     """
     near = np.zeros(block.shape, np.uint8)
     same, found = np.empty(block.shape, bool), np.empty(block.shape, np.uint8)
-    for place in range(TOP):
-        worth = np.where(own[:, place] == 0, 0, TOP - place).astype(np.uint8)
+    for place in range(similarity.TOP):
+        worth = np.where(own[:, place] == 0, 0, similarity.TOP - place).astype(np.uint8)
         np.equal(block, own[:, place, None], out=same)
         np.multiply(same, worth[:, None], out=found)
         np.maximum(near, found, out=near)
@@ -190,19 +182,19 @@ def weigh_near(near: NDArray[np.uint8], shorter: NDArray[np.uint8]) -> NDArray[n
         near: as `find_near` gives it.
         shorter: documents of the shorter list, shape (runs, queries).
     """
-    ranks = np.arange(TOP, 0, -1, dtype=np.uint8)
-    lower = np.minimum(near, ranks) + shorter[:, :, None] * np.uint8(TOP + 1)
+    ranks = np.arange(similarity.TOP, 0, -1, dtype=np.uint8)
+    lower = np.minimum(near, ranks) + shorter[:, :, None] * np.uint8(similarity.TOP + 1)
     weights: NDArray[np.float64] = _weights()[lower].sum(axis=2)
     return weights
 
 
 def _weights() -> NDArray[np.float64]:
     """By documents of the shorter list times TOP + 1, plus nearness of the lower rank."""
-    exact = weigh(TOP, PERSISTENCE)
-    bound = np.zeros((TOP + 1, TOP + 1))
-    for end in range(TOP + 1):
-        for near in range(1, TOP + 1):
-            rank = TOP + 1 - near
+    exact = similarity.weigh(similarity.TOP, similarity.PERSISTENCE)
+    bound = np.zeros((similarity.TOP + 1, similarity.TOP + 1))
+    for end in range(similarity.TOP + 1):
+        for near in range(1, similarity.TOP + 1):
+            rank = similarity.TOP + 1 - near
             bound[end, near] = exact[rank, max(rank, end)]
     return bound.ravel()
 
@@ -264,12 +256,14 @@ def propose_pairs(
     answered = tops[:, :, 0] != 0
     lengths = np.count_nonzero(tops, axis=2)
     here = tops != 0
-    ranks = np.broadcast_to(np.arange(TOP), tops.shape)
-    weights = np.sqrt(weigh(TOP, PERSISTENCE)[ranks + 1, lengths[:, :, None]])
+    ranks = np.broadcast_to(np.arange(similarity.TOP), tops.shape)
+    weights = np.sqrt(
+        similarity.weigh(similarity.TOP, similarity.PERSISTENCE)[ranks + 1, lengths[:, :, None]]
+    )
     shifted = tops << np.uint64(7)  # as `similarity` compares them
     near = _make_sparse(shifted, np.where(here, weights, 0.0))
     first, within = _find_contained(tops)
-    heads = np.sort(tops[:, :, :HEAD], axis=2)
+    heads = np.sort(tops[:, :, : similarity.HEAD], axis=2)
     same = _make_sparse(_number(tops)[:, :, None], answered[:, :, None] * 1.0)
     threes = _make_sparse(_number(heads)[:, :, None], (heads[:, :, :1] != 0) * 1.0)
     of_length = [(lengths == one).astype(np.float64) for one in np.unique(lengths[answered])]
@@ -280,13 +274,13 @@ def propose_pairs(
         shared = both[rows] @ both[:stop].T
         equal = sum((one[rows] @ one[:stop].T for one in of_length), np.zeros_like(shared))
         least = shared * (1 - _LOSS)
-        found = _meet(near[rows], near[:stop]) + shared - equal >= VARIANT * least
-        found |= _meet(same[rows], same[:stop]) >= COPIED * least
-        found |= _meet(threes[rows], threes[:stop]) >= SAME_HEADS * least
+        found = _meet(near[rows], near[:stop]) + shared - equal >= similarity.VARIANT * least
+        found |= _meet(same[rows], same[:stop]) >= similarity.COPIED * least
+        found |= _meet(threes[rows], threes[:stop]) >= similarity.SAME_HEADS * least
         for one, other in ((first, within), (within, first)):
-            found |= _meet(one[rows], other[:stop]) >= INTERLEAVED * least
+            found |= _meet(one[rows], other[:stop]) >= similarity.INTERLEAVED * least
         every = total[rows, None] + total[:stop] - shared
-        found &= (shared > 0) & (shared >= SHARED * (1 - _LOSS) * every)
+        found &= (shared > 0) & (shared >= similarity.SHARED * (1 - _LOSS) * every)
         for place in range(start, stop):
             yield place, np.flatnonzero(found[place - start, :place]).tolist()
 
@@ -295,9 +289,9 @@ def _stack(runs: Sequence[Signature]) -> NDArray[np.uint64]:
     """The first documents of all runs, shape (runs, queries, TOP), 0 where there are none."""
     queries = sorted({query for run in runs for query in run.queries})
     columns = {query: column for column, query in enumerate(queries)}
-    tops = np.zeros((len(runs), len(queries), TOP), np.uint64)
+    tops = np.zeros((len(runs), len(queries), similarity.TOP), np.uint64)
     for place, run in enumerate(runs):
-        documents = run.documents[:, :TOP]
+        documents = run.documents[:, : similarity.TOP]
         at = [columns[query] for query in run.queries]
         tops[place, at, : documents.shape[1]] = documents
     return tops
@@ -344,9 +338,9 @@ def _find_contained(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
 
     of_query = np.arange(tops.shape[1], dtype=np.uint64) * _MIX
-    heads = _number(np.sort(tops[:, :, :HEAD], axis=2)) + of_query
+    heads = _number(np.sort(tops[:, :, : similarity.HEAD], axis=2)) + of_query
     each = np.sort(tops, axis=2)  # so that a set has one number
-    whole = tops[:, :, HEAD - 1] != 0
+    whole = tops[:, :, similarity.HEAD - 1] != 0
     known, columns = np.unique(heads[whole], return_inverse=True)
     shape = len(tops), len(known)
     first = csr_array((np.ones(len(columns)), (whole.nonzero()[0], columns)), shape=shape)
@@ -354,7 +348,7 @@ def _find_contained(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]
     seen = np.zeros(1 << _SEEN_BITS, bool)
     seen[known >> _SEEN_SHIFT] = True
     rows, places = [], []
-    for three in combinations(range(TOP), HEAD):
+    for three in combinations(range(similarity.TOP), similarity.HEAD):
         numbers = _number(each[:, :, three]) + of_query
         row, query = np.nonzero(seen[numbers >> _SEEN_SHIFT] & whole)
         found = numbers[row, query]
@@ -420,11 +414,11 @@ class Sample:
         met = np.append(self._known, -1)[places] == wanted
         table = np.zeros(len(self._known) + 1, np.float32)
         table[places[met] + 1] = residual[met]
-        weights = values[:TOP].astype(np.float32)
+        weights = values[: similarity.TOP].astype(np.float32)
         near = np.zeros(len(self._numbers))
         for part in _parts(self._numbers):
             near[part] = (table[self._numbers[part]] @ weights).sum(axis=1)
-        squares = np.concatenate([[0.0], np.cumsum(values[:TOP] ** 2)])
+        squares = np.concatenate([[0.0], np.cumsum(values[: similarity.TOP] ** 2)])
         near /= np.sqrt(np.maximum(squares[self._lengths].sum(axis=1), 1e-300))
         return np.argsort(-near, kind="stable")[:most]
 

@@ -37,6 +37,7 @@ from functools import lru_cache, partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
+from heldout.board.log import reading
 from heldout.board.log.events import (
     Draft,
     Entry,
@@ -51,23 +52,7 @@ from heldout.board.log.events import (
     signers_after,
 )
 from heldout.board.log.history import History
-from heldout.board.log.reading import (
-    Log,
-    Remembered,
-    decode_memory,
-    encode_memory,
-    find_log,
-    read_log,
-    went_on,
-)
-from heldout.board.rules.changes import (
-    format_key,
-    held_out_file,
-    held_out_name,
-    key_name,
-    parse_key,
-    stem_of,
-)
+from heldout.board.rules import changes
 from heldout.board.store.git import Git
 from heldout.board.store.sharing import (
     DERIVED_FOLDERS,
@@ -349,15 +334,15 @@ class Vault:
         Raises:
             StoreError: it is missing, or is no key.
         """
-        path = f"labels/{held_out_file(key_name(name))}"
+        path = f"labels/{changes.held_out_file(changes.key_name(name))}"
         data = self.files.find(path)
         if data is None:
             raise StoreError(f"{self.files.path(path)} is missing; restore it from the backup")
-        return parse_key(data, path=path)
+        return changes.parse_key(data, path=path)
 
     def has_set_key(self, name: str) -> bool:
         """Whether there is a key of a held-out query set."""
-        return self.files.exists(f"labels/{held_out_file(key_name(name))}")
+        return self.files.exists(f"labels/{changes.held_out_file(changes.key_name(name))}")
 
     def make_set_key(self, name: str) -> bool:
         """Make the key of a query set that has none; whether it was made now.
@@ -365,16 +350,18 @@ class Vault:
         Raises:
             StoreError: there is one, and it is damaged.
         """
-        path = f"labels/{held_out_file(key_name(name))}"
+        path = f"labels/{changes.held_out_file(changes.key_name(name))}"
         if self.files.exists(path):
             self.set_key(name)
             return False
-        self.files.write_whole(path, format_key(secrets.token_bytes(_KEY_BYTES)), mode=0o600)
+        self.files.write_whole(
+            path, changes.format_key(secrets.token_bytes(_KEY_BYTES)), mode=0o600
+        )
         return True
 
     def drop_set_key(self, name: str) -> None:
         """Remove a key that no event commits to."""
-        self.files.delete(f"labels/{held_out_file(key_name(name))}")
+        self.files.delete(f"labels/{changes.held_out_file(changes.key_name(name))}")
 
     def held_out(self, stems: Collection[str]) -> dict[str, str]:
         """The files that decide scores: name, as `board.held_out` has it -> SHA-256.
@@ -382,11 +369,13 @@ class Vault:
         Args:
             stems: of query sets, and of labels that views name.
         """
-        named = ((held_out_name(file), f"labels/{file}") for file in self.files.names("labels"))
+        named = (
+            (changes.held_out_name(file), f"labels/{file}") for file in self.files.names("labels")
+        )
         return {
             name: digest_bytes(self.files.read(file))
             for name, file in sorted((name, file) for name, file in named if name is not None)
-            if stem_of(name) in stems and self.files.is_file(file)
+            if changes.stem_of(name) in stems and self.files.is_file(file)
         }
 
     def has_sealed(self, digest: str) -> bool:
@@ -471,21 +460,21 @@ class Vault:
         """The whole log, every line verified now."""
         return _read_log(self.files.read_lines(EVENTS))
 
-    def log(self) -> Log:
+    def log(self) -> reading.Log:
         """The log, of which what this vault remembers is not verified again."""
         if self.stored is not None:
             return _log_in_memory(self.files.read_lines(EVENTS))
         names = (EVENTS,) if self.files.exists(EVENTS) else ()
-        return find_log(self.files, names, path=EVENTS, recall=self._recall_log)
+        return reading.find_log(self.files, names, path=EVENTS, recall=self._recall_log)
 
-    def _recall_log(self) -> Remembered | None:
-        return decode_memory(self.recall(_LOG), Remembered)
+    def _recall_log(self) -> reading.Remembered | None:
+        return reading.decode_memory(self.recall(_LOG), reading.Remembered)
 
     def remember_log(self, *, least: int = _MANY) -> None:
         """Remember what was verified of the log, if that is as many events more than before."""
         log = self.log()
         if len(log) - log.remembered >= least and log.fault is None:
-            self.remember(_LOG, encode_memory(log.remember()))
+            self.remember(_LOG, reading.encode_memory(log.remember()))
             log.remembered = len(log)
 
     def remember(self, name: str, data: bytes) -> None:
@@ -566,7 +555,7 @@ class Vault:
             sharing.record(self.files.read_lines(EVENTS) + line, last=entry, history=fold.now())
         self.files.append_line(EVENTS, line)
         if self.stored is None:
-            went_on(self.files, EVENTS, line)
+            reading.went_on(self.files, EVENTS, line)
         return entry
 
     def make_entry(self, draft: Draft, *, now: datetime) -> Entry:
@@ -630,8 +619,8 @@ def _read_log(data: bytes) -> tuple[Entry, ...]:
 
 
 @lru_cache(maxsize=2)
-def _log_in_memory(data: bytes) -> Log:
-    return read_log(lambda: BytesIO(data), path=EVENTS)
+def _log_in_memory(data: bytes) -> reading.Log:
+    return reading.read_log(lambda: BytesIO(data), path=EVENTS)
 
 
 def _authenticate(key: bytes, name: str, data: bytes) -> bytes:

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING
 
 import heldout
 from heldout.board.rules.spec import ForgeSpec, api_root
-from heldout.board.store.arrivals import (
-    IN_FOLDER,
-    Arrival,
-    arrival_branch,
-    find_in_folder,
-    find_in_git,
-    is_team,
-)
+from heldout.board.store import arrivals
 from heldout.board.store.fetching import fetch_arrivals
 from heldout.board.store.forges import hosted
 from heldout.board.store.git import Git
@@ -63,13 +56,13 @@ class FolderForge(_WithoutRequests):
     root: Path
     form: Form
 
-    def fetch(self) -> tuple[Arrival, ...]:
+    def fetch(self) -> tuple[arrivals.Arrival, ...]:
         """The files, as they lie."""
-        return tuple(find_in_folder(self.root, self.form))
+        return tuple(arrivals.find_in_folder(self.root, self.form))
 
     def locate(self, source: str, name: str) -> hosted.Handle | None:
         """The name itself, if it came from a folder."""
-        return hosted.Handle(name) if source == IN_FOLDER else None
+        return hosted.Handle(name) if source == arrivals.IN_FOLDER else None
 
     def comment(self, handle: hosted.Handle, text: str, *, event: Digest) -> hosted.Outcome:
         """Add to `ID.reply.txt`, which is replaced whole; what is no plain file is replaced too.
@@ -77,7 +70,7 @@ class FolderForge(_WithoutRequests):
         Raises:
             InputError: the handle is neither a submission's id nor a team's.
         """
-        name = handle if is_team(handle) else parse_submission_id(handle)
+        name = handle if arrivals.is_team(handle) else parse_submission_id(handle)
         path = self.root / f"{name}.reply.txt"
         marker = hosted.format_marker(event)
         before = _read_plain(path)
@@ -108,19 +101,21 @@ class GitForge(_WithoutRequests):
     form: Form
     main: str
 
-    def fetch(self) -> tuple[Arrival, ...]:
+    def fetch(self) -> tuple[arrivals.Arrival, ...]:
         """What lies on those branches, and on those of other remotes."""
         done = fetch_arrivals(self.git, {_REMOTE: self.url}, self.form, requests=False)[_REMOTE]
         if isinstance(done, StoreError):
             raise done
         unread = {**done.refused, **done.failed}
         return tuple(
-            find_in_git(self.git, self.form, main=self.main, unread=unread, waiting=done.waiting)
+            arrivals.find_in_git(
+                self.git, self.form, main=self.main, unread=unread, waiting=done.waiting
+            )
         )
 
     def locate(self, source: str, name: str) -> hosted.Handle | None:
         """The name itself, if it came on its own branch."""
-        return hosted.Handle(name) if source == f"branch {arrival_branch(name)}" else None
+        return hosted.Handle(name) if source == f"branch {arrivals.arrival_branch(name)}" else None
 
     def comment(self, handle: hosted.Handle, text: str, *, event: Digest) -> hosted.Outcome:  # noqa: ARG002 - the protocol's
         """Nothing: the public log says it."""
