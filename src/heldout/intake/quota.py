@@ -35,7 +35,7 @@ class Quota:
 
     limit: int
     window: timedelta
-    checks.counted: Mapping[str, datetime] = field(default_factory=dict)
+    counted: Mapping[str, datetime] = field(default_factory=dict)
     received: Mapping[str, datetime] = field(default_factory=dict)
     returned: Collection[str] = ()
     late: datetime | None = None
