@@ -4,22 +4,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from heldout.board.log import registration
 from heldout.board.log.events import GENESIS, Entry, verify
 from heldout.board.log.history import History
 from heldout.board.log.manifest import team_key
-from heldout.board.log.registration import (
-    LONGEST_NAME,
-    Registrant,
-    SubmissionSignature,
-    Team,
-    agreements_since,
-    parse_statement,
-    read_agreement,
-    registrant_digest,
-    registration_message,
-    submission_message,
-    team_handle,
-)
 from heldout.board.log.submission import Submission
 from heldout.board.policy.identity import name_evidence
 from heldout.board.policy.names import compare_names
@@ -30,7 +18,7 @@ from heldout.ids import digest_bytes
 _AGAIN = "heldout register"
 
 
-def check_registrant(registrant: Registrant, spec: BoardSpec) -> Iterator[Problem]:
+def check_registrant(registrant: registration.Registrant, spec: BoardSpec) -> Iterator[Problem]:
     """What is wrong with the names in a registration.
 
     Args:
@@ -48,16 +36,17 @@ def check_registrant(registrant: Registrant, spec: BoardSpec) -> Iterator[Proble
             hint="the organisers alone see it until an entry shows it",
         )
     for name, text in {"team": registrant.team, **fields}.items():
-        if not text.isprintable() or len(text) > LONGEST_NAME:
+        if not text.isprintable() or len(text) > registration.LONGEST_NAME:
             yield Problem(
                 code="wrong-field",
                 path=f"registration:{name}",
                 found=quote(text),
-                expected=f"text that shows all it holds, up to {LONGEST_NAME} characters",
+                expected="text that shows all it holds, up to "
+                f"{registration.LONGEST_NAME} characters",
             )
 
 
-def revoked_before(team: Team, teams: Iterable[Team]) -> Iterator[str]:
+def revoked_before(team: registration.Team, teams: Iterable[registration.Team]) -> Iterator[str]:
     """What a team has in common with those whose registration was revoked: for the organisers.
 
     The same institution says little by itself; a lost key is a good reason for the same name.
@@ -75,7 +64,9 @@ def revoked_before(team: Team, teams: Iterable[Team]) -> Iterator[str]:
             yield f"{', '.join(shared)}: {other.handle}, revoked on {day} ({other.why})"
 
 
-def _shared(one: Registrant | None, other: Registrant | None) -> Iterator[str]:
+def _shared(
+    one: registration.Registrant | None, other: registration.Registrant | None
+) -> Iterator[str]:
     if one is None or other is None:
         return
     pairs = {
@@ -101,7 +92,7 @@ def registration_faults(entries: Iterable[Entry]) -> Iterator[str]:
         if entry.event.kind == "registered":
             yield from (f"{place}: {fault}" for fault in _statement_faults(entry, board))
         elif entry.event.kind == "changed-agreement":
-            agreement = read_agreement(entry)
+            agreement = registration.read_agreement(entry)
             if digest_bytes(agreement.text.encode()) != agreement.digest:
                 yield f"{place}: the agreement's text is not that of its digest"
 
@@ -143,7 +134,7 @@ def is_signed(history: History, submission: Submission) -> bool:
     team = None if signature is None else history.teams.get(signature.team)
     if signature is None or team is None:
         return False
-    message = submission_message(
+    message = registration.submission_message(
         history.board,
         submission.id,
         revision=submission.revision,
@@ -153,7 +144,7 @@ def is_signed(history: History, submission: Submission) -> bool:
     return verify(team.key, message, signature.value)
 
 
-def _standing(submission: Submission, team: Team) -> Iterator[str]:
+def _standing(submission: Submission, team: registration.Team) -> Iterator[str]:
     """A registration that was revoked after publication takes nothing back."""
     decided = submission.published
     if team.revoked is not None and (decided is None or team.revoked <= decided):
@@ -164,13 +155,13 @@ def _agreed(
     spec: BoardSpec,
     history: History,
     submission: Submission,
-    signature: SubmissionSignature,
-    team: Team,
+    signature: registration.SubmissionSignature,
+    team: registration.Team,
 ) -> Iterator[str]:
     """What a team agreed to later than it had to is good too, when it amends a submission."""
     if spec.registration is None or spec.registration.agreement is None:
         return
-    known = agreements_since(history.agreements, submission.received)
+    known = registration.agreements_since(history.agreements, submission.received)
     if not known:
         return
     if signature.agreement not in {one.digest for one in known} & {*team.agreements}:
@@ -180,7 +171,7 @@ def _agreed(
         )
 
 
-def _named(registrant: Registrant | None, name: str) -> Iterator[str]:
+def _named(registrant: registration.Registrant | None, name: str) -> Iterator[str]:
     if registrant is not None and team_key(registrant.team) != team_key(name):
         yield f"the team is {quote(name)}, but the key is registered for {quote(registrant.team)}"
 
@@ -188,17 +179,19 @@ def _named(registrant: Registrant | None, name: str) -> Iterator[str]:
 def _statement_faults(entry: Entry, board: str) -> Iterator[str]:
     text = str(entry.get("statement"))
     try:
-        statement = parse_statement(text)
+        statement = registration.parse_statement(text)
     except ValueError:
         yield "holds no registration"
         return
     if statement.board != board or board == GENESIS:
         yield "the registration is for another board"
-    if team_handle(statement.key) != entry.get("team"):
+    if registration.team_handle(statement.key) != entry.get("team"):
         yield "the registration is not of the key that its team is named after"
-    if not verify(statement.key, registration_message(text), str(entry.get("signature"))):
+    if not verify(
+        statement.key, registration.registration_message(text), str(entry.get("signature"))
+    ):
         yield "the registration's signature is not that of its key"
     sealed = entry.get("registrant")
-    registrant = None if sealed is None else msgspec.convert(sealed, Registrant)
-    if registrant is not None and registrant_digest(registrant) != statement.private:
+    registrant = None if sealed is None else msgspec.convert(sealed, registration.Registrant)
+    if registrant is not None and registration.registrant_digest(registrant) != statement.private:
         yield "the registrant is not the one that was signed for"

@@ -37,20 +37,7 @@ from functools import lru_cache, partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from heldout.board.log import reading
-from heldout.board.log.events import (
-    Draft,
-    Entry,
-    Signature,
-    Signers,
-    check_clock,
-    event_message,
-    format_entry,
-    format_time,
-    link,
-    parse_log,
-    signers_after,
-)
+from heldout.board.log import events, reading
 from heldout.board.log.history import History
 from heldout.board.rules import changes
 from heldout.board.store.git import Git
@@ -98,9 +85,11 @@ class OwnSigner:
     key: str
     private: bytes
 
-    def sign(self, digest: Digest) -> Signature:
+    def sign(self, digest: Digest) -> events.Signature:
         """Sign an event's hash."""
-        return Signature(key=self.key, value=sign(self.private, event_message(digest)))
+        return events.Signature(
+            key=self.key, value=sign(self.private, events.event_message(digest))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +268,7 @@ class Vault:
             self.add_signing_key(new_signing_key("ORGANISER"))
         return self.signing_keys()[0]
 
-    def own_signer(self, signers: Signers) -> OwnSigner | None:
+    def own_signer(self, signers: events.Signers) -> OwnSigner | None:
         """Which of a board's signers this vault can sign as, `None` for none of them."""
         ours = {public_key(private): private for private in self.signing_keys()}
         found = ((name, key) for name, key in signers.items() if key in ours)
@@ -456,7 +445,7 @@ class Vault:
         text = "".join(f"{mark}\n" for mark in sorted(marks))
         self.files.write_whole(_PRINTED, text.encode("ascii"), mode=0o600)
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[events.Entry, ...]:
         """The whole log, every line verified now."""
         return _read_log(self.files.read_lines(EVENTS))
 
@@ -529,9 +518,9 @@ class Vault:
         last = log.last if len(log) else None
         if self.is_shared():
             _check_clocks(last, now)
-        check_clock(last, now)
+        events.check_clock(last, now)
 
-    def append(self, draft: Draft, *, now: datetime) -> Entry:
+    def append(self, draft: events.Draft, *, now: datetime) -> events.Entry:
         """Append an event; it has happened when this returns.
 
         In a shared vault it has happened when its push has succeeded, and not before.
@@ -548,7 +537,7 @@ class Vault:
         if sharing is not None:
             _check_clocks(log.last if len(log) else None, now)
         entry = self.make_entry(draft, now=now)
-        line = format_entry(entry)
+        line = events.format_entry(entry)
         if sharing is not None:
             fold = log.fold.copy()
             fold.take(entry)
@@ -558,14 +547,14 @@ class Vault:
             reading.went_on(self.files, EVENTS, line)
         return entry
 
-    def make_entry(self, draft: Draft, *, now: datetime) -> Entry:
+    def make_entry(self, draft: events.Draft, *, now: datetime) -> events.Entry:
         """The next event of the log, linked and signed, which does not happen by this.
 
         Raises:
             StoreError: the clock is wrong, or this vault has no key of a signer.
         """
         log = self.log()
-        signers = log.chain.signers or signers_after({}, draft.kind, draft.public)
+        signers = log.chain.signers or events.signers_after({}, draft.kind, draft.public)
         own = self.own_signer(signers)
         if own is None and signers:
             raise StoreError(
@@ -574,7 +563,7 @@ class Vault:
                 "from the backup, or let another organiser name your key: heldout board signer, "
                 "docs/how-to/keys.md"
             )
-        return link(
+        return events.link(
             draft,
             log.last if len(log) else None,
             at=now,
@@ -602,20 +591,20 @@ def _read_key(file: File) -> str:
         ) from None
 
 
-def _check_clocks(last: Entry | None, now: datetime) -> None:
+def _check_clocks(last: events.Entry | None, now: datetime) -> None:
     """Say whose clock may be wrong where organisers at several machines log events."""
     if last is not None and now < last.time:
         raise StoreError(
-            f"the clock here says {format_time(now)}, but the last event, by {last.event.by}, is "
-            f"of {last.event.at}; events are never dated before others: set the clock that is "
-            "wrong, here or there, or wait until then"
+            f"the clock here says {events.format_time(now)}, but the last event, by "
+            f"{last.event.by}, is of {last.event.at}; events are never dated before others: set "
+            "the clock that is wrong, here or there, or wait until then"
         )
 
 
 @lru_cache(maxsize=2)
-def _read_log(data: bytes) -> tuple[Entry, ...]:
+def _read_log(data: bytes) -> tuple[events.Entry, ...]:
     """Every step of a submission reads the log: the same bytes are verified once."""
-    return parse_log(data, path=EVENTS)
+    return events.parse_log(data, path=EVENTS)
 
 
 @lru_cache(maxsize=2)
