@@ -22,18 +22,8 @@ from types import ModuleType
 
 import msgspec
 
+from heldout.backup import sealed
 from heldout.backup.backing_up import list_schemas
-from heldout.backup.sealed import (
-    BOARD,
-    BUNDLE,
-    DATABASE,
-    VAULT,
-    DatabaseState,
-    GitState,
-    Manifest,
-    damaged,
-    unpack,
-)
 from heldout.board.audit.audit import Audit, audit_board
 from heldout.board.log.events import Entry, format_entry, parse_log
 from heldout.board.log.history import History, read_history
@@ -63,7 +53,7 @@ class Restored:
     """
 
     folder: Path
-    manifest: Manifest
+    manifest: sealed.Manifest
     taken: int = 0
     lost: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -107,11 +97,11 @@ def restore(
             "remove it, or name another folder, best where nobody else may write",
         ) from None
     try:
-        manifest, root = unpack(path, identities, aside), aside / "files"
+        manifest, root = sealed.unpack(path, identities, aside), aside / "files"
         if manifest.database is None and database is not None:
             raise InputError.of("restore-place", "--database", "no database in it", "no --database")
         notes = tuple(_finish_folders(manifest, aside))
-        taken, lost = (0, ()) if newer is None else take_over(root / VAULT, newer)
+        taken, lost = (0, ()) if newer is None else take_over(root / sealed.VAULT, newer)
         _put_in_place(aside, folder, manifest.database, database)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -135,14 +125,14 @@ def _check_place(folder: Path) -> None:
         )
 
 
-def _finish_folders(manifest: Manifest, aside: Path) -> Iterator[str]:
+def _finish_folders(manifest: sealed.Manifest, aside: Path) -> Iterator[str]:
     """Make folders repositories again; yields what a person should know of it."""
     (aside / "files").mkdir(mode=0o700, exist_ok=True)
     for name, state in manifest.folders.items():
         root, own = aside / "files" / name, aside / "own" / name
         root.mkdir(mode=0o700, exist_ok=True)
         if state.git is not None:
-            yield from _restore_git(root, state.git, aside / "git" / name / BUNDLE)
+            yield from _restore_git(root, state.git, aside / "git" / name / sealed.BUNDLE)
             if own.exists():  # keys and tokens, which nobody else may read
                 own.rename(root / _OWN)
                 _make_private(root / _OWN)
@@ -152,16 +142,16 @@ def _finish_folders(manifest: Manifest, aside: Path) -> Iterator[str]:
 
 
 def _put_in_place(
-    aside: Path, folder: Path, state: DatabaseState | None, database: str | None
+    aside: Path, folder: Path, state: sealed.DatabaseState | None, database: str | None
 ) -> None:
     """Load the database and give the folder its name; if one fails, neither is there."""
-    root, rows = aside / "files", aside / "rows" / DATABASE
+    root, rows = aside / "files", aside / "rows" / sealed.DATABASE
     if database is not None:
         _use_copying().check_empty(database)
     elif state is not None:
         from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
 
-        _load(sqlite_url(root / f"{DATABASE}.sqlite"), state, rows)
+        _load(sqlite_url(root / f"{sealed.DATABASE}.sqlite"), state, rows)
     os.sync()
     root.rename(folder.absolute())
     if database is not None and state is not None:
@@ -172,7 +162,7 @@ def _put_in_place(
             raise
 
 
-def _load(url: str, state: DatabaseState, rows: Path) -> None:
+def _load(url: str, state: sealed.DatabaseState, rows: Path) -> None:
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - needs the extra
 
     with ExitStack() as files:
@@ -181,7 +171,7 @@ def _load(url: str, state: DatabaseState, rows: Path) -> None:
             _use_copying().load_database(url, list_schemas(), known=state.versions, tables=tables)
         except (SQLAlchemyError, ValueError, msgspec.MsgspecError) as error:
             first, *_ = str(error).splitlines()
-            raise damaged("database", quote(first)) from None
+            raise sealed.damaged("database", quote(first)) from None
 
 
 def _use_copying() -> ModuleType:
@@ -190,7 +180,7 @@ def _use_copying() -> ModuleType:
     return copying
 
 
-def _restore_git(root: Path, state: GitState, bundle: Path) -> Iterator[str]:
+def _restore_git(root: Path, state: sealed.GitState, bundle: Path) -> Iterator[str]:
     """Make a folder a repository again; no file of it is checked out."""
     git = Git(root)
     git.init(state.branch)
@@ -280,11 +270,11 @@ def _find_sealed(board: Repository, path: str, digest: str) -> bytes | None:
 
 def _list_lost(later: Sequence[Entry], history: History, files: Folder) -> Iterator[str]:
     """What is sealed in events whose vault is gone, and how to get it again."""
-    sealed: dict[str | None, set[str]] = {}
+    withheld: dict[str | None, set[str]] = {}
     for entry in later:
         names = entry.event.sealed.keys() - entry.opened.keys()
-        sealed.setdefault(entry.event.submission, set()).update(names)
-    for name, fields in sealed.items():
+        withheld.setdefault(entry.event.submission, set()).update(names)
+    for name, fields in withheld.items():
         if name is None:
             if "labels" in fields:
                 yield "held-out labels changed after the backup: put today's files into labels/"
@@ -359,13 +349,13 @@ def check_backup(
         done = restore(path, folder, identities=identities, newer=None)
         restored = timer()
         audit = None
-        if BOARD in done.manifest.folders:
-            vault = folder / VAULT if VAULT in done.manifest.folders else None
-            audit = audit_board(Repository(folder / BOARD), vault)
+        if sealed.BOARD in done.manifest.folders:
+            vault = folder / sealed.VAULT if sealed.VAULT in done.manifest.folders else None
+            audit = audit_board(Repository(folder / sealed.BOARD), vault)
         audited = timer()
         taken, lost = 0, tuple[str, ...]()
-        if newer is not None and VAULT in done.manifest.folders:
-            taken, lost = take_over(folder / VAULT, newer)
+        if newer is not None and sealed.VAULT in done.manifest.folders:
+            taken, lost = take_over(folder / sealed.VAULT, newer)
     manifest = done.manifest
     return Drill(
         created_at=manifest.created_at,

@@ -30,16 +30,8 @@ from heldout.board.organiser.review import Review, review
 from heldout.board.policy.checks import add_months, counted
 from heldout.board.policy.identity import mentions
 from heldout.board.policy.registered import is_signed
-from heldout.board.scores import releasing, rescoring
+from heldout.board.scores import kept, releasing, rescoring
 from heldout.board.scores.commitments import find_rule_change
-from heldout.board.scores.kept import (
-    ScoreFile,
-    follows_on,
-    read_evidence,
-    store_evidence_of,
-    store_scores,
-    store_signatures,
-)
 from heldout.board.scores.precomputed import Precomputed, Taken, rules_of
 from heldout.board.scores.score import open_manifest, signature_field
 from heldout.board.scores.session import Session, commit_held_out, note_held_out, refuse_rules
@@ -111,7 +103,7 @@ def publish(session: Session, result: Review, *, why: str) -> Decision:
     }
     sealed = {
         **told.sealed,
-        "evidence": store_evidence_of(session.vault, submission.id, spec, result.scores),
+        "evidence": kept.store_evidence_of(session.vault, submission.id, spec, result.scores),
         "kept": session.vault.kept(submission.id),
         "identity": identity_fields(manifest),
         "why": why,
@@ -160,11 +152,11 @@ def publish_baseline(
     noisy = releasing.noisy_scores(session, spec, scored.scores.views, baseline=True)
     errors = releasing.list_errors(session, spec, scored.scores.views)
     public = releasing.released(spec, scored.scores.views, noisy=noisy, errors=errors)
-    kept = {
+    stored = {
         n: str(session.vault.store_sealed(path.read_bytes())) for n, path in scored.runs.items()
     }
-    store_signatures(session.vault, name, scored.scans)
-    store_scores(session.vault, name, scored.scores)
+    kept.store_signatures(session.vault, name, scored.scans)
+    kept.store_scores(session.vault, name, scored.scores)
     return _log(
         session,
         "baseline",
@@ -172,8 +164,8 @@ def publish_baseline(
         public={**public, "type": "baseline", "embargo_until": None},
         sealed={
             "identity": identity_fields(identity),
-            "runs": kept,
-            "evidence": store_evidence_of(session.vault, name, spec, scored.scores),
+            "runs": stored,
+            "evidence": kept.store_evidence_of(session.vault, name, spec, scored.scores),
             "kept": session.vault.kept(name),
         },
     )
@@ -211,7 +203,7 @@ def ask(session: Session, submission_id: str, *, text: str) -> Decision:
 
 
 def correct(
-    session: Session, submission_id: str, scores: ScoreFile, *, why: str, anyway: bool = False
+    session: Session, submission_id: str, scores: kept.ScoreFile, *, why: str, anyway: bool = False
 ) -> Decision:
     """Publish an erratum: scores made again with today's labels and code, and the reason.
 
@@ -232,12 +224,12 @@ def correct(
     told = releasing.release_again(session, spec, submission, scores.views)
     before = submission.scores
     same = _is_as_before(submission, told, scores)
-    store_scores(session.vault, submission_id, scores)
+    kept.store_scores(session.vault, submission_id, scores)
     # Later scores may be compared with these: the log says what they are, also where none is told.
-    evidence = store_evidence_of(session.vault, submission_id, spec, scores)
-    kept = {"evidence": evidence, "kept": session.vault.kept(submission_id)}
+    evidence = kept.store_evidence_of(session.vault, submission_id, spec, scores)
+    stored = {"evidence": evidence, "kept": session.vault.kept(submission_id)}
     done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
-    again = (kept["kept"], evidence) != (submission.kept, submission.evidence)
+    again = (stored["kept"], evidence) != (submission.kept, submission.evidence)
     # While a score is sealed, an erratum only where it changed would tell that it did.
     silent = again and not told.sealed.keys().isdisjoint(("scores", "final"))
     if (
@@ -247,7 +239,7 @@ def correct(
         and (done_before or not anyway)
     ):
         if again:  # nothing is told, and the log vouches for what is kept
-            session.log("reviewed", submission_id, sealed=kept)
+            session.log("reviewed", submission_id, sealed=stored)
         return Decision(
             id=submission_id,
             done=True,
@@ -255,7 +247,7 @@ def correct(
             before={} if done_before else before,
         )
     public = {**told.public, "why": why}
-    sealed = {**told.sealed, **kept}
+    sealed = {**told.sealed, **stored}
     logged = _log(session, "corrected", submission_id, public=public, sealed=sealed)
     return replace(logged, before=before)
 
@@ -267,16 +259,18 @@ def _by_labels_alone(session: Session, submission: Submission, evidence: Mapping
     """
     try:
         return all(
-            follows_on(read_evidence(session.vault, before), made, made.labels)
+            kept.follows_on(kept.read_evidence(session.vault, before), made, made.labels)
             for view, before in submission.evidence.items()
             if view in evidence
-            for made in (read_evidence(session.vault, evidence[view]),)
+            for made in (kept.read_evidence(session.vault, evidence[view]),)
         )
     except StoreError:  # what they were is lost
         return False
 
 
-def _is_as_before(submission: Submission, told: releasing.EntryRelease, scores: ScoreFile) -> bool:
+def _is_as_before(
+    submission: Submission, told: releasing.EntryRelease, scores: kept.ScoreFile
+) -> bool:
     """Whether an erratum would tell, now or later, what was told before, of as many queries."""
     names = (*told.scores, *submission.final)
     if any(submission.counts.get(name) != scores.views[name].n for name in names):
@@ -287,7 +281,7 @@ def _is_as_before(submission: Submission, told: releasing.EntryRelease, scores: 
     return now == (dict(submission.scores), known, dict(submission.final))
 
 
-def check_scored(submission: Submission, scores: ScoreFile) -> None:
+def check_scored(submission: Submission, scores: kept.ScoreFile) -> None:
     """Refuse an erratum without a score.
 
     Raises:

@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from heldout.board.log.submission import Submission
+from heldout.board.organiser import receive
 from heldout.board.organiser.answer import (
     ForgeAccess,
     answer_all,
@@ -13,24 +14,10 @@ from heldout.board.organiser.answer import (
     fetch_requests,
 )
 from heldout.board.organiser.rebuild import Rebuilt, catch_up
-from heldout.board.organiser.receive import (
-    Receipt,
-    list_merged,
-    receive,
-    receive_registrations,
-    taken_in,
-)
 from heldout.board.scores.public_log import find_public_log
 from heldout.board.scores.session import NotedRules, Session, note_held_out
 from heldout.board.standings.overdue import Overdue, list_overdue_at
-from heldout.board.store.arrivals import (
-    Arrival,
-    find_in_folder,
-    find_in_git,
-    find_merged_registrations,
-    find_registrations_in_folder,
-    find_registrations_in_git,
-)
+from heldout.board.store import arrivals
 from heldout.board.store.fetching import BRANCHES, fetch_arrivals
 from heldout.errors import StoreError, plural
 
@@ -50,7 +37,7 @@ class TakenIn:
     """
 
     rules: NotedRules | None
-    receipts: tuple[Receipt, ...]
+    receipts: tuple[receive.Receipt, ...]
     silent: tuple[str, ...]
     unfetched: tuple[str, ...]
     rebuilt: Rebuilt
@@ -78,12 +65,12 @@ def take_in(
     rules = note_held_out(session)
     listed, silent = _list_arrivals(session, forge, folders, ask_remote=ask_remote)
     unfetched = tuple(dict.fromkeys(arrival.source for arrival in listed if arrival.waits))
-    arrivals = [arrival for arrival in listed if not arrival.waits]
-    requests = {arrival.source for arrival in arrivals}  # those that are open, as the forge says
+    here = [arrival for arrival in listed if not arrival.waits]
+    requests = {arrival.source for arrival in here}  # those that are open, as the forge says
     registrations, sources = find_registrations(session, folders, requests)
-    registered = receive_registrations(session, registrations)
-    submissions = [one for one in arrivals if one.source not in sources]
-    receipts = (*registered, *receive(session, submissions, accepted=accepted))
+    registered = receive.receive_registrations(session, registrations)
+    submissions = [one for one in here if one.source not in sources]
+    receipts = (*registered, *receive.receive(session, submissions, accepted=accepted))
     rebuilt = catch_up(session, news=False)
     answer_all(session, forge, [str(r.id) for r in receipts if r.kind == "received"], {})
     # Where registered teams wait for an answer: a request may have had none.
@@ -101,7 +88,7 @@ def take_in(
 
 def find_registrations(
     session: Session, folders: Sequence[Path], requests: Container[str]
-) -> tuple[list[Arrival], frozenset[str]]:
+) -> tuple[list[arrivals.Arrival], frozenset[str]]:
     """Find registrations that wait, and the branches and requests that bring nothing else.
 
     None where the board has no registration.
@@ -113,19 +100,19 @@ def find_registrations(
     """
     git = session.repository.git
     head = git.head() if git.is_repository() else None
-    found: list[Arrival] = []
+    found: list[arrivals.Arrival] = []
     if session.spec().registration is None:
         return [], frozenset()
     if head is not None:
-        found += find_registrations_in_git(git, main=head, requests=requests)
+        found += arrivals.find_registrations_in_git(git, main=head, requests=requests)
     sources = frozenset(arrival.source for arrival in found)
     if head is not None:
-        found += find_merged_registrations(git, main=head)
+        found += arrivals.find_merged_registrations(git, main=head)
     forge = session.spec().forge
     if forge is not None and forge.kind == "folder":
         folders = [*folders, git.root / Path(forge.url).expanduser()]
     for folder in folders:
-        found += find_registrations_in_folder(folder)
+        found += arrivals.find_registrations_in_folder(folder)
     return found, sources
 
 
@@ -154,11 +141,11 @@ def list_public_overdue(session: Session) -> tuple[Overdue, ...]:
 
 def _list_arrivals(
     session: Session, forge: ForgeAccess, folders: Sequence[Path], *, ask_remote: bool
-) -> tuple[list[Arrival], tuple[str, ...]]:
+) -> tuple[list[arrivals.Arrival], tuple[str, ...]]:
     """List what lies there, and which remotes, or the forge, did not answer."""
     git = session.repository.git
     form = session.spec().envelope
-    found: list[Arrival] = []
+    found: list[arrivals.Arrival] = []
     silent: list[str] = []
     head = git.head() if git.is_repository() else None
     if head is not None:
@@ -169,17 +156,22 @@ def _list_arrivals(
         silent += unknown
         found += [
             arrival
-            for arrival in find_in_git(
-                git, form, main=head, unread=unread, waiting=waiting, taken=taken_in(session)
+            for arrival in arrivals.find_in_git(
+                git,
+                form,
+                main=head,
+                unread=unread,
+                waiting=waiting,
+                taken=receive.taken_in(session),
             )
             # What is open there, the forge says better: closed requests keep their refs.
             if hosted is None or arrival.source.startswith("branch ")
         ]
         requests = fetch_requests(session, forge) if ask_remote else ()
-        found += [*(requests or ()), *list_merged(session, main=head)]
+        found += [*(requests or ()), *receive.list_merged(session, main=head)]
         silent += ["the forge"] * (requests is None)
     for folder in folders:
-        found += find_in_folder(folder, form)
+        found += arrivals.find_in_folder(folder, form)
     return found, tuple(silent)
 
 

@@ -22,22 +22,11 @@ from functools import partial
 
 import msgspec
 
+from heldout.board.log import registration
 from heldout.board.log.events import Entry, parse_time
 from heldout.board.log.history import History
 from heldout.board.log.manifest import Manifest, identity_fields, parse_manifest, team_key
 from heldout.board.log.reading import decode_memory, encode_memory
-from heldout.board.log.registration import (
-    Registrant,
-    RegistrationFile,
-    Statement,
-    SubmissionSignature,
-    Team,
-    bad_signature,
-    read_registration,
-    registrant_digest,
-    split_signature,
-    team_handle,
-)
 from heldout.board.log.submission import Submission
 from heldout.board.participant.team import (
     current_agreement,
@@ -366,7 +355,9 @@ def _update(
     if _was_sent(session, before.id, names.metadata, digest_bytes(sealed)):
         raise InputError(_stale("the very file that was sent before", "a file of its own"))
     key = open_own_key(session.vault, session.spec_at(before.received), before)
-    metadata, signature = split_signature(open_metadata(spec.envelope, sealed, key=key))
+    metadata, signature = registration.split_signature(
+        open_metadata(spec.envelope, sealed, key=key)
+    )
     new = parse_manifest(metadata)
     check_id(spec, new, before.id)
     old = _metadata_in_force(session, before)
@@ -434,7 +425,10 @@ def _check_metadata(session: Session, before: Submission, new: Manifest) -> None
 
 
 def _check_signer(
-    session: Session, before: Submission, new: Manifest, signature: SubmissionSignature | None
+    session: Session,
+    before: Submission,
+    new: Manifest,
+    signature: registration.SubmissionSignature | None,
 ) -> None:
     """What one team has signed another cannot change, nor anybody who has only the seal's key."""
     if before.signature is None:
@@ -565,8 +559,8 @@ def _log_registration(session: Session, arrival: Arrival) -> Receipt:
     spec, history = session.spec(), session.history()
     require_registration(spec)
     ((path, data),) = arrival.read().items()
-    file, statement = read_registration(data, path=path)
-    team = team_handle(statement.key)
+    file, statement = registration.read_registration(data, path=path)
+    team = registration.team_handle(statement.key)
     # By what was signed: the same under another name, or sealed by somebody else, is not new.
     if any(
         entry.get("team") == team and entry.get("statement") == file.statement
@@ -574,9 +568,9 @@ def _log_registration(session: Session, arrival: Arrival) -> Receipt:
     ):
         return Receipt(source=arrival.source, id=None, kind="known", team=team)
     if statement.board != history.board:
-        raise bad_signature(path, "a registration for another board")
+        raise registration.bad_signature(path, "a registration for another board")
     if team in history.teams and history.teams[team].key != statement.key:
-        raise bad_signature(path, "another key that has the same short digest")
+        raise registration.bad_signature(path, "another key that has the same short digest")
     _check_current(session, spec, history, statement)
     registrant = _open(session, spec, path, file, statement)
     _check_names(spec, history, team, registrant)
@@ -599,14 +593,14 @@ def _log_registration(session: Session, arrival: Arrival) -> Receipt:
 
 
 def _check_current(
-    session: Session, spec: BoardSpec, history: History, statement: Statement
+    session: Session, spec: BoardSpec, history: History, statement: registration.Statement
 ) -> None:
     """Refuse a registration that is late, old, revoked, or for another text."""
-    registration = require_registration(spec)
-    known = history.teams.get(team_handle(statement.key))
-    closes = registration.closes
+    rules = require_registration(spec)
+    known = history.teams.get(registration.team_handle(statement.key))
+    closes = rules.closes
     if known is None and closes is not None and session.now.date() > closes:
-        raise InputError(registration_closed(registration, session.now))
+        raise InputError(registration_closed(rules, session.now))
     if known is not None:
         _check_newer(known, statement)
     agreement = current_agreement(spec, history)
@@ -623,7 +617,7 @@ def _check_current(
         )
 
 
-def _check_newer(known: Team, statement: Statement) -> None:
+def _check_newer(known: registration.Team, statement: registration.Statement) -> None:
     if known.revoked is not None:
         code, found = "registration-revoked", f"revoked on {known.revoked:%d %b %Y}: {known.why}"
         expected = "a registration that stands"
@@ -636,14 +630,18 @@ def _check_newer(known: Team, statement: Statement) -> None:
 
 
 def _open(
-    session: Session, spec: BoardSpec, path: str, file: RegistrationFile, statement: Statement
-) -> Registrant:
+    session: Session,
+    spec: BoardSpec,
+    path: str,
+    file: registration.RegistrationFile,
+    statement: registration.Statement,
+) -> registration.Registrant:
     """Who registers; refused where it is not what was signed for."""
     message = SealedMessage(key=file.key, words=file.registrant)
     try:
         words = open_message(spec.envelope, message, session.vault.identities())
-        registrant = msgspec.json.decode(words, type=Registrant)
-        if registrant_digest(registrant) == statement.private:
+        registrant = msgspec.json.decode(words, type=registration.Registrant)
+        if registration.registrant_digest(registrant) == statement.private:
             return registrant
     except (TrustError, msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
@@ -656,7 +654,9 @@ def _open(
     )
 
 
-def _check_names(spec: BoardSpec, history: History, team: str, registrant: Registrant) -> None:
+def _check_names(
+    spec: BoardSpec, history: History, team: str, registrant: registration.Registrant
+) -> None:
     """Refuse a name that does not do, is another team's, or is not the one of this key."""
     problems = [*check_registrant(registrant, spec)]
     for other in history.teams.values():

@@ -23,18 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from heldout.board.log.history import History
 from heldout.board.log.manifest import is_link, team_key
-from heldout.board.policy.names import (
-    Likeness,
-    claims_name,
-    compare_names,
-    count_edits,
-    is_generic,
-    mixed_words,
-    skeleton,
-    skeleton_words,
-    spelling_words,
-    without_fillers,
-)
+from heldout.board.policy import names
 from heldout.errors import quote
 from heldout.ids import Digest, SubmissionId, digest_bytes
 
@@ -68,8 +57,8 @@ def link_key(link: str) -> str:
     if doi := _DOI.search(path):
         return f"doi:{doi[0].lower()}"
     if host in _FORGES:
-        names = path.lower().split("/")[1 : 1 + _OWNER_AND_NAME]
-        return "/".join((host, *names)).removesuffix(".git") if len(names) > 1 else ""
+        words = path.lower().split("/")[1 : 1 + _OWNER_AND_NAME]
+        return "/".join((host, *words)).removesuffix(".git") if len(words) > 1 else ""
     if host == _OPENREVIEW:
         return "/".join((host, *parse_qs(parts.query).get("id", [])))
     return f"{host}{path}{'?' + parts.query if parts.query else ''}" if path else ""
@@ -114,8 +103,8 @@ def resembles(submission_id: SubmissionId, team: str, institution: str = "") -> 
         The evidence in a sentence, or `None`. It names the team: for the organisers and the team.
     """
     suffix = submission_id.partition("-")[2]
-    pieces = {skeleton(piece): piece for piece in _split_id(suffix)}
-    whole = skeleton(suffix)
+    pieces = {names.skeleton(piece): piece for piece in _split_id(suffix)}
+    whole = names.skeleton(suffix)
     for name in (team, institution):
         for word, said in _telling_words(name):
             piece = next((shown for piece, shown in pieces.items() if _is_like(piece, word)), None)
@@ -147,7 +136,9 @@ def mentions(
     for link in links:
         if link_key(link) in linked:
             return f"it links {quote(link)}"
-    pieces = {skeleton(p): p for t in tokens for p in _split_id(t) if without_fillers(p)}
+    pieces = {
+        names.skeleton(p): p for t in tokens for p in _split_id(t) if names.without_fillers(p)
+    }
     for name in (team, institution):
         if _has_words(text, name):
             return f"it says {quote(name)}"
@@ -161,7 +152,7 @@ def mentions(
 
 def _has_words(text: str, name: str) -> bool:
     """Whether a text has a name as it stands, whatever it is made of."""
-    words, wanted = (f" {' '.join(skeleton_words(one))} " for one in (text, name))
+    words, wanted = (f" {' '.join(names.skeleton_words(one))} " for one in (text, name))
     return bool(wanted.strip()) and wanted in words
 
 
@@ -181,28 +172,28 @@ def _is_like(piece: str, word: str) -> bool:
     if piece == word or begins:
         return True
     near = min(len(piece), len(word)) >= _NEAR
-    return near and count_edits(piece, word, most=1) <= 1
+    return near and names.count_edits(piece, word, most=1) <= 1
 
 
 def _telling_words(name: str) -> Iterator[tuple[str, str]]:
     """Skeletons to look for, with what each is of a name."""
-    words = _without_common(w for part in name.split() for w in without_fillers(part))
-    pieces = _without_common(w for w in _PIECE.findall(name) if without_fillers(w))
-    yield from ((skeleton(word), f"{quote(word)} of") for word in (*words, *pieces))
+    words = _without_common(w for part in name.split() for w in names.without_fillers(part))
+    pieces = _without_common(w for w in _PIECE.findall(name) if names.without_fillers(w))
+    yield from ((names.skeleton(word), f"{quote(word)} of") for word in (*words, *pieces))
     for initials in dict.fromkeys(_initials(name)):
-        yield skeleton(initials), f"the initials {quote(initials)} of"
-    for pair in pairwise(word for part in name.split() for word in without_fillers(part)):
+        yield names.skeleton(initials), f"the initials {quote(initials)} of"
+    for pair in pairwise(word for part in name.split() for word in names.without_fillers(part)):
         for one, other in (pair, pair[::-1]):
             for short in (one + other[0], other[0] + one):
-                if len(short) >= _BEGINNING and skeleton(one) not in _common():
-                    yield skeleton(short), f"{quote(' '.join(pair))} of"
+                if len(short) >= _BEGINNING and names.skeleton(one) not in _common():
+                    yield names.skeleton(short), f"{quote(' '.join(pair))} of"
 
 
 def _without_common(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(
         word
         for word in words
-        if len(skeleton(word)) >= _SHORTEST and skeleton(word) not in _common()
+        if len(names.skeleton(word)) >= _SHORTEST and names.skeleton(word) not in _common()
     )
 
 
@@ -223,7 +214,7 @@ def _initials(name: str) -> Iterator[str]:
 
 @cache
 def _common() -> frozenset[str]:
-    return frozenset(map(skeleton, _COMMON))
+    return frozenset(map(names.skeleton, _COMMON))
 
 
 Reader = Literal["organiser", "team"]
@@ -337,15 +328,15 @@ def name_evidence(name: str, what: str, *, reserved: Iterable[str] = ()) -> Iter
         what: "team" or "institution".
         reserved: names that are the board's and its organisers' own.
     """
-    if is_generic(name):
+    if names.is_generic(name):
         yield f"{quote(name)} names no {what}"
-    elif (own := claims_name(name, reserved)) is not None:
+    elif (own := names.claims_name(name, reserved)) is not None:
         yield f"{quote(name)} is the name of the board or its organisers, {quote(own)}"
 
 
 def script_evidence(name: str) -> Iterator[str]:
     """The words of a name that mix scripts, with the characters that are strange in them."""
-    for word in mixed_words(name):
+    for word in names.mixed_words(name):
         strange = [character for character in word if not character.isascii()]
         yield f"{quote(word)} mixes scripts: {_describe(strange[:3])}"
 
@@ -359,7 +350,7 @@ def look_alike_evidence(
         if not _is_own(entrant, other):
             submissions[other.team].append(other.submission)
     for name, ids in submissions.items():
-        kind = compare_names(entrant.team, name)
+        kind = names.compare_names(entrant.team, name)
         if kind is None:
             continue
         said = f"{quote(entrant.team)} {_LIKENESS[kind]} {quote(name)} ({some_ids(ids)})"
@@ -422,19 +413,19 @@ def _is_same_link(one: str, two: str) -> bool:
 def _one_institution(entrant: Entrant, other: Entrant) -> bool:
     """Equal, alike, one within the other, or one the initials of the other."""
     one, two = entrant.institution, other.institution
-    if is_generic(one) or is_generic(two):
+    if names.is_generic(one) or names.is_generic(two):
         return False
-    if team_key(one) == team_key(two) or compare_names(one, two) not in (None, "number"):
+    if team_key(one) == team_key(two) or names.compare_names(one, two) not in (None, "number"):
         return True
-    left, right = set(spelling_words(one)), set(spelling_words(two))
+    left, right = set(names.spelling_words(one)), set(names.spelling_words(two))
     return left <= right or right <= left or _abbreviates(one, two) or _abbreviates(two, one)
 
 
 def _abbreviates(short: str, long: str) -> bool:
-    words = spelling_words(long)
+    words = names.spelling_words(long)
     initials = {"".join(word[0] for word in words)}
     initials.add("".join(word[0] for word in words if word not in _SMALL_WORDS))
-    return skeleton(short) in map(skeleton, initials)
+    return names.skeleton(short) in map(names.skeleton, initials)
 
 
 def _much_in_common(entrant: Entrant, other: Entrant) -> bool:
@@ -443,11 +434,14 @@ def _much_in_common(entrant: Entrant, other: Entrant) -> bool:
     Names that look alike are left to `look_alike_evidence`.
     """
     # A word is a team's own whoever has it, so that the other's words need no looking at.
-    if _own_words(entrant.team).isdisjoint(spelling_words(other.team)):
+    if _own_words(entrant.team).isdisjoint(names.spelling_words(other.team)):
         return False
-    if compare_names(entrant.team, other.team) is not None:
+    if names.compare_names(entrant.team, other.team) is not None:
         return False
-    institution = {*spelling_words(entrant.institution), *spelling_words(other.institution)}
+    institution = {
+        *names.spelling_words(entrant.institution),
+        *names.spelling_words(other.institution),
+    }
     one, two = (_own_words(name) - institution for name in (entrant.team, other.team))
     return bool(one and two) and len(one & two) >= _SHARED * min(len(one), len(two))
 
@@ -455,7 +449,9 @@ def _much_in_common(entrant: Entrant, other: Entrant) -> bool:
 @lru_cache(maxsize=_CACHED)
 def _own_words(name: str) -> frozenset[str]:
     """The words of a team's name that not any name could have."""
-    long = {word for word in without_fillers(name) if len(word) >= _WORD or not word.isascii()}
+    long = {
+        word for word in names.without_fillers(name) if len(word) >= _WORD or not word.isascii()
+    }
     return frozenset(long - _SMALL_WORDS)
 
 
@@ -475,7 +471,7 @@ def some_ids(ids: Sequence[str]) -> str:
 _SMALL_WORDS = frozenset(
     ("and", "at", "de", "del", "della", "der", "des", "di", "du", "et", "for", "für", "in", "la")
 ) | {"of", "the", "und"}
-_LIKENESS: Mapping[Likeness, str] = {
+_LIKENESS: Mapping[names.Likeness, str] = {
     "spelling": "is another spelling of",
     "confusable": "looks like",
     "number": "differs only in digits from",

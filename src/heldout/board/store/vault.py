@@ -40,19 +40,8 @@ from pathlib import Path, PurePosixPath
 from heldout.board.log import events, reading
 from heldout.board.log.history import History
 from heldout.board.rules import changes
+from heldout.board.store import sharing
 from heldout.board.store.git import Git
-from heldout.board.store.sharing import (
-    DERIVED_FOLDERS,
-    EVENTS,
-    IGNORED,
-    KEPT,
-    REMEMBERED,
-    SHARED_FOLDERS,
-    Sharing,
-    find_sharing,
-    kept_path,
-    unneeded_runs,
-)
 from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.errors import InputError, StoreError, printable
 from heldout.files.durable import ASIDE, File, Folder, Mark
@@ -69,11 +58,11 @@ _MANY = 1_000
 _PRINTED = "refused"
 _HOST = "identities/token-host"  # with the private keys: each organiser has a token of their own
 _SIGNING = re.compile(r"[^.].*\.signing")
-_FOLDERS = ("identities", *SHARED_FOLDERS)
+_FOLDERS = ("identities", *sharing.SHARED_FOLDERS)
 _MOST_SEALED = 200 << 30
 _FREE = 1 << 30
 _KEY_BYTES = 32
-_PRIVATE = (EVENTS, *(f"{folder}/any" for folder in SHARED_FOLDERS))
+_PRIVATE = (sharing.EVENTS, *(f"{folder}/any" for folder in sharing.SHARED_FOLDERS))
 """Paths like those that a vault's own .gitignore does not keep from git."""
 
 
@@ -112,9 +101,9 @@ class Vault:
         stored = Folder(self.root) if self.stored is None else self.stored
         return replace(stored, read_only=self.read_only)
 
-    def _sharing(self) -> Sharing | None:
+    def _sharing(self) -> sharing.Sharing | None:
         """How several organisers share it; `None` where one alone has it."""
-        return find_sharing(self.root) if self.stored is None else None
+        return sharing.find_sharing(self.root) if self.stored is None else None
 
     @staticmethod
     def create(root: Path, *, board: Path) -> "Vault":
@@ -132,7 +121,7 @@ class Vault:
         vault.files.write_whole(_FOUNDING, str(board.resolve()).encode(), mode=0o600)
         for name in _FOLDERS:
             vault.files.make_folder(name, mode=0o700)
-        vault.files.write_whole(".gitignore", IGNORED, mode=0o600)
+        vault.files.write_whole(".gitignore", sharing.IGNORED, mode=0o600)
         return vault
 
     def check_new(self, *, board: Path) -> None:
@@ -171,7 +160,7 @@ class Vault:
         """
         vault = Vault(root, read_only=read_only)
         files = vault.files
-        if files.exists(EVENTS) and not files.is_folder("identities"):
+        if files.exists(sharing.EVENTS) and not files.is_folder("identities"):
             raise StoreError(
                 f"{root / 'identities'} is missing; restore it from the backup, or put your "
                 "own key there if others share this vault (docs/how-to/organisers.md)"
@@ -181,9 +170,11 @@ class Vault:
         check_apart(root, board)
         if stat.S_IMODE(root.stat().st_mode) & 0o077:
             raise StoreError(f"others may read the vault; run: chmod 700 {root}")
-        if not _has_line(files, EVENTS):
+        if not _has_line(files, sharing.EVENTS):
             _check_born(root)
-            raise StoreError(f"{root / EVENTS} is missing or empty; restore it from the backup")
+            raise StoreError(
+                f"{root / sharing.EVENTS} is missing or empty; restore it from the backup"
+            )
         return vault
 
     @contextmanager
@@ -195,12 +186,12 @@ class Vault:
         Raises:
             StoreError: another process holds the lock, or the remote cannot be followed.
         """
-        folders = (*_FOLDERS, *DERIVED_FOLDERS)
+        folders = (*_FOLDERS, *sharing.DERIVED_FOLDERS)
         with self.files.lock_and_sweep("lock", partial(self.files.sweep, "", *folders)):
             for folder in folders:
                 self.files.stat(folder)  # refuses a symlink before anything is done
-            sharing = self._sharing()
-            yield () if sharing is None else sharing.synchronise()
+            shared = self._sharing()
+            yield () if shared is None else shared.synchronise()
 
     def is_shared(self) -> bool:
         """Whether several organisers share it, by a git remote."""
@@ -402,7 +393,7 @@ class Vault:
         Args:
             among: says which digests are asked about; for none of them the log is not searched.
         """
-        return unneeded_runs(self.log(), among)
+        return sharing.unneeded_runs(self.log(), among)
 
     def remove_unneeded(self) -> None:
         """Remove these runs; those of a decision that a crash came after, too.
@@ -425,15 +416,18 @@ class Vault:
 
     def scores(self, submission: str) -> File:
         """File of a submission's true scores."""
-        return self.files.file(kept_path("scores", submission))
+        return self.files.file(sharing.kept_path("scores", submission))
 
     def signature(self, submission: str) -> File:
         """File of a submission's first documents."""
-        return self.files.file(kept_path("signatures", submission))
+        return self.files.file(sharing.kept_path("signatures", submission))
 
     def kept(self, submission: str) -> dict[str, str]:
         """Folder -> SHA-256 of what is kept of a submission, as an event that scores it has it."""
-        found = {folder: self.files.find(kept_path(folder, submission)) for folder in KEPT}
+        found = {
+            folder: self.files.find(sharing.kept_path(folder, submission))
+            for folder in sharing.KEPT
+        }
         return {folder: digest_bytes(data) for folder, data in found.items() if data is not None}
 
     def printed_refusals(self) -> frozenset[str]:
@@ -447,14 +441,14 @@ class Vault:
 
     def entries(self) -> tuple[events.Entry, ...]:
         """The whole log, every line verified now."""
-        return _read_log(self.files.read_lines(EVENTS))
+        return _read_log(self.files.read_lines(sharing.EVENTS))
 
     def log(self) -> reading.Log:
         """The log, of which what this vault remembers is not verified again."""
         if self.stored is not None:
-            return _log_in_memory(self.files.read_lines(EVENTS))
-        names = (EVENTS,) if self.files.exists(EVENTS) else ()
-        return reading.find_log(self.files, names, path=EVENTS, recall=self._recall_log)
+            return _log_in_memory(self.files.read_lines(sharing.EVENTS))
+        names = (sharing.EVENTS,) if self.files.exists(sharing.EVENTS) else ()
+        return reading.find_log(self.files, names, path=sharing.EVENTS, recall=self._recall_log)
 
     def _recall_log(self) -> reading.Remembered | None:
         return reading.decode_memory(self.recall(_LOG), reading.Remembered)
@@ -473,16 +467,16 @@ class Vault:
         """
         key = self._memory_key()
         if key is not None and not self.read_only:
-            path = f"{REMEMBERED}/{name}"
+            path = f"{sharing.REMEMBERED}/{name}"
             self.files.write_whole(path, _authenticate(key, name, data) + data, mode=0o600)
 
     def mark_of_memory(self, name: str) -> Mark | None:
         """What is another one after `remember` has stored something else; see `Folder.mark`."""
-        return self.files.mark(f"{REMEMBERED}/{name}")
+        return self.files.mark(f"{sharing.REMEMBERED}/{name}")
 
     def recall(self, name: str) -> bytes | None:
         """What `remember` stored; `None` where nothing was, or whoever wrote it lacks the keys."""
-        data, key = self.files.find(f"{REMEMBERED}/{name}"), self._memory_key()
+        data, key = self.files.find(f"{sharing.REMEMBERED}/{name}"), self._memory_key()
         if data is None or key is None:
             return None
         mark, content = data[:_MARK], data[_MARK:]
@@ -490,11 +484,11 @@ class Vault:
 
     def forget(self, name: str) -> None:
         """Remove what `remember` stored."""
-        self.files.delete(f"{REMEMBERED}/{name}")
+        self.files.delete(f"{sharing.REMEMBERED}/{name}")
 
     def sweep_memory(self, folder: str) -> None:
         """Remove what killed calls of `remember` left aside in a folder below `remembered/`."""
-        self.files.sweep(f"{REMEMBERED}/{folder}")
+        self.files.sweep(f"{sharing.REMEMBERED}/{folder}")
 
     def _memory_key(self) -> bytes | None:
         """A secret that only who has the vault's private keys can know."""
@@ -533,18 +527,20 @@ class Vault:
         if self.read_only:
             raise RuntimeError(f"{self.root} is opened to be read alone")
         log = self.log()
-        sharing = self._sharing()
-        if sharing is not None:
+        shared = self._sharing()
+        if shared is not None:
             _check_clocks(log.last if len(log) else None, now)
         entry = self.make_entry(draft, now=now)
         line = events.format_entry(entry)
-        if sharing is not None:
+        if shared is not None:
             fold = log.fold.copy()
             fold.take(entry)
-            sharing.record(self.files.read_lines(EVENTS) + line, last=entry, history=fold.now())
-        self.files.append_line(EVENTS, line)
+            shared.record(
+                self.files.read_lines(sharing.EVENTS) + line, last=entry, history=fold.now()
+            )
+        self.files.append_line(sharing.EVENTS, line)
         if self.stored is None:
-            reading.went_on(self.files, EVENTS, line)
+            reading.went_on(self.files, sharing.EVENTS, line)
         return entry
 
     def make_entry(self, draft: events.Draft, *, now: datetime) -> events.Entry:
@@ -604,12 +600,12 @@ def _check_clocks(last: events.Entry | None, now: datetime) -> None:
 @lru_cache(maxsize=2)
 def _read_log(data: bytes) -> tuple[events.Entry, ...]:
     """Every step of a submission reads the log: the same bytes are verified once."""
-    return events.parse_log(data, path=EVENTS)
+    return events.parse_log(data, path=sharing.EVENTS)
 
 
 @lru_cache(maxsize=2)
 def _log_in_memory(data: bytes) -> reading.Log:
-    return reading.read_log(lambda: BytesIO(data), path=EVENTS)
+    return reading.read_log(lambda: BytesIO(data), path=sharing.EVENTS)
 
 
 def _authenticate(key: bytes, name: str, data: bytes) -> bytes:
