@@ -26,7 +26,15 @@ from heldout.board.scores.kept import (
 )
 from heldout.board.scores.releasing import has_labels_in_force
 from heldout.board.scores.session import Session, commit_held_out, list_unlogged
-from heldout.board.standings import season_ends
+from heldout.board.standings.season_ends import (
+    Ending,
+    choose_named,
+    find_ending,
+    list_due_ends,
+    list_scored,
+    list_waiting,
+    say_season,
+)
 from heldout.errors import InputError, Problem, StoreError, quote
 
 
@@ -221,22 +229,22 @@ def end_due_seasons(session: Session) -> tuple[EndStep, ...]:
     Args:
         session: its lock is held.
     """
-    due = season_ends.list_due_ends(session.history(), session.spec(), session.now.date())
+    due = list_due_ends(session.history(), session.spec(), session.now.date())
     return tuple(_end(session, ending) for ending in due)
 
 
-def _end(session: Session, ending: season_ends.Ending) -> EndStep:
+def _end(session: Session, ending: Ending) -> EndStep:
     history, day = session.history(), session.now.date()
-    if waiting := season_ends.list_waiting(history, ending):
+    if waiting := list_waiting(history, ending):
         more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
         why = f"{waiting[0]}{more} received in it: decide first, heldout inbox lists them"
         return EndStep(season=ending.season, waits=why)
     if unlogged := list_unlogged(session):
         why = f"labels/{unlogged[0]} was changed, and nobody logged why"
         return EndStep(season=ending.season, waits=why)
-    named = season_ends.choose_named(history, ending, day)
+    named = choose_named(history, ending, day)
     try:
-        fields = _score_end(session, ending.view, season_ends.list_scored(history, ending, named))
+        fields = _score_end(session, ending.view, list_scored(history, ending, named))
     except StoreError as error:
         return EndStep(season=ending.season, waits=str(error))
     return _log_end(session, ending.season, {**fields, "named": named, "why": ""})
@@ -271,7 +279,7 @@ def check_ended(session: Session) -> None:
     """
     spec = session.spec()
     season = spec.season_on(session.now.date())
-    ending = season_ends.find_ending(spec, "" if season is None else season.name)
+    ending = find_ending(spec, "" if season is None else season.name)
     if session.history().season_ends:
         return
     if ending is None:
@@ -281,8 +289,7 @@ def check_ended(session: Session) -> None:
         code="final-too-early",
         path=f"view {ending.view}",
         found=f"{session.now:%d %b %Y}",
-        expected=f"a day after the last one of {season_ends.say_season(ending.season)}, "
-        f"{ending.last}",
+        expected=f"a day after the last one of {say_season(ending.season)}, {ending.last}",
         hint="from then on heldout rebuild publishes the exact scores of the named entries",
     )
 
