@@ -13,7 +13,7 @@ import pytest
 from containers_here import Here, docker_here, podman_here, why_no_docker, why_no_podman
 
 from heldout.board.log.manifest import Program
-from heldout.board.organiser import running
+from heldout.board.organiser import containers, running
 from heldout.board.organiser.containers import (
     LABEL,
     Engine,
@@ -66,7 +66,7 @@ def engine(here: Here) -> Engine:
 @pytest.fixture
 def play(here: Here, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     """Run the words of a shell as a program within small limits."""
-    monkeypatch.setattr(running, "check_limits", lambda _: None)
+    monkeypatch.setattr(containers, "check_limits", lambda _: None)
 
     def run(script: str, *, seconds: float = 20, image: str = "") -> Ran:
         monkeypatch.setattr(running, "_MINUTE", seconds)
