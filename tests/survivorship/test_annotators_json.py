@@ -76,12 +76,3 @@ def test_answerable_says_why_where_a_number_is_missing(
     judging = judge_agreement(ASKED, answers, np.random.default_rng(0))
     document = report_reach(ranks, depth=10, level=0.95, judging=judging).document
     assert unexplained(json.loads(json.dumps(document))) == []
-
-
-def test_one_system_is_no_best_one_and_differs_from_none() -> None:
-    tops = [SystemTop(system="bm25", query=one.query, docs=("d1",)) for one in ASKED]
-    ranks = first_ranks(judged_passages(ASKED, [answer("q0", "answered", "d1")]), tops)
-    lines = dict(report_reach(ranks, depth=10, level=0.95).summary)
-    assert lines["queries"] == "1 discarded query, the top 10 of 1 system"
-    assert lines["answered"].startswith("bm25 answers 1 (")
-    assert not {"best", "apart"} & lines.keys()

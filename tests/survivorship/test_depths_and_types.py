@@ -431,7 +431,6 @@ def test_one_depth_and_one_system_are_told_once_and_without_a_legend(tmp_path: P
 
     assert one.exit_code == late.exit_code == 0
     assert "30 with a label at depth 1; 3 of 33" in one.stdout
-    assert "scores    shown: RR@10 1.0000 at depth 1\n" in one.stdout
     assert "*:" not in one.stdout + late.stdout
     text = " ".join(late.stdout.split())
     assert "nothing is tested against the last depth: fewer than two queries on a side" in text

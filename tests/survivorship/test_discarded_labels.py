@@ -7,23 +7,11 @@ from hypothesis import strategies as st
 
 from heldout.ids import digest_bytes
 from heldout.survivorship.discarded.judging import JudgedPassages
-from heldout.survivorship.discarded.labels import (
-    LabelSource,
-    MadeLabels,
-    PseudoSource,
-    make_labels,
-    make_pseudo_labels,
-)
+from heldout.survivorship.discarded.labels import MadeLabels, make_labels, make_pseudo_labels
 from heldout.trec.qrels import parse_qrels
 
-SOURCE = LabelSource(
-    annotators=("ada",),
-    depth=10,
-    systems=("bm25",),
-    questions_sha256=digest_bytes(b"q"),
-    answers_sha256=digest_bytes(b"a"),
-)
-STRONG = PseudoSource(system="strong", run_sha256=digest_bytes(b"r"), depth=1)
+SOURCE = {"annotators": ["ada"], "depth": 10, "systems": ["bm25"]}
+STRONG = {"system": "strong", "depth": 1}
 JUDGED = {
     "q1": JudgedPassages(answering=("d1",), others=("d2",), disputed=(), annotators=1),
     "q2": JudgedPassages(answering=(), others=("d3",), disputed=(), annotators=1),
@@ -37,10 +25,18 @@ def rows(made: MadeLabels) -> list[str]:
 def test_people_label_what_answers_and_what_does_not() -> None:
     made = make_labels("first", JUDGED, SOURCE)
     assert rows(made) == ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d3 0"]
-    record = made.record
-    assert (record.name, record.made, record.lines) == ("first", "human", 3)
-    assert (record.queries, record.answered, record.system) == (2, 1, None)
-    assert record.qrels_sha256 == digest_bytes(made.qrels)
+    assert made.record == {
+        "schema": 1,
+        "name": "first",
+        "made": "human",
+        "queries": 2,
+        "answered": 1,
+        "lines": 3,
+        "disputed": 0,
+        "judged": SOURCE,
+        "system": None,
+        "qrels_sha256": digest_bytes(made.qrels),
+    }
 
 
 def test_what_just_half_of_them_ticked_is_no_label() -> None:
@@ -52,15 +48,14 @@ def test_what_just_half_of_them_ticked_is_no_label() -> None:
     }
     own = make_labels("first", tied, SOURCE)
     assert rows(own) == ["q1 0 d1 1", "q1 0 d2 0"]
-    assert (own.record.disputed, own.record.queries) == (3, 1)
+    assert (own.record["disputed"], own.record["queries"]) == (3, 1)
 
 
 def test_pseudo_labels_say_that_they_are_in_name_lines_and_record() -> None:
     made = make_pseudo_labels("first", [("q3", "d7")], STRONG)
     assert rows(made) == ["q3 pseudo d7 1"]
-    record = made.record
-    assert (record.name, record.made, record.lines) == ("first.pseudo", "pseudo", 1)
-    assert (record.judged, record.system, record.disputed) == (None, STRONG, 0)
+    assert (made.name, made.record["made"]) == ("first.pseudo", "pseudo")
+    assert (made.record["judged"], made.record["system"]) == (None, STRONG)
 
 
 DOCS = st.frozensets(st.sampled_from(["a", "b", "c", "d"]), min_size=1)

@@ -127,7 +127,7 @@ def test_a_study_says_scores_tests_and_what_was_trained_on(
     again = call("--chart", str(tmp_path / "study.svg"))
     assert again.exit_code == 0, again.stderr
     assert again.stderr.count("done before") == 8
-    assert "r=1 against all, as few as r=1 (as many labels)" in again.stdout
+    assert "as many labels" in again.stdout
     assert (tmp_path / "study.svg").read_text().count("RR@10 on") >= 1
 
 

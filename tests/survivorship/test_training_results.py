@@ -125,7 +125,7 @@ def test_a_control_with_other_amounts_is_not_called_as_large(amount: CellRecord)
     (control,) = (one for one in found.comparisons if one.controlled)
     assert not control.same_size
     answer = answer_training(TrainingResult(outcomes=(found,), records=(), level=0.95))
-    assert "(as many labels)" not in str(answer.summary)
+    assert "nearly" in [row[2] for row in answer.tables[-1].rows]
 
 
 def test_the_detectable_difference_is_found_four_times_out_of_five() -> None:
@@ -149,7 +149,6 @@ def test_one_seed_has_no_spread_and_says_so() -> None:
     assert one.across_corrected is None
     assert one.averaged_corrected is not None
     answer = answer_training(TrainingResult(outcomes=(found,), records=(), level=0.95))
-    assert answer.summary[-1][1].endswith("of these two models only")
     assert "no p or interval across: one seed says nothing of others" in answer.tables[-1].notes
 
 

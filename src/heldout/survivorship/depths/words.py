@@ -228,7 +228,6 @@ def _by_system(
 
 
 _MARK = "*"
-_MOST_SHOWN = 4
 _LEAST_SHARE = 1e-4
 
 
@@ -258,7 +257,7 @@ def headline(study: DepthStudy) -> str:
 
 
 def summary(study: DepthStudy) -> tuple[tuple[str, str], ...]:
-    """Who is left, which way scores go, whether the order holds."""
+    """Say who is left, and what deeper annotation might show."""
     scores = study.scores
     counts, names = scores.counts, scores.names
     left = f"{counts[0]:,} with a label at depth {names[0]}"
@@ -267,12 +266,8 @@ def summary(study: DepthStudy) -> tuple[tuple[str, str], ...]:
     if study.discarded is not None:
         annotated = counts[-1] + study.discarded
         left += f"; {study.discarded:,} of {annotated:,} annotated ones have none"
-    lines = [("queries", left)]
-    lines += [("" if place else "scores", text) for place, text in enumerate(_directions(study))]
-    lines.append(("order", _order(study)))
-    if study.outlook is not None:
-        lines += _summarise_outlook(study.outlook)
-    return tuple(lines)
+    more = [] if study.outlook is None else _summarise_outlook(study.outlook)
+    return (("queries", left), *more)
 
 
 def tables(study: DepthStudy, *, most: int | None = None) -> tuple[Table, ...]:
@@ -291,35 +286,6 @@ def tables(study: DepthStudy, *, most: int | None = None) -> tuple[Table, ...]:
     if most is not None:
         evidence = [shorten(table, most) for table in evidence]
     return (_score_table(study), *evidence)
-
-
-def _directions(study: DepthStudy) -> Iterator[str]:
-    """What a score is at the first depth and at the last, for the best systems."""
-    scores = study.scores
-    rows = scores.means()
-    order = sorted(range(len(scores.systems)), key=lambda one: -(rows[-1][one] or 0.0))
-    for system in order[:_MOST_SHOWN]:
-        first, last = rows[0][system], rows[-1][system]
-        start = "undefined" if first is None else f"{first:.4f}"
-        text = f"{scores.systems[system]}: {study.scores.measure} {start} at depth "
-        text += scores.names[0]
-        if len(scores.depths) > 1:
-            text += f", {last or 0.0:.4f} at depth {scores.names[-1]}"
-        yield text
-    if len(order) > _MOST_SHOWN:
-        yield f"and {plural(len(order) - _MOST_SHOWN, 'more system')}, below"
-
-
-def _order(study: DepthStudy) -> str:
-    known = [(one.tau, one.depth) for one in study.orders if one.tau is not None]
-    if not known:
-        why = next((one.why for one in study.orders), study.why_last)
-        return f"not compared: {why}"
-    low, depth = min(known)
-    least = f"Kendall's tau with the order on all labels is {low:.3f} or more"
-    if low < 1:
-        return f"{least}, the least at depth {study.scores.names[depth]}"
-    return f"the same {plural(len(study.scores.systems), 'system')} in the same order at each depth"
 
 
 def _score_table(study: DepthStudy) -> Table:

@@ -234,7 +234,6 @@ def _within(ranks: Mapping[str, int | None], depth: int) -> set[str]:
     return {query for query, rank in ranks.items() if rank is not None and rank <= depth}
 
 
-_ALPHA = 0.05
 _TOP = 3
 _NONE = "no query is judged"
 _LOWER_BOUND = (
@@ -317,7 +316,7 @@ def report_reach(
         answer=_headline(found),
         summary=(
             *(_summarise_judging(judging) if judging else ()),
-            *_summarise(found, pairs, note),
+            *((("depth", note),) if note and found.queries else ()),
         ),
         tables=tables if found.queries else (),
         document=document,
@@ -336,31 +335,6 @@ def _headline(found: AnsweredQueries) -> str:
         return f"{said}."
     best = max(found.systems, key=lambda one: one.within[found.depth].count)
     return f"{said}; {name_one(best.system)} answers most, {best.within[found.depth].count:,}."
-
-
-def _summarise(
-    found: AnsweredQueries, pairs: Sequence[SystemPair], note: str
-) -> tuple[tuple[str, str], ...]:
-    queries = plural(found.queries, "discarded query", "discarded queries")
-    systems = plural(len(found.systems), "system")
-    lines = [("queries", f"{queries}, the top {found.depth} of {systems}")]
-    if not found.queries:
-        return (*lines, ("nothing", "no query is judged yet"))
-    if note:
-        lines.append(("depth", note))
-    best = max(found.systems, key=lambda one: one.within[found.depth].count)
-    most = best.within[found.depth]
-    text = f"{best.system} answers {most.count:,} ({most.low:.0%} to {most.high:.0%})"
-    lines.append(("best" if len(found.systems) > 1 else "answered", text))
-    none = found.unanswered
-    lines.append(
-        ("by none", f"{none.count:,} of {none.of:,} are answered by no system's top {found.depth}")
-    )
-    if pairs:
-        apart = sum(one.p_corrected is not None and one.p_corrected < _ALPHA for one in pairs)
-        text = f"{apart:,} of {plural(len(pairs), 'comparison')} significant at .05, corrected"
-        lines.append(("apart", text))
-    return tuple(lines)
 
 
 def _summarise_judging(found: PassageJudging) -> list[tuple[str, str]]:
@@ -469,31 +443,33 @@ def read_first_ranks(source: BinaryIO, *, path: str) -> FirstRanks:
     found: dict[str, dict[str, int | None]] = {}
     with TextReader(source, path=path, limits=limits) as reader:
         for number, line in read_lines(reader):
-            problem = check_line(line.rstrip(b"\r"), path=path, number=number, prose=True)
-            if problem is None:
-                fault = _header_fault(line) if number == 1 else _add(found, line)
-                if fault is not None:
-                    code, what, expected = fault
-                    problem = Problem(code, path=path, line=number, found=what, expected=expected)
+            text = line.rstrip(b"\r")
+            problem = check_line(text, path=path, number=number, prose=True)
+            if problem is None and (fault := _add(found, text, head=number == 1)):
+                problem = Problem(fault[0], path, fault[1], fault[2], line=number)
             if problem is not None:
                 log.add(problem)
-    if not log.errors:
-        log.extend(_missing(found, path))
+    if not log.errors and not found:
+        log.add(Problem("empty-file", path, "no rank", "a line for each"))
+    queries = {query: None for ranks in found.values() for query in ranks}
+    lost = [(one, query) for one, ranks in found.items() for query in queries if query not in ranks]
+    for system, query in lost if not log.errors else ():
+        expected = "the same queries for every system, NA where none was found"
+        what = f"no rank of {show(system)} for {show(query)}"
+        log.add(Problem("missing-query", path, what, expected))
     log.raise_errors()
     return found
 
 
-def _header_fault(line: bytes) -> _Fault | None:
-    if line.decode().split() == _HEADER:
-        return None
-    return "wrong-columns", show(line), f"a header: {', '.join(_HEADER)}, with tabs between"
-
-
-def _add(found: dict[str, dict[str, int | None]], line: bytes) -> _Fault | None:
-    cells = line.rstrip(b"\r").split(b"\t")
+def _add(found: dict[str, dict[str, int | None]], line: bytes, *, head: bool) -> _Fault | None:
+    cells = line.split(b"\t")
+    names = ", ".join(_HEADER)
+    if head:
+        expected = f"a header: {names}, with tabs between"
+        return None if line.decode().split() == _HEADER else ("wrong-columns", show(line), expected)
     if len(cells) != len(_HEADER):
         text = f"{plural(len(cells), 'column')} in {show(line)}"
-        return "wrong-columns", text, "4 columns with tabs between: scorer, query, document, rank"
+        return "wrong-columns", text, f"4 columns with tabs between: {names}"
     system, query = (cell.decode() for cell in cells[:2])
     rank = None if cells[3] == _NO_RANK else parse_integer(cells[3])
     if cells[3] != _NO_RANK and (rank is None or rank < 1):
@@ -505,20 +481,3 @@ def _add(found: dict[str, dict[str, int | None]], line: bytes) -> _Fault | None:
         return "repeated-query", again, "each query of a system once"
     ranks[query] = rank
     return None
-
-
-def _missing(found: dict[str, dict[str, int | None]], path: str) -> list[Problem]:
-    if not found:
-        return [Problem(code="empty-file", path=path, found="no rank", expected="a line for each")]
-    queries = {query: None for ranks in found.values() for query in ranks}
-    return [
-        Problem(
-            "missing-query",
-            path,
-            found=f"no rank of {show(system)} for {show(query)}",
-            expected="the same queries for every system, NA where none was found",
-        )
-        for system, ranks in found.items()
-        for query in queries
-        if query not in ranks
-    ]

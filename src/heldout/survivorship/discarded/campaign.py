@@ -36,9 +36,7 @@ from heldout.survivorship.discarded.folder import PoolRecord, QuestionFolder, no
 from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
 from heldout.survivorship.discarded.labels import (
     PSEUDO,
-    LabelSource,
     MadeLabels,
-    PseudoSource,
     make_labels,
     make_pseudo_labels,
 )
@@ -388,34 +386,34 @@ def _make_labels(
         )
     pool, name = folder.pool(), options.labels or ""
     # Of the rows as they were read: people may go on answering
-    source = LabelSource(
-        annotators=tuple(sorted({one.worker for one in answers if one.choice is not None})),
-        depth=pool.depth,
-        systems=tuple(pool.runs_sha256),
-        questions_sha256=digest_bytes(format_rows(questions)),
-        answers_sha256=digest_bytes(format_rows(answers)),
-    )
+    source = {
+        "annotators": sorted({one.worker for one in answers if one.choice is not None}),
+        "depth": pool.depth,
+        "systems": list(pool.runs_sha256),
+        "questions_sha256": digest_bytes(format_rows(questions)),
+        "answers_sha256": digest_bytes(format_rows(answers)),
+    }
     made = [make_labels(name, judged, source)]
     if options.pseudo is not None:
         path = options.pseudo
         digest = digest_file(path)
-        system = PseudoSource(system=run_name(str(path)), run_sha256=digest, depth=1)
         with open_input(path) as file:
             tops = read_tops(file, path=str(path), depth=1, limits=OWN_FILES)
         open_ = [query for query in queries if query not in judged]
         pseudo = [(query, doc) for query in open_ for doc in tops.get(query, ())]
+        system = {"system": run_name(str(path)), "run_sha256": digest, "depth": 1}
         made.append(make_pseudo_labels(name, pseudo, system))
     return made
 
 
 def _note_labels(path: Path, made: MadeLabels, progress: Progress) -> None:
     record = made.record
-    lines = f"{plural(record.lines, 'judgment')} by people"
-    if record.made == PSEUDO:
-        lines = f"{plural(record.lines, 'pseudo-label')} that nobody judged"
-    queries = plural(record.queries, "query", "queries")
-    progress.note("labels", f"{path}: {queries}, {record.answered:,} with an answer")
+    lines = f"{plural(record['lines'], 'judgment')} by people"
+    if record["made"] == PSEUDO:
+        lines = f"{plural(record['lines'], 'pseudo-label')} that nobody judged"
+    queries = plural(record["queries"], "query", "queries")
+    progress.note("labels", f"{path}: {queries}, {record['answered']:,} with an answer")
     progress.note("", lines)
-    if record.disputed:
-        documents = plural(record.disputed, "document")
+    if record["disputed"]:
+        documents = plural(record["disputed"], "document")
         progress.note("disputed", f"{documents}, ticked by just half of their annotators: no line")

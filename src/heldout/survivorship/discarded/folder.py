@@ -160,7 +160,7 @@ class QuestionFolder(CampaignFolder):
             StoreError: there are others of a name.
         """
         folder = self.files.below("labels")
-        records = {f"{one.record.name}.json": _format(one.record) for one in made}
+        records = {f"{one.name}.json": _format(one.record) for one in made}
         for name, data in records.items():
             if folder.find(name) not in (None, data):
                 raise StoreError(
@@ -168,13 +168,13 @@ class QuestionFolder(CampaignFolder):
                     "give --labels another name"
                 )
         for one in made:
-            folder.write_whole(f"{one.record.name}.qrels", one.qrels, mode=_PRIVATE)
+            folder.write_whole(f"{one.name}.qrels", one.qrels, mode=_PRIVATE)
         for name, data in records.items():
             folder.write_whole(name, data, mode=_PRIVATE)
-        return tuple(folder.path(f"{one.record.name}.qrels") for one in made)
+        return tuple(folder.path(f"{one.name}.qrels") for one in made)
 
 
-def _format(record: msgspec.Struct) -> bytes:
+def _format(record: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 

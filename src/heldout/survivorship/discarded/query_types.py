@@ -199,13 +199,7 @@ _SMALL_P, _LEAST_P = 1e-4, 1e-300
 
 def answer_types(found: QueryTypes) -> Answer:
     """Report how many queries were discarded, which types most, and a row for each type."""
-    share = found.discarded / found.total
     test = _say_test(found)
-    summary = [("discarded", f"{found.discarded:,} of {found.total:,} queries, {share:.1%}")]
-    if len(found.types) > 1:
-        by_share = sorted(found.types, key=lambda one: -one.share)
-        for name, one in (("most", by_share[0]), ("least", by_share[-1])):
-            summary.append((name, f"{_name(one)}: {_say_share(one)}"))
     table = Table(
         title="Discarded queries by type",
         columns=(
@@ -249,7 +243,7 @@ def answer_types(found: QueryTypes) -> Answer:
     }
     return Answer(
         answer=_headline(found),
-        summary=(*summary, ("test", test)),
+        summary=[("test", test)],
         tables=(table,),
         document=document,
         chart=lambda: _draw(found),

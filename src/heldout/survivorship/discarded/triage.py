@@ -310,12 +310,6 @@ def _summarise(found: TriageResult, agreement: TriageAgreement) -> tuple[tuple[s
     every, alpha = found.all, agreement.alpha
     asked = every.total + every.disputed + every.open
     lines = [("queries", f"{every.total:,} of {asked:,} drawn have a label")]
-    if every.total:
-        wrong, unsound = (_say(every.labels[label]) for label in ("wrong_lab", "ill_form"))
-        lines += [
-            ("mislabelled", f"{wrong} were answered by what was shown"),
-            ("unsound", f"{unsound} are no sound questions"),
-        ]
     if every.disputed:
         queries = plural(every.disputed, "query", "queries")
         text = f"{queries}: as many annotators say another thing; not counted"
@@ -336,10 +330,6 @@ def _count_document(one: TriageCounts) -> dict[str, Any]:
     why = "no query has a label"
     labels = {label: share_document(share, why=why) for label, share in one.labels.items()}
     return asdict(one) | {"labels": labels} | ({} if one.total else {"why": why})
-
-
-def _say(share: CountShare) -> str:
-    return f"{share.count:,} of {share.of:,} ({share.low:.1%} to {share.high:.1%})"
 
 
 def _counts(found: TriageResult) -> Table:

@@ -112,24 +112,11 @@ def _point(
 
 
 def answer_curves(curves: Sequence[Curve]) -> Answer:
-    """What a learning curve says of each measure of each test set; the first one is drawn.
-
-    The summary are what the last step up in labels brought, and where the curve stands to the first
-    stage.
-    """
-    summary = []
-    for curve in curves:
-        least, most = curve.points[0], curve.points[-1]
-        text = (
-            f"on {curve.test}: {least.mean:.4f} with {round(least.labels):,} labels, "
-            f"{most.mean:.4f} with {round(most.labels):,}; "
-            f"{curve.first_name} {curve.first_stage:.4f}"
-        )
-        summary.append((curve.measure, text))
+    """What a learning curve says of each measure of each test set; the first one is drawn."""
     first = curves[0]
     return Answer(
         answer=_headline(first),
-        summary=summary,
+        summary=(),
         tables=[_table(curve) for curve in curves],
         document={"curves": [to_document(curve) for curve in curves]},
         chart=lambda: _draw(first),

@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns, format_p, shorten
+from heldout.answers.table import Cell, Column, Table, columns, shorten
 from heldout.charts.axes import name_axis, score_axis
 from heldout.charts.plot import Plot, Sheet
 from heldout.charts.svg import INK, RECORD, Style
 from heldout.errors import plural
-from heldout.stats.results import TestResult
 from heldout.survivorship.training.results import (
     CellRecord,
     ConditionPair,
@@ -47,17 +46,13 @@ def answer_training(result: TrainingResult) -> Answer:
 
     The tables are what was trained on; then for each measure the scores and the comparisons.
     """
-    summary: list[tuple[str, str]] = []
     tables = [_cells_table(result.records)]
     for outcome in result.outcomes:
-        queries = plural(outcome.queries, "query", "queries")
-        summary.append((outcome.measure, f"on {outcome.test}, {queries}"))
-        summary += [("", _verdict(one)) for one in outcome.comparisons]
         tables += [_scores_table(outcome), _comparisons_table(outcome, result.level)]
     first = result.outcomes[0]
     return Answer(
         answer=_headline(result.outcomes),
-        summary=summary,
+        summary=(),
         tables=tables,
         short=[shorten(table, _MOST) for table in tables],
         document=_document(result),
@@ -82,15 +77,9 @@ def _headline(outcomes: Sequence[TestOutcome]) -> str:
     return f"{said}, and {len(sure) - len(plain):,} of {controlled:,} with as many labels."
 
 
-def _decided(one: ConditionPair) -> tuple[TestResult, float | None]:
-    """The test that decides and its corrected p: across seeds where there are several."""
-    if len(one.within) == 1:
-        return one.averaged, one.averaged_corrected
-    return one.across, one.across_corrected
-
-
 def _is_significant(one: ConditionPair) -> bool:
-    _, p = _decided(one)
+    """Return whether the test that decides is: across seeds where there are several."""
+    p = one.averaged_corrected if len(one.within) == 1 else one.across_corrected
     return p is not None and p < _ALPHA
 
 
@@ -117,21 +106,6 @@ def _document(result: TrainingResult) -> dict[str, Any]:
 
 def _condition_document(one: ConditionScores) -> dict[str, Any]:
     return asdict(one.condition) | to_document(one) | {"condition": one.condition.name}
-
-
-def _verdict(one: ConditionPair) -> str:
-    found, p = _decided(one)
-    scope = ", of these two models only" if len(one.within) == 1 else ""
-    name = f"{one.b.name} against {one.a.name}"
-    if one.controlled:
-        name += " (as many labels)" if one.same_size else " (not quite as many labels)"
-    text = f"{name}: " + ("-" if found.difference is None else f"{found.difference:+.4f}")
-    if found.low is not None and found.high is not None:
-        text += f" [{found.low:+.4f}, {found.high:+.4f}]"
-    if p is None:
-        return f"{text}; no p: {found.why}"
-    strength = "significant" if p < _ALPHA else "not significant"
-    return f"{text}, p {format_p(p)} corrected for {one.family}: {strength}{scope}"
 
 
 def _cells_table(records: Sequence[CellRecord]) -> Table:
@@ -208,6 +182,7 @@ def _comparisons_table(outcome: TestOutcome, level: float) -> Table:
         (
             one.b.name,
             one.a.name,
+            ("yes" if one.same_size else "nearly") if one.controlled else "",
             one.across.difference,
             one.across.low,
             one.across.high,
@@ -223,7 +198,7 @@ def _comparisons_table(outcome: TestOutcome, level: float) -> Table:
     return Table(
         title=f"{outcome.measure} on {outcome.test}: differences",
         columns=(
-            *columns("text", "B", "A"),
+            *columns("text", "B", "A", "as many labels"),
             *columns("difference", "B - A", "low", "high"),
             *columns("p", "p across", "p averaged", *(f"p seed {seed}" for seed in range(seeds))),
             *columns("score", "detectable"),
@@ -310,7 +285,6 @@ def _signs(outcome: TestOutcome) -> Mapping[Condition, str]:
     """What stands above a condition: which differences from it are significant."""
     found: dict[Condition, str] = {}
     for one in outcome.comparisons:
-        p = one.across_corrected if len(one.within) > 1 else one.averaged_corrected
-        if p is not None and p < _ALPHA and not one.controlled:
+        if _is_significant(one) and not one.controlled:
             found[one.b] = found.get(one.b, "") + (_STAR if one.a == ALL else _DAGGER)
     return found
