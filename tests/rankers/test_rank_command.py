@@ -19,7 +19,7 @@ from heldout.collections import source as collection_source
 from heldout.collections import stdlib_docs
 from heldout.collections.stdlib_docs import Docstring
 from heldout.rankers.methods import METHODS
-from heldout.rankers.run_header import describe_run
+from heldout.rankers.run import describe_run
 from heldout.rankers.terms import TextSettings
 from heldout.trec.ir_metadata import format_header, read_header
 

@@ -9,8 +9,8 @@ import pytest
 from drawings import boxes, root_of, texts
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.depths.chart import spec
 from heldout.survivorship.depths.study import DepthOptions, DepthStudy, study_depths
+from heldout.survivorship.depths.words import spec
 from heldout.trec.tops import Places
 
 QUERIES = 300

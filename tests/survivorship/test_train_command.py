@@ -73,7 +73,6 @@ def _write_bert(folder: Path) -> None:
 
 SMALL = {
     "--precision": "float32",
-    "--device": "cpu",
     "--length": "16",
     "--steps": "4",
     "--batch": "4",

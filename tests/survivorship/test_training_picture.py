@@ -5,9 +5,13 @@ import pytest
 
 from drawings import root_of, texts
 from heldout.charts.plot import Sheet
-from heldout.survivorship.training.results import TestScores, compare_conditions
+from heldout.survivorship.training.results import (
+    TestScores,
+    TrainingResult,
+    answer_training,
+    compare_conditions,
+)
 from heldout.survivorship.training.triples import ALL, Condition
-from heldout.survivorship.training.words import TrainingResult, answer_training
 
 R1, R5, LIKE1 = Condition(depth=1), Condition(depth=5), Condition(like=1)
 FIRST = 0.6

@@ -13,11 +13,12 @@ from heldout.survivorship.training.results import (
     CellRecord,
     TestOutcome,
     TestScores,
+    TrainingResult,
+    answer_training,
     compare_conditions,
     pairs_of,
 )
 from heldout.survivorship.training.triples import ALL, Condition, paper_conditions
-from heldout.survivorship.training.words import TrainingResult, answer_training
 
 SEEDS, QUERIES = 3, 60
 R1, R5, LIKE1 = Condition(depth=1), Condition(depth=5), Condition(like=1)

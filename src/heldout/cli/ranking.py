@@ -7,18 +7,15 @@ stand inside the functions.
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import click
 
 from heldout.cli.options import with_options
 from heldout.cli.printing import TERMINAL, messages, print_json
-from heldout.errors import InputError, StoreError, plural, printable
+from heldout.errors import InputError, plural, printable
 from heldout.options import Opt, Seed
 from heldout.rankers.options import DEFAULT_FIRST, Reranking
-
-if TYPE_CHECKING:
-    from heldout.rankers.run import Run, RunForm
 
 
 @click.command()
@@ -102,7 +99,7 @@ def rank(
     """
     from heldout.collections.source import read_whole, take_subset
     from heldout.rankers.reranking import choose_ranker, partial_path
-    from heldout.rankers.run import Task
+    from heldout.rankers.run import Task, write_run
 
     settings = _parameters(parameters)
     chosen = choose_ranker(method, settings, reranking, out, progress=TERMINAL)
@@ -122,7 +119,8 @@ def rank(
     if chosen.reranking is not None:
         first = reranking.first or DEFAULT_FIRST
         what |= {"first": first, "rerank_depth": chosen.reranking.rerank_depth}
-    _write(run, out, form, name, header=_header(name, what) if with_header else b"")
+    header = _header(name, what) if with_header else b""
+    write_run(run, out, form=form, tag=name, header=header)
     partial_path(out).unlink(missing_ok=True)
     messages().print(f"wrote {printable(str(out))}")
     if as_json:
@@ -153,16 +151,7 @@ def _tag(text: str) -> str:
 
 def _header(tag: str, what: Mapping[str, Any]) -> bytes:
     """The header of a run that says how it was made."""
-    from heldout.rankers.run_header import describe_run
+    from heldout.rankers.run import describe_run
     from heldout.trec.ir_metadata import format_header
 
     return format_header(describe_run(tag=tag, cores=os.cpu_count(), **what))
-
-
-def _write(run: "Run", path: Path, form: "RunForm", tag: str, *, header: bytes) -> None:
-    from heldout.rankers.run import write_run
-
-    try:
-        write_run(run, path, form=form, tag=tag, header=header)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error

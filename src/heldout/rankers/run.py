@@ -1,22 +1,27 @@
 """Runs that rankers make: tasks and hits in the order of `trec.ranking`, run files, fusion.
 
 A run file is written in the MS MARCO or the TREC format, plain or compressed, and read whole as a
-first stage for a re-ranker to go on with. Several runs of the same queries can become one.
+first stage for a re-ranker to go on with. Several runs of the same queries can become one. A header
+of ir_metadata says what the rows do not: method, parameters, collection, libraries; without a time
+of day or a measured time, so that one call gives one file on one machine.
 """
 
 import bz2
 import gzip
+import platform
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from io import BytesIO
-from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, Protocol
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError
+from heldout.collections.catalogue import PREFIX
+from heldout.errors import InputError, StoreError
 from heldout.files.durable import write_whole
 from heldout.ids import Digest, DocId, QueryId
 from heldout.trec.ranking import order_by_rank, order_by_score, sort_keys
@@ -255,9 +260,81 @@ def write_run(run: Run, path: Path, *, form: RunForm, tag: str, header: bytes = 
         header: as in `format_run`.
 
     Raises:
-        OSError: the file cannot be written; one of this name that was there is kept.
+        StoreError: the file cannot be written; one of this name that was there stays.
         ValueError: as in `format_run`.
     """
     content = format_run(run, form=form, tag=tag, header=header)
     pack = _PACKERS.get(path.suffix)
-    write_whole(path, pack(content) if pack else content)
+    try:
+        write_whole(path, pack(content) if pack else content)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+_LIBRARIES = ("numpy", "bm25s", "PyStemmer", "torch", "transformers", "sentence-transformers")
+
+
+def describe_run(
+    *,
+    tag: str,
+    method: str,
+    parameters: Mapping[str, str],
+    collection: str,
+    depth: int,
+    first: str = "",
+    rerank_depth: int | None = None,
+    cores: int | None = None,
+) -> Mapping[str, Any]:
+    """The fields of a header, for `heldout.trec.ir_metadata.format_header`.
+
+    Args:
+        tag: of the run.
+        method: name of the ranker.
+        parameters: those that were given; all others have their defaults.
+        collection: as it was named: `stdlib-docs`, `irds:` and a name, or a folder, of whose path
+            the last part alone is stated.
+        depth: documents per query.
+        first: what is re-ranked; "" for nothing.
+        rerank_depth: how many documents of that.
+        cores: processors of this machine, where they are to be stated.
+    """
+    stage: dict[str, Any] = {"name": method, "params": dict(parameters)}
+    if first:
+        stage |= {"reranks": first, "rerank depth": rerank_depth}
+    fetched = collection.startswith(PREFIX)
+    named = collection.removeprefix(PREFIX) if fetched else PurePath(collection).name
+    return {
+        "tag": tag,
+        "platform": {
+            "hardware": {"cpu": {"architecture": platform.machine(), "number of cores": cores}},
+            "operating system": {"kernel": f"{platform.system()} {platform.release()}"},
+            "software": {
+                "libraries": {"python": _list_libraries()},
+                "retrieval toolkit": _versions("heldout"),
+            },
+        },
+        "implementation": {"source": {"lang": [f"python {platform.python_version()}"]}},
+        "method": {
+            "automatic": True,
+            "depth": depth,
+            "retrieval": [*([{"name": first}] if first else []), stage],
+        },
+        "data": {
+            "test collection": {
+                "name": named,
+                "ir_datasets": named if fetched else "",
+            }
+        },
+    }
+
+
+def _list_libraries() -> list[str]:
+    return [one for name in _LIBRARIES for one in _versions(name)]
+
+
+def _versions(name: str) -> list[str]:
+    """`numpy==2.2.1`; nothing where it is not installed."""
+    try:
+        return [f"{name}=={metadata.version(name)}"]
+    except metadata.PackageNotFoundError:
+        return []

@@ -12,8 +12,8 @@ from heldout.survivorship.depths.runs import score_depths
 from heldout.survivorship.depths.study import DepthOptions
 from heldout.survivorship.discarded.query_types import answer_types, compare_types, count_types
 from heldout.survivorship.reading.source import AnnotationSource, TypedSource, read_source
-from heldout.survivorship.training.filtered import FilterOptions, filter_triples
 from heldout.survivorship.training.study import TrainingStudy, run_study
+from heldout.survivorship.training.triple_files import FilterOptions, filter_triples
 
 
 @click.command

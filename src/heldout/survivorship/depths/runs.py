@@ -9,10 +9,9 @@ from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.run import Hit, write_run
 from heldout.scoring.run_files import name_runs
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.depths.chart import spec, title
 from heldout.survivorship.depths.scores import SHOWN, shown_documents
 from heldout.survivorship.depths.study import DepthOptions, study_depths
-from heldout.survivorship.depths.words import document, headline, summary, tables
+from heldout.survivorship.depths.words import document, headline, spec, summary, tables, title
 from heldout.survivorship.reading.records import no_common_document, no_common_query
 from heldout.survivorship.reading.source import AnnotationSource, read_source, refuse_to_replace
 from heldout.trec.orders import Order

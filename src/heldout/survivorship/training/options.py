@@ -157,7 +157,6 @@ class LearnerOptions:
         ),
     ] = "minilm"
     length: Annotated[int, Opt("Number of tokens of query and document together.", least=16)] = 96
-    device: Annotated[Literal["auto", "cpu", "cuda", "mps"], Opt("Device to train on.")] = "auto"
     precision: Annotated[
         Literal["auto", "float32", "bfloat16", "float16"], Opt("Precision of matrix products.")
     ] = "auto"

@@ -59,6 +59,8 @@ from heldout.survivorship.training.results import (
     CellRecord,
     Floats,
     TestScores,
+    TrainingResult,
+    answer_training,
     compare_conditions,
 )
 from heldout.survivorship.training.triples import (
@@ -70,7 +72,6 @@ from heldout.survivorship.training.triples import (
     draw_triples,
     share_queries,
 )
-from heldout.survivorship.training.words import TrainingResult, answer_training
 from heldout.trec.reading.sources import open_input
 from heldout.trec.runs import scan_run
 
@@ -146,7 +147,7 @@ def run_study(folder: Path, study: TrainingStudy, *, progress: Progress = SILENT
     with Folder(folder).lock(".lock"):
         _write_json(Folder(folder).file("experiment.json"), described)
         for test in tests:
-            _write_run(test.first, _first_path(folder, test), tag="first")
+            write_run(test.first, _first_path(folder, test), form="trec", tag="first")
         records = _compute_cells(
             folder, cells, tests, material, learner=study.learner, progress=progress
         )
@@ -290,7 +291,6 @@ class _Training:
         self.model = CrossEncoderSettings(
             model=learner.model,
             length=learner.length,
-            device=learner.device,
             precision=learner.precision,
             seed=cell.seed,
         )
@@ -353,7 +353,8 @@ def _compute_cell(
             record = trained
             _write_json(Folder(folder).file("cell.json"), record)
     for test in missing:
-        _write_run(_rerank(encoder, test, done), _run_path(folder, test), tag=folder.name)
+        run = _rerank(encoder, test, done)
+        write_run(run, _run_path(folder, test), form="trec", tag=folder.name)
         record = msgspec.structs.replace(record, runs=record.runs | {test.name: test.inputs})
         _write_json(Folder(folder).file("cell.json"), record)
     if wanted:
@@ -486,10 +487,3 @@ def _write_json(file: File, content: object) -> None:
         file.write_whole(data)
     except OSError as error:
         raise StoreError(f"{file} cannot be written: {error.strerror or error}") from error
-
-
-def _write_run(run: Run, path: Path, *, tag: str) -> None:
-    try:
-        write_run(run, path, form="trec", tag=tag)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
