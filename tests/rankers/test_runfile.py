@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_task import run_of
 
+from heldout.errors import StoreError
 from heldout.rankers.run import format_run, write_run
 
 RUN = run_of({"007": [("d2", 1.5), ("d1", 1.5)], "7": [("é", -0.1)]})
@@ -70,7 +71,7 @@ def test_a_file_that_cannot_be_replaced_is_kept_and_nothing_is_left(
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(StoreError, match="disk full"):
         write_run(RUN, path, form="trec", tag="t")
     assert path.read_bytes() == b"before"
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.run"]

@@ -211,11 +211,10 @@ def test_a_screen_has_the_worst_attacks_and_names_what_else_there_is() -> None:
     shown = play(*SMALL, *TWO).stdout
     assert "Every attack" not in shown
     assert "0 is right" not in shown
-    assert (
-        "more      --all: every attack that was played, with each baseline; --thorough: " in shown
-    )
+    assert "more      --thorough: every attack on every rule, more games" in shown
+    assert "more      --all: all rows and tables; --explain: the method" in shown
     (title,) = (line for line in shown.splitlines() if line.startswith("The worst attack on each"))
-    rows = shown.split(title)[1].split("\n\n")[0].splitlines()[2:]
+    rows = shown.split(title)[1].split("\n\n")[1].splitlines()[1:]
     assert [row.split("  ")[0] in ATTACKS for row in rows] == [True, True]
     assert len(shown.splitlines()) <= 45
 

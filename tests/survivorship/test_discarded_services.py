@@ -2,33 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-from question_samples import annotations, answer, shown_passages
-
-from heldout.judging.campaign.questions import TRIAGE
-from heldout.survivorship.discarded.campaign import count_ranks, count_triage, draw_triage
-from heldout.survivorship.discarded.folder import QuestionFolder
-from heldout.survivorship.reading.source import AnnotationSource
-
-
-def test_queries_are_drawn_and_counted_without_a_word(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a.jsonl").write_bytes(
-        shown_passages(annotations({f"q{n}": ["a", "b"] for n in range(6)}))
-    )
-    folder = QuestionFolder(tmp_path / "triage", TRIAGE)
-    source = AnnotationSource(annotations=tmp_path / "a.jsonl")
-    drawn = draw_triage(folder, source, sample=2, split="dev", seed=1)
-    more = draw_triage(folder, source, sample=1, split="dev", seed=1)
-    assert [drawn.document["drawn"], more.document["questions"]] == [2, 3]
-    assert "heldout serve" in dict(drawn.summary)["next"]
-    query = folder.questions()[0].query
-    folder.write_judgments([answer(query, "no_ans")])
-    counted = count_triage(folder, seed=0, level=0.9)
-    assert (counted.document["all"]["total"], counted.document["all"]["open"]) == (1, 2)
-    assert counted.document["level"] == 0.9
-    assert capsys.readouterr() == ("", "")
+from heldout.survivorship.discarded.campaign import count_ranks
 
 
 def test_a_table_of_ranks_that_is_less_deep_than_asked_says_so(tmp_path: Path) -> None:

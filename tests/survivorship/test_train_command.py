@@ -233,16 +233,6 @@ def test_a_folder_in_which_another_call_is_at_work_is_refused(
     assert "another heldout is at work here" in " ".join(found.stderr.split())
 
 
-def test_the_settings_of_trainings_are_told_where_they_were_done_before(
-    call: Callable[..., Result],
-) -> None:
-    for _ in range(2):
-        found = call("-r", "1", "--seeds", "1")
-        told = " ".join(found.stderr.split())
-        assert "3 trainings, each of 4 steps of 4 triples" in told
-        assert "16 tokens, pointwise loss" in told
-
-
 def test_a_kept_model_re_ranks_another_test_set_without_training(
     call: Callable[..., Result], place: Path, tmp_path: Path
 ) -> None:
@@ -408,14 +398,6 @@ def test_options_without_a_part_are_refused(
     assert found.exit_code == 2
     assert told in " ".join(found.stderr.split())
     assert not (tmp_path / "study").exists()
-
-
-def test_steps_that_are_told_are_enough_for_every_share(call: Callable[..., Result]) -> None:
-    shares = ("--all-labels", "--learning-curve", "0.2,0.5,1", "--seeds", "1")
-    found = call(*shares, "--steps", "1")
-    enough = re.search(r"--steps (\d+) or more", " ".join(found.stderr.split()))
-    assert enough is not None
-    assert call(*shares, "--steps", enough[1]).exit_code == 0
 
 
 def test_annotations_of_qna_and_triples_by_the_ids_of_a_collection_train(

@@ -368,20 +368,6 @@ def test_labels_need_a_judgment_and_pseudo_labels_a_name(files: Path) -> None:
     assert not (files / "pool/labels").exists()
 
 
-def test_what_nobody_looked_at_is_told_of_a_table_of_ranks(files: Path) -> None:
-    rows = ["scorer\tquery_id\tdoc_id\trank", "bm25\tq1\td1\t4", "bm25\tq2\td2\tNA"]
-    (files / "ranks.tsv").write_text("\n".join(rows) + "\n")
-    ranks = ("answerable", "--ranks", "@ranks.tsv")
-    assert "note" not in value(files, *ranks, "-k", "4")
-    note = str(value(files, *ranks, "-k", "5")["note"])
-    assert "ranks.tsv is above 4. The file does not say whether anybody looked down to 5" in note
-    for form in ((), ("--markdown",)):
-        assert "does not say whether anybody looked" in " ".join(
-            call(files, *ranks, *form).output.split()
-        )
-    assert "does not say whether anybody looked" not in call(files, *ranks, "-k", "4").output
-
-
 @pytest.mark.real
 def test_the_published_table_comes_out_of_the_command(data: Callable[[str], Path]) -> None:
     place = data("msmarco-annotation-depth") / "discarded_rankings_by_model.tsv"

@@ -1,11 +1,13 @@
 """`heldout redteam`: attackers against a board's release rule, before it opens."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import click
 
+from heldout.answers.answer import Answer
+from heldout.answers.table import Column, Table, columns
 from heldout.board.rules.spec import BoardSpec
 from heldout.cli.context import open_board
 from heldout.cli.options import dask_option, open_cluster, with_options
@@ -13,13 +15,12 @@ from heldout.cli.printing import (
     TERMINAL,
     Every,
     Explain,
-    answers,
+    TableOutput,
     number,
-    print_facts,
+    print_answer,
     print_json,
-    print_table,
 )
-from heldout.errors import OptionError, plural, printable
+from heldout.errors import OptionError, plural
 from heldout.options import Json, Opt
 from heldout.redteam.boards import own_rule
 from heldout.redteam.game import PLANTED, Plan
@@ -52,16 +53,17 @@ _UNEQUAL = (
     "take two that are about equally good: by as much as these differ u is too large, and every "
     "gain looks small in it"
 )
-_HEADER = (
-    *("attack", "release", "baseline", "gain", "in u", "±", "worth", "±", "any"),
-    *("4.5 u published", "6 u published"),
+_COLUMNS = (
+    *columns("text", "attack", "release", "baseline"),
+    *columns("score", "gain", "in u", "±", "worth", "±", "any"),
+    *columns("score", "4.5 u published", "6 u published"),
 )
 _LEGEND = (
-    ("gain", "best run that stands for the attacker on the board, above the truth; 0 is right"),
-    ("worth", "its last run, published or not, above the truth, in u"),
-    ("±", "half of a 95% interval; in u beside gain and worth"),
-    ("any", "games in which the attacker gets a score that ranks"),
-    ("published", "games in which a system that is so much better gets a score afterwards"),
+    "gain: best run that stands for the attacker on the board, above the truth; 0 is right",
+    "worth: its last run, published or not, above the truth, in u",
+    "±: half of a 95% interval; in u beside gain and worth",
+    "any: games in which the attacker gets a score that ranks",
+    "published: games in which a system that is so much better gets a score afterwards",
 )
 
 
@@ -114,7 +116,9 @@ def redteam(
     if as_json:
         print_json(result.document)
     else:
-        _print(result, thorough=games.thorough, explain=explain, every=every)
+        print_answer(
+            _answer(result, thorough=games.thorough), TableOutput(explain=explain, every=every)
+        )
 
 
 def _replay(table: Path, games: GameOptions, *, as_json: bool) -> None:
@@ -126,14 +130,21 @@ def _replay(table: Path, games: GameOptions, *, as_json: bool) -> None:
     if as_json:
         print_json(found.document)
         return
-    console = answers()
-    console.print(printable(conclude_replay(found)))
-    console.print()
-    print_facts(console, describe_replay(found))
-    for title, header, rows in tabulate_replay(found):
-        console.print()
-        console.print(title)
-        print_table(console, header, rows, left=("",))
+    tables = [
+        Table(
+            title=title,
+            columns=(Column(name=""), *columns("score", *header[1:])),
+            rows=tuple(map(tuple, rows)),
+        )
+        for title, header, rows in tabulate_replay(found)
+    ]
+    answer = Answer(
+        answer=conclude_replay(found),
+        summary=describe_replay(found),
+        tables=tables,
+        document=found.document,
+    )
+    print_answer(answer, TableOutput())
 
 
 def _facts(result: Played) -> list[tuple[str, str]]:
@@ -171,49 +182,26 @@ def _board_facts(spec: BoardSpec, plan: Plan) -> list[tuple[str, str]]:
     return facts if spec.runs.complete else [*facts, ("warning", _PARTIAL)]
 
 
-def _print(result: Played, *, thorough: bool, explain: bool, every: bool) -> None:
-    console = answers()
-    console.print(printable(result.conclusion))
-    console.print()
-    print_facts(console, _facts(result))
-    for title, header, rows, legend in _tables(result) if every else _short_tables(result):
-        console.print()
-        console.print(title)
-        print_table(console, header, rows, left=("release", "baseline"))
-        if legend and explain:
-            console.print()
-            print_facts(console, legend)
-    more = [] if every else ["--all: every attack that was played, with each baseline"]
-    more += [] if thorough else ["--thorough: every attack on every rule, more games"]
-    more += [] if explain else ["--explain: what the columns mean"]
-    if more:
-        console.print()
-        print_facts(console, [("more", "; ".join(more))])
-    console.print()
-    console.print(printable(result.conclusion))
-
-
-_Table = tuple[str, Sequence[str], list[list[str]], Sequence[tuple[str, str]]]
-
-
-def _short_tables(result: Played) -> list[_Table]:
-    """Of each rule the worst attack, over all baselines."""
-    worst = [_cells(line) for line in strongest_lines(result.fresh).values()]
-    title = "The worst attack on each rule, of all baselines, played again on fresh seeds"
-    return [(title, _HEADER, worst, _LEGEND)]
-
-
-def _tables(result: Played) -> list[_Table]:
-    """Title, header, rows, legend."""
+def _answer(result: Played, *, thorough: bool) -> Answer:
+    """The conclusion, what was played, and of each rule the worst attack; or every attack."""
+    more = [] if thorough else [("more", "--thorough: every attack on every rule, more games")]
     fresh = "The worst attack for each rule and baseline, played again on fresh seeds"
-    return [
-        ("Every attack", _HEADER, [_cells(line) for line in result.lines], ()),
-        (fresh, _HEADER, [_cells(line) for line in result.fresh], _LEGEND),
-    ]
+    worst = "The worst attack on each rule, of all baselines, played again on fresh seeds"
+    return Answer(
+        answer=result.conclusion,
+        summary=[*_facts(result), *more],
+        tables=[_table("Every attack", result.lines, ()), _table(fresh, result.fresh, _LEGEND)],
+        short=[_table(worst, strongest_lines(result.fresh).values(), _LEGEND)],
+        document=result.document,
+    )
 
 
-def _cells(line: Line) -> list[str]:
-    return [
+def _table(title: str, lines: Iterable[Line], method: tuple[str, ...]) -> Table:
+    return Table(title=title, columns=_COLUMNS, rows=tuple(map(_cells, lines)), method=method)
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    return (
         line.attack,
         line.release,
         line.baseline,
@@ -223,7 +211,7 @@ def _cells(line: Line) -> list[str]:
         _signed(line.worth, 2),
         _reach(line.worth_sd, line),
         *(_part(one, line) for one in (line.record_share, line.utility, line.utility_6)),
-    ]
+    )
 
 
 def _reach(spread: float | None, line: Line) -> str:
