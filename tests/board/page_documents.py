@@ -69,6 +69,7 @@ def sources() -> dict[str, str]:
         "base.html",
         "board.html",
         "entry.html",
+        "final.html",
         "macros.html",
         "ranking_trust.html",
         "rows.html",

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 
 import msgspec
@@ -14,16 +15,15 @@ from heldout.board.log.final import OpenedFinal
 from heldout.board.site.render import render_board
 from heldout.board.site.rules import list_rules
 from heldout.board.site.sections import make_final
-from heldout.board.site.words import plain
 from heldout.board.standings.standings import Standings
 
 HIDDEN = "Vexillology"
 
 
 def says(board: Standings) -> list[str]:
-    section = make_final(board, final_spec())
-    assert section is not None
-    return [plain(sentence) for sentence in section.says]
+    page = render_board(board, final_spec(), facts())["leaderboard/index.html"].decode()
+    found = re.findall(r'<p class="final-says">(.*?)</p>', page, re.DOTALL)
+    return [" ".join(Document(one.encode()).text.split()) for one in found]
 
 
 def opened(board: Standings) -> OpenedFinal:

@@ -31,10 +31,11 @@ from heldout.board.site.rules import (
 from heldout.board.site.sections import (
     FinalSection,
     Listing,
+    SeasonEndSection,
     make_final,
     make_listings,
+    make_season_end,
     say_label_changes,
-    say_season_end,
 )
 from heldout.board.site.table import Table, cut_table, is_record, make_table
 from heldout.board.site.words import Part, Phrase, count, join_names, phrase, plain, safe_link
@@ -80,7 +81,7 @@ class BoardPage:
         decision_times: how long a decision takes and how many wait, in words; may be empty.
         example: a query with its answer.
         standing: who leads.
-        ends: what comes at the season's end, or came, in sentences.
+        ends: what comes at the season's end, or came; `None` for nothing.
         table: the entries, or the first page of them.
         changes: what other labels change in the ranking, in sentences.
         final: the section "Final", `None` before finalists are named.
@@ -108,7 +109,7 @@ class BoardPage:
     decision_times: str
     example: Example | None
     standing: Phrase
-    ends: tuple[Phrase, ...]
+    ends: SeasonEndSection | None
     table: Table
     changes: tuple[str, ...]
     final: FinalSection | None
@@ -190,7 +191,7 @@ def make_board_page(
         decision_times=_say_decision_times(standings),
         example=_example(facts.example),
         standing=standing,
-        ends=say_season_end(standings, spec),
+        ends=make_season_end(standings, spec),
         table=cut_table(table)[0],
         changes=say_label_changes(ranked, spec),
         final=make_final(standings, spec),

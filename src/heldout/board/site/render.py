@@ -36,8 +36,8 @@ from heldout.board.site.sections import (
     Listing,
     listing_path,
     make_listing,
+    make_season_end,
     rules_of,
-    say_season_end,
 )
 from heldout.board.site.table import Table, make_table
 from heldout.board.site.words import count, file_stem, read_template
@@ -121,7 +121,7 @@ def _table(one: SeasonStandings, spec: BoardSpec, facts: BoardFacts) -> Listing:
         rows=rows,
         days=f"{_say_days(one.season)}; {count(entries, 'entry', 'entries')}",
         trust=make_ranking_trust(one.standings, rows, here, closed=facts.closed),
-        ends=say_season_end(one.standings, here),
+        ends=make_season_end(one.standings, here),
     )
 
 

@@ -13,27 +13,40 @@ from urllib.parse import quote
 import msgspec
 
 from heldout.answers.text import clean
-from heldout.board.log.final import ExactScores, Final, OpenedFinal
-from heldout.board.rules.final_view import INDEPENDENT
+from heldout.board.log.final import Final, OpenedFinal, SeasonEnd
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.confidence import RankingTrust
 from heldout.board.site.rows import (
     TableRow,
     ViewColumn,
-    capital,
     make_columns,
     make_rows,
-    name_entry,
     public_row,
 )
-from heldout.board.site.words import Part, Phrase, count, phrase
-from heldout.board.standings.season_ends import Ending, find_ending, say_season
+from heldout.board.site.words import count
+from heldout.board.standings.season_ends import Ending, find_ending
 from heldout.board.standings.seasons import listing_views, rank_listed
 from heldout.board.standings.standings import Row, Standings
-from heldout.charts.axes import day_words
 
 _FEWEST = 2
 _MOST_MOVES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonEndSection:
+    """What comes at a season's end, or came.
+
+    Attributes:
+        end: as the log has it, `None` before.
+        ending: how the season ends by the rules, `None` afterwards.
+        over: whether its last day is over.
+        measure: of the view that ranks.
+    """
+
+    end: SeasonEnd | None
+    ending: Ending | None
+    over: bool
+    measure: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +62,7 @@ class Listing:
         path: of its CSV and JSON, as it stands in a link, without `.csv` and `.json`.
         days: of a season: its days and the number of its entries, in words.
         trust: what is published of a season's ranking beside the scores, `None` where nothing is.
-        ends: of a season: what comes at its end, or came, in sentences.
+        ends: of a season: what comes at its end, or came; `None` for nothing.
     """
 
     anchor: str
@@ -60,7 +73,7 @@ class Listing:
     path: str
     days: str = ""
     trust: RankingTrust | None = None
-    ends: tuple[Phrase, ...] = ()
+    ends: SeasonEndSection | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,18 +96,18 @@ class FinalSection:
     """The final of a board.
 
     Attributes:
-        says: who wins and why; before the opening, what is to come.
+        final: as the log has it.
+        lines: id -> line of each finalist.
         measure: of the final view.
+        closes: last day of the board.
         rows: finalists by score, the best first; before the opening in the order of receipt.
-        opened: whether their scores are published.
-        changes: finalists that were named again, and openings that were corrected, with the reason.
     """
 
-    says: tuple[Phrase, ...]
+    final: Final
+    lines: Mapping[str, TableRow]
     measure: str
+    closes: date
     rows: tuple[FinalistRow, ...]
-    opened: bool
-    changes: tuple[Phrase, ...]
 
 
 def make_listings(standings: Standings, spec: BoardSpec) -> tuple[Listing, ...]:
@@ -219,18 +232,14 @@ def make_final(standings: Standings, spec: BoardSpec) -> FinalSection | None:
     ids = [*final.finalists]
     if opened is not None:
         ids.sort(key=lambda name: -float(opened.scores[name]))  # equal ones as they came
-    measure = clean(view.measure)
-    if opened is None:
-        says: tuple[Phrase, ...] = (_say_coming(final, spec),)
-    else:
-        came = _say_when(final.openings, opened.queries)
-        says = _say_opened(opened, lines, came, measure=measure)
+    if spec.closes is None:
+        raise ValueError(spec.name)
     return FinalSection(
-        says=says,
-        measure=measure,
+        final=final,
+        lines=lines,
+        measure=clean(view.measure),
+        closes=spec.closes,
         rows=tuple(_make_finalist(lines[name], opened) for name in ids),
-        opened=opened is not None,
-        changes=_list_final_changes(final, lines),
     )
 
 
@@ -242,118 +251,19 @@ def _make_finalist(line: TableRow, opened: OpenedFinal | None) -> FinalistRow:
     return FinalistRow(row=line, score=opened.scores[line.id], mark=mark)
 
 
-def _say_coming(final: Final, spec: BoardSpec) -> Phrase:
-    if spec.closes is None:
-        raise ValueError(spec.name)
-    many = count(len(final.finalists), "finalist")
-    verb = "is" if len(final.finalists) == 1 else "are"
-    return phrase(
-        f"{many} {verb} named. After {day_words(spec.closes)} their scores on queries that were "
-        "never used before are published, once. The earliest finalist that is not clearly below "
-        "the best wins."
-    )
-
-
-def say_season_end(standings: Standings, spec: BoardSpec) -> tuple[Phrase, ...]:
-    """Say when the season ends, and what comes then; after its end how much luck is in its scores.
+def make_season_end(standings: Standings, spec: BoardSpec) -> SeasonEndSection | None:
+    """What a page says of a season's end; `None` where that publishes no exact score.
 
     Args:
         standings: of the board or season.
         spec: its rules.
-
-    Returns:
-        Sentences; none where a season's end publishes no exact score.
     """
     end, ending = standings.season_end, find_ending(spec, standings.season)
-    if end is None:
-        return () if ending is None else (phrase(_say_ending(ending, standings.as_of.date())),)
-    view = next(view for view in spec.views if view.name == end.view)
-    opened, early = end.opened, len(end.opened.scores) - len(end.named)
-    more = f", and {count(early, 'other')} that had a number at once" if early else ""
-    first, last = day_words(end.openings[0].at), day_words(opened.at)
-    again = f", and again on {last}" if len(end.openings) > 1 else ""
-    came = f"The season's end on {first}{again} gave exact scores"
-    came += f" to {count(len(end.named), 'named entry', 'named entries')}{more}."
-    changes = [
-        phrase(f"Scored again on {day_words(one.at)}: ", _quote(one.why))
-        for one in end.openings[1:]
-    ]
-    return (phrase(came), *_say_luck(opened, "entries", measure=clean(view.measure)), *changes)
-
-
-def _say_ending(ending: Ending, today: date) -> str:
-    season, last = say_season(ending.season), day_words(ending.last)
-    if today > ending.last:
-        return (
-            f"The last day of {season}, {last}, is over. The exact scores of the named entries "
-            "come when the organisers have decided on every submission and rebuild the page."
-        )
-    return (
-        f"The last day of {season} is {last}. On the day after it each team's named entry gets its "
-        "exact score: the latest with season_entry: true in its metadata. Where there is none, it "
-        "is the entry with the highest number for information, or else the latest."
+    if end is None and ending is None:
+        return None
+    return SeasonEndSection(
+        end=end,
+        ending=None if end is not None else ending,
+        over=ending is not None and standings.as_of.date() > ending.last,
+        measure="" if end is None else clean(spec.view(end.view).measure),
     )
-
-
-def _say_opened(
-    opened: OpenedFinal,
-    lines: Mapping[str, TableRow],
-    came: str,
-    *,
-    measure: str,
-) -> tuple[Phrase, ...]:
-    many, score = len(opened.scores), opened.scores[opened.winner]
-    won = phrase(
-        capital(name_entry(lines[opened.winner])), " wins with ", Part(text=score, strong=True)
-    )
-    if many == 1:
-        why = phrase(f" {measure}, as the only finalist.")
-    elif opened.winner == opened.best:
-        earlier = "; every earlier finalist is clearly below it" * (bool(opened.below))
-        why = phrase(f" {measure}, the highest score of {many} finalists{earlier}.")
-    else:
-        best = phrase(name_entry(lines[opened.best]), f" with {opened.scores[opened.best]}.")
-        why = phrase(
-            f" {measure}: it is the earliest finalist that is not clearly below the best, ", best
-        )
-    return (phrase(won, why, came), *_say_luck(opened, "finalists", measure=measure))
-
-
-def _say_luck(opened: ExactScores, nouns: str, *, measure: str) -> Iterator[Phrase]:
-    if opened.luck:
-        yield phrase(
-            f"Luck of the best: of {len(opened.scores)} equally good {nouns} the highest score "
-            "lies ",
-            Part(text=f"{opened.luck} {measure}", strong=True),
-            f" above its worth on average. {INDEPENDENT}",
-        )
-
-
-def _say_when(openings: Sequence[OpenedFinal], queries: int) -> str:
-    of = f"from {count(queries, 'query', 'queries')} never used before"
-    first, last = day_words(openings[0].at), day_words(openings[-1].at)
-    if len(openings) == 1:
-        return f" The scores came once, on {first}, {of}."
-    return f" The scores came first on {first}, {of}, and again on {last}, for the reason below."
-
-
-def _list_final_changes(final: Final, lines: Mapping[str, TableRow]) -> tuple[Phrase, ...]:
-    namings = [
-        phrase(f"Finalists named again on {day_words(one.at)}: ", _quote(one.why))
-        for one in final.namings[1:]
-    ]
-    openings = [
-        phrase(
-            f"On {day_words(before.at)} ",
-            name_entry(lines[before.winner]),
-            f" won with {before.scores[before.winner]}. Scored again on {day_words(after.at)}: ",
-            _quote(after.why),
-        )
-        for before, after in pairwise(final.openings)
-    ]
-    return (*namings, *openings)
-
-
-def _quote(why: str) -> Part:
-    """The organisers' words; their direction does not reach its neighbours."""
-    return Part(text=clean(why), name=True)

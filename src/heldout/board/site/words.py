@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from heldout.answers.text import clean
+from heldout.board.rules.final_view import INDEPENDENT
 from heldout.charts.axes import day_words
 from heldout.web.jinja import load_templates
 
@@ -120,6 +121,7 @@ def read_template(name: str) -> "Template":
         ImportError: Jinja2 is not installed.
     """
     environment = load_templates("heldout.board.site", tie=tie)
+    environment.globals["INDEPENDENT"] = INDEPENDENT
     environment.filters |= {"clean": clean, "count": count, "day": day_words, "names": _say_names}
     return environment.get_template(name)
 
