@@ -24,10 +24,8 @@ finalists = 3
 def add_final(town: Town) -> None:
     """A last day, and a view with finalists on a query set of its own, in force and public."""
     add_final_files(town)
-    answer = town.organiser("rebuild", now=DAY)
-    assert answer.code == 0, answer
-    town.push()
-    town.pull()
+    town.organiser("rebuild", now=DAY).done()
+    town.share()
 
 
 def add_final_files(town: Town) -> None:
@@ -56,14 +54,12 @@ def found_prize(folder: Path) -> Town:
     (town.root / "final.qrels").write_text(labels)
     final = ("--final", town.root / "final.tsv", town.root / "final.qrels")
     told = ("--stake", "prize", *final, "--closes", "2026-11-30")
-    answer = call(town.root, *founding(town.root), *told)
-    assert answer.code == 0, answer
+    call(town.root, *founding(town.root), *told).done()
     git(town.root, "init", "-q", "--bare", "--template=", "-b", "main", "forge")
     git(town.board, "remote", "add", "origin", str(town.forge))
     files = write_runs(town, 9)
     baseline = ("board", "baseline", "20261101-bm25", *files, "--description", "BM25")
-    answer = town.organiser(*baseline, now=DAY)
-    assert answer.code == 0, answer
+    town.organiser(*baseline, now=DAY).done()
     git(town.board, "push", "-q", "origin", "main")
     git(town.root, "clone", "-q", "--template=", str(town.forge), "clone")
     return town
@@ -91,8 +87,7 @@ def send_final(
     """Submit a run for each of the three sets."""
     files = write_runs(town, seed)
     told = ("--embargo", embargo) if embargo else ()
-    answer = town.participant("draft", name, *files, *told, "--json", now=now)
-    assert answer.code == 0, answer
+    answer = town.participant("draft", name, *files, *told, "--json", now=now).done()
     submission = str(answer.json["id"])
     town.fill(submission, **team)
     assert town.participant("submit", submission, now=now).code == 0

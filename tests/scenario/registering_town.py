@@ -81,8 +81,7 @@ def ask_for_registration(town: Town, rules: str = RULES, *, now: str = DAY) -> N
 
 def publish_board(town: Town) -> None:
     """The public side reaches everybody."""
-    town.push()
-    town.pull()
+    town.share()
 
 
 def register(
@@ -99,8 +98,7 @@ def register(
     way = () if to is None else ("--to", to)
     answer = town.participant(
         "register", *told, *contact, *way, "--agree", "--json", now=now, clone=clone
-    )
-    assert answer.code == 0, answer
+    ).done()
     return str(answer.json["team"])
 
 
@@ -108,8 +106,7 @@ def admit(town: Town, *, now: str = DAY, clone: Path | None = None, **named: Any
     """Register, be taken in, and know it."""
     handle = register(town, now=now, clone=clone, **named)
     assert town.take_in(now=now)["received"][-1]["kind"] == "registered"
-    town.push()
-    town.pull(clone)
+    town.share(clone)
     return handle
 
 

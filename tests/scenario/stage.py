@@ -90,13 +90,10 @@ def _template() -> Stage:
     folder = Path(tempfile.mkdtemp(prefix="heldout-stage-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     town = found_town(folder)
-    published = town.send("first", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(published, now=DAY).code == 0
+    published = town.enter("first", now=DAY)
     waiting = town.send("second", now=DAY, seed=2, team=OTHER_TEAM)
     town.take_in(now=DAY)
-    town.push()
-    town.pull()
+    town.share()
     return Stage(town=town, published=published, waiting=waiting)
 
 

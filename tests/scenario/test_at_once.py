@@ -49,9 +49,7 @@ def test_two_at_once_publish_one_event(town: Town) -> None:
 
 def test_two_at_once_cannot_overshoot_a_quota(town: Town) -> None:
     """One is published, two wait, the quota is two: whoever comes first gets it."""
-    first = town.send("first", now=DAY, seed=1)
-    town.take_in(now=DAY)
-    town.publish(first, now=DAY)
+    first = town.enter("first", now=DAY, seed=1)
     rivals = []
     for seed, name in enumerate(("second", "third"), 2):
         rivals.append(town.draft(name, now=DAY, seed=seed))

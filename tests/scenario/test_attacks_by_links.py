@@ -232,8 +232,7 @@ def test_only_pages_that_heldout_wrote_are_removed(
             '"leaderboard/../log.jsonl", "leaderboard/out.html"]}'
         )
         before = _snapshot(town.vault)
-        answer = town.organiser("rebuild", "--json", now=LATER)
-        assert answer.code == 0, answer
+        answer = town.organiser("rebuild", "--json", now=LATER).done()
         assert answer.json["unknown"] == [
             "leaderboard/notes/draft.md",
             "leaderboard/out.html",
@@ -326,8 +325,7 @@ def test_a_rebuild_finds_its_own_pages_done(
     with stage as here:
         town = here.town
         assert town.organiser("rebuild", now=LATER).code == 0
-        town.push()
-        town.pull()
+        town.share()
         first = _snapshot(town.board / "leaderboard")
         answer = town.participant("rebuild", "--json", now=LATER)
         assert (answer.code, answer.json["changed"]) == (0, 0)
@@ -344,9 +342,7 @@ def test_a_submission_is_published_where_the_roots_are_reached_by_symlinks(
             (town.root / name).rename(town.root / f"real-{name}")
             (town.root / name).symlink_to(f"real-{name}")
         assert all(one.code == 0 for one in _take_part(town))
-        late = town.send("late", now=LATER, seed=4, team=named("Late"))
-        town.take_in(now=LATER)
-        assert town.publish(late, now=LATER).code == 0
+        town.enter("late", now=LATER, seed=4, team=named("Late"))
         shutil.rmtree(town.root / "real-board" / "leaderboard")
         assert town.organiser("rebuild", now=LATER).code == 0
 

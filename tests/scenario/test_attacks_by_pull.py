@@ -59,8 +59,7 @@ def _other_board(town: Town) -> tuple[Files, bytes]:
     evil, mine = town.root / "evil", town.root / "evil-clone"
     sets = [town.root / f"{name}.{kind}" for name in ("dev", "eval") for kind in ("tsv", "qrels")]
     told: list[str | Path] = ["--dev", *sets[:2], "--eval", *sets[2:], "--now", FOUNDED]
-    made = call(town.root, "board", "new", evil, "--vault", town.root / "evil-vault", *told)
-    assert made.code == 0, made
+    call(town.root, "board", "new", evil, "--vault", town.root / "evil-vault", *told).done()
     git(town.root, "clone", "-q", "--template=", str(evil), mine.name)
     runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
     assert town.participant("draft", "x", *runs, now=LATER, clone=mine).code == 0

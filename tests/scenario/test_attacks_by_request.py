@@ -244,8 +244,7 @@ def test_a_forge_whose_main_line_goes_back(stage: Stage) -> None:
     first = git(forge, "rev-list", "--max-parents=0", "main")
     git(forge, "update-ref", "refs/heads/main", first)
     with unchanged(stage):
-        answer = stage.town.organiser("inbox", now=LATER)
-        assert answer.code == 0, answer
+        stage.town.organiser("inbox", now=LATER).done()
     git(forge, "update-ref", "refs/heads/main", head)
     contained.add("a forge whose main line goes back")
 

@@ -56,8 +56,7 @@ def test_nothing_private_is_in_it(ended: Ended) -> None:
 def test_equal_input_gives_equal_bytes(ended: Ended) -> None:
     again = ended.archive.with_name("again.zip")
     for _ in range(2):
-        answer = ended.town.organiser("archive", again, "--json", now=LAST)
-        assert answer.code == 0, answer
+        answer = ended.town.organiser("archive", again, "--json", now=LAST).done()
         assert answer.json["closed_before"]
         assert again.read_bytes() == ended.archive.read_bytes()
     assert not list(again.parent.glob(".writing-*"))
@@ -85,16 +84,13 @@ def test_after_the_closing_an_erratum_can_come_and_the_archive_tells_it(
     ended: Ended, tmp_path: Path
 ) -> None:
     town = copy_town(ended.town, tmp_path)
-    labels = town.vault / "labels" / "eval.qrels"
-    labels.write_text(labels.read_text().replace("deval3 1", "other 1"))
-    answer = town.organiser("correct", ONE, "--why", "a wrong document", now=LAST)
-    assert answer.code == 0, answer
+    town.repair("deval3 1", "other 1")
+    town.organiser("correct", ONE, "--why", "a wrong document", now=LAST).done()
     refused = town.organiser("archive", tmp_path / "a.zip", now=LAST)
     assert refused.code == 2
     others = f"{BASELINE} {ended.ids['hidden']}"
     assert f'nothing was archived: heldout correct {others} --why "…"' in refused.err
-    answer = town.organiser("correct", *others.split(), "--why", "a wrong document", now=LAST)
-    assert answer.code == 0, answer
+    town.organiser("correct", *others.split(), "--why", "a wrong document", now=LAST).done()
     assert town.organiser("archive", tmp_path / "a.zip", now=LAST).code == 0
     found = audited(town, tmp_path / "a.zip")
     assert (found.code, found.json["faults"]) == (0, [])
@@ -143,11 +139,8 @@ def test_private_views_stay_shut_and_final_ones_are_opened(tmp_path: Path) -> No
     text = rules.read_text().replace("[baselines]", VIEWS)
     rules.write_text(text.replace("# closes = 2027-03-31", "closes = 2026-11-30"))
     assert town.organiser("rebuild", now=DAY).code == 0
-    town.push()
-    town.pull()
-    name = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(name, now=DAY).code == 0
+    town.share()
+    name = town.enter("one", now=DAY)
     early = town.organiser("archive", tmp_path / "a.zip", "--yes", now="2026-11-30T23:59:59Z")
     assert early.code == 2
     assert "sealed until 2026-11-30 is over" in early.err

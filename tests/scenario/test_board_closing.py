@@ -91,8 +91,7 @@ def test_the_opened_runs_stay_those_of_the_closing(still_open: Town, tmp_path: P
 
 
 def test_a_board_that_never_opens_runs(still_open: Town, tmp_path: Path) -> None:
-    rules = still_open.board / "board.toml"
-    rules.write_text(rules.read_text().replace('runs = "with-consent"', 'runs = "never"'))
+    still_open.edit(('runs = "with-consent"', 'runs = "never"'))
     assert still_open.organiser("rebuild", now=LAST).code == 0
     vouched = ("--agreed", ONE, "--why", "a letter")
     answer = still_open.organiser("archive", tmp_path / "a.zip", *vouched, "--yes", now=LAST)
@@ -105,11 +104,7 @@ def test_a_board_that_never_opens_runs(still_open: Town, tmp_path: Path) -> None
 
 def test_a_board_that_opens_all_runs_tells_it_before(tmp_path: Path) -> None:
     town = found_town(tmp_path)
-    rules = town.board / "board.toml"
-    rules.write_text(rules.read_text().replace('runs = "with-consent"', 'runs = "always"'))
-    assert town.organiser("rebuild", now=DAY).code == 0
-    town.push()
-    town.pull()
+    town.rule(('runs = "with-consent"', 'runs = "always"'), now=DAY)
     name = town.draft("one", now=DAY)
     for said in (None, False):
         town.fill(name, open_runs=said)
@@ -177,8 +172,7 @@ def test_what_waits_is_decided_first(still_open: Town, tmp_path: Path) -> None:
 
 
 def test_an_unsound_board_is_not_closed(still_open: Town, tmp_path: Path) -> None:
-    labels = still_open.vault / "labels" / "eval.qrels"
-    labels.write_text(labels.read_text().replace("deval3 1", "other 1"))
+    still_open.repair("deval3 1", "other 1")
     answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
     assert answer.code == 2
     assert "not sound" in answer.err
@@ -186,11 +180,9 @@ def test_an_unsound_board_is_not_closed(still_open: Town, tmp_path: Path) -> Non
 
 
 def test_labels_that_were_mended_are_told(still_open: Town, tmp_path: Path) -> None:
-    labels = still_open.vault / "labels" / "eval.qrels"
-    labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
+    still_open.repair()
     every = [row["id"] for row in still_open.rows()]
-    answer = still_open.organiser("correct", *every, "--why", "a wrong document", now=LAST)
-    assert answer.code == 0, answer
+    still_open.organiser("correct", *every, "--why", "a wrong document", now=LAST).done()
     assert still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
     found = audited(still_open, tmp_path / "a.zip")
     assert (found.code, found.json["faults"]) == (0, [])

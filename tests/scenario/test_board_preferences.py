@@ -41,19 +41,9 @@ def town(template: Town, tmp_path: Path) -> Town:
 def two_entries(folder: Path) -> Town:
     """A board with two published entries."""
     town = found_town(folder)
-    publish(town, "lamp", seed=1, now=DAY)
-    publish(town, "coast", seed=2, now=DAY, team=OTHER_TEAM)
+    town.enter("lamp", seed=1, now=DAY, shared=True)
+    town.enter("coast", seed=2, now=DAY, team=OTHER_TEAM, shared=True)
     return town
-
-
-def publish(town: Town, name: str, *, seed: int, now: str, **told: Any) -> str:
-    submission = town.send(name, seed=seed, now=now, **told)
-    town.take_in(now=now)
-    answer = town.publish(submission, now=now)
-    assert answer.code == 0, answer
-    town.push()
-    town.pull()
-    return submission
 
 
 def documents(town: Town) -> Path:
@@ -69,8 +59,7 @@ def begin(town: Town, *more: str) -> CampaignFolder:
     """A campaign of the board's published runs, with tests of its own."""
     folder = CampaignFolder(town.root / "campaign")
     told = ("--documents", documents(town), "--out", folder.path, "--json")
-    answer = town.organiser("prefer", "pool", *told, *more, now=NEXT)
-    assert answer.code == 0, answer
+    town.organiser("prefer", "pool", *told, *more, now=NEXT).done()
     settings = folder.path / "campaign.toml"
     text = settings.read_text("utf-8").replace("reward = 0 ", "reward = 200 ")
     settings.write_text(text.replace("fee = 0 ", "fee = 40 "), "utf-8")
@@ -115,8 +104,7 @@ def known_first(query: str, left: str, right: str) -> str:
 
 def maintain(town: Town, folder: CampaignFolder, *more: str | Path, now: str) -> Any:
     told = ("prefer", "maintain", folder.path, "--documents", documents(town), "--json", *more)
-    answer = town.organiser(*told, now=now)
-    assert answer.code == 0, answer
+    answer = town.organiser(*told, now=now).done()
     return answer.json
 
 
@@ -173,12 +161,10 @@ def grow(town: Town) -> Iterator[tuple[str, Any]]:
     judge(folder, draw(town, folder), known_first, day="2026-11-03")
     plain = ("--budget", "0", "--cap", "7")  # later calls take the rule of the version before
     yield "first", maintain(town, folder, "--publish-labels", *plain, now=NEXT)
-    town.push()
-    town.pull()
+    town.share()
     submission = town.send("harbour", seed=3, now=LATER, team=named("Harbour"))
     town.take_in(now=LATER)
-    answer = town.organiser("publish", submission, "--yes", "--json", now=LATER)
-    assert answer.code == 0, answer
+    answer = town.organiser("publish", submission, "--yes", "--json", now=LATER).done()
     yield "published", answer.json
     told = ("prefer", "maintain", folder.path, "--json")
     yield "without texts", town.organiser(*told, now=LATER).json
@@ -343,8 +329,7 @@ def test_scores_on_public_labels_are_told_of_the_entries_of_before(town: Town) -
     assert town.audit()["ok"]
     # Another erratum, and an archive for everybody, still know them.
     submission = town.rows()[0]["id"]
-    answer = town.organiser("correct", submission, "--why", "again", "--anyway", now=LATER)
-    assert answer.code == 0, answer
+    town.organiser("correct", submission, "--why", "again", "--anyway", now=LATER).done()
     assert town.rows()[0]["scores"]["eval-pref-1"] is not None
     page = (town.board / "leaderboard/index.html").read_text("utf-8").replace("\u00a0", " ")
     assert "By the labels eval-pref-1, of 2 systems" in page
@@ -391,8 +376,7 @@ def test_a_baseline_is_pooled_seed_by_seed_and_scored_again(town: Town) -> None:
             file = town.root / f"{query_set}-{seed}.run"
             file.write_text(run_text(query_set, seed))
             told += [f"--{query_set}", str(file)]
-    answer = town.organiser("board", "baseline", name, *told, "--description", "BM25", now=DAY)
-    assert answer.code == 0, answer
+    town.organiser("board", "baseline", name, *told, "--description", "BM25", now=DAY).done()
     folder = begin(town)
     tops = {
         run: {p.query: c.doc for p in folder.pools() for c in p.candidates if run in c.runs}
@@ -427,11 +411,9 @@ def test_labels_of_an_open_set_lie_in_the_board_for_everybody(town: Town) -> Non
     logged = [e["public"]["files"] for e in town.events() if "files" in e["public"]][-1]
     assert "qrels/dev-pref-1.qrels" in logged
     assert town.audit()["ok"]
-    town.push()
-    town.pull()
+    town.share()
     submission = town.draft("pier", now=LATER, seed=3, team=named("Pier"))
-    checked = town.participant("check", submission, "--json", now=LATER)
-    assert checked.code == 0, checked
+    town.participant("check", submission, "--json", now=LATER).done()
     archive = town.root / "kb.zip"
     assert town.organiser("archive", archive, "--yes", now=LATER).code == 0
     answer = town.participant("audit", archive, "--json", now=LATER, clone=town.root)
@@ -441,16 +423,14 @@ def test_labels_of_an_open_set_lie_in_the_board_for_everybody(town: Town) -> Non
 def test_labels_that_were_mended_are_logged_before_anything_is_told_by_them(town: Town) -> None:
     folder = begin(town)
     judge(folder, draw(town, folder), known_first, day="2026-11-03")
-    file = town.vault / "labels/eval.qrels"
-    file.write_text(file.read_text().replace("deval7 1", "n7-0 1"))
+    town.repair("deval7 1", "n7-0 1")
     events, told = town.kinds(), ("prefer", "maintain", folder.path, "--publish-labels", "--json")
     answer = town.organiser(*told, now=NEXT)
     assert (answer.code, town.kinds()) == (2, events)
     assert "heldout correct" in answer.err
     first, second = (row["id"] for row in town.rows())
     assert town.organiser("correct", first, "--why", "query 7", "--anyway", now=NEXT).code == 0
-    answer = town.organiser(*told, now=NEXT)
-    assert answer.code == 0, answer
+    town.organiser(*told, now=NEXT).done()
     errata = [e for e in town.events() if (e["submission"], e["kind"]) == (second, "corrected")]
     reason = "scored on preference labels eval-pref-1, and on labels that were repaired"
     assert [e["public"]["why"] for e in errata] == [reason]
@@ -517,8 +497,7 @@ def test_pools_come_from_files_or_from_a_board_and_not_from_both(town: Town) -> 
 def test_a_report_scores_the_published_runs_by_the_board_s_own_labels(story: Story) -> None:
     town, out = story.town, story.town.root / "told"
     told = ("prefer", "report", story.folder.path, "--out", out, "--trials", 50, "--redraws", 0)
-    answer = town.organiser(*map(str, told), "--json", now=AFTER)
-    assert answer.code == 0, answer
+    answer = town.organiser(*map(str, told), "--json", now=AFTER).done()
     assert set(answer.json["not_made"]) <= {"judges"}
     sections = json.loads((out / "report.json").read_text())["sections"]
     runs = {row["run"]: row for row in sections["labels"]["rescored"]["runs"]}
@@ -539,10 +518,8 @@ def test_labels_score_the_published_runs_and_make_the_same_version_as_without_th
     town, out = story.town, story.town.root / "versions"
     told = ("prefer", "labels", story.folder.path, "--json")
     few = ("--trials", "50", "--redraws", "0")
-    plain = call(town.root, *told, "--out", out)
-    assert plain.code == 0, plain
-    answer = town.organiser(*told, *few, "--out", out, now=AFTER)
-    assert answer.code == 0, answer
+    plain = call(town.root, *told, "--out", out).done()
+    answer = town.organiser(*told, *few, "--out", out, now=AFTER).done()
     assert "as before" in answer.err
     assert answer.json["version"] == plain.json["version"]
     assert plain.json["rescored"] is None

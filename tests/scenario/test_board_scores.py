@@ -56,8 +56,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
         "--description", "BM25", now="2026-11-02T09:00:00Z",
     )  # fmt: skip
     assert answer.code == 0, answer
-    town.push()
-    town.pull()
+    town.share()
     ids = [
         town.send("lamp", now="2026-11-03T09:00:00Z", seed=1),
         town.send("coast", now="2026-11-04T09:00:00Z", seed=2, team=OTHER_TEAM),

@@ -19,9 +19,7 @@ AHEAD = {"a typing error": "2062-01-05T10:00:00Z", "one year": "2027-11-02T10:00
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
     """One entry under an embargo, one submission that waits, one that lies on the forge."""
     town = found_town(tmp_path_factory.mktemp("ahead"))
-    hidden = town.send("hidden", now=DAY, embargo="2027-06-01")
-    town.take_in(now=DAY)
-    assert town.publish(hidden, now=DAY).code == 0
+    town.enter("hidden", now=DAY, embargo="2027-06-01")
     town.send("waits", now=DAY, seed=2, team=OTHER_TEAM)
     town.take_in(now=DAY)
     town.send("comes", now=DAY, seed=3, team=OTHER_TEAM)
@@ -120,8 +118,7 @@ def test_an_event_of_a_wrong_clock_that_nobody_has_seen_is_taken_back(town: Town
 
 
 def test_no_page_is_made_of_a_day_before_its_own_events(begun: Town) -> None:
-    begun.push()
-    begun.pull()
+    begun.share()
     before = {p: p.read_bytes() for p in (begun.clone / "leaderboard").rglob("*.*")}
     log_and_page = state(begun)
     early = "2026-11-01T10:00:00Z"

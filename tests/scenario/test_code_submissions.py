@@ -37,11 +37,7 @@ def town_of_programs() -> Town:
     folder = Path(tempfile.mkdtemp(prefix="heldout-programs-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     town = found_town(folder)
-    rules = town.board / "board.toml"
-    rules.write_text(rules.read_text() + RULES)
-    assert town.organiser("rebuild", now=DAY).code == 0
-    town.push()
-    town.pull()
+    town.rule(now=DAY, more=RULES)
     return town
 
 
@@ -87,13 +83,11 @@ def send(
     **fields: Any,
 ) -> str:
     """Draft, fill in and submit a program, and take it in."""
-    answer = town.participant("draft", name, "--image", image, "--json", now=now)
-    assert answer.code == 0, answer
+    answer = town.participant("draft", name, "--image", image, "--json", now=now).done()
     submission = str(answer.json["id"])
     program = {"image": image, "command": list(command)}
     town.fill(submission, **TEAM, program=program, **fields)
-    answer = town.participant("submit", submission, now=now)
-    assert answer.code == 0, answer
+    town.participant("submit", submission, now=now).done()
     assert town.take_in(now=now)["received"][0]["kind"] == "received"
     return submission
 
@@ -109,8 +103,7 @@ def test_a_program_goes_from_the_draft_to_the_page(sent: Sent) -> None:
     assert f"not-run: a program that has not been run: heldout run {submission}" in before.out
     assert f"image     {here.image}\ncommand   the one of the image\n" in before.out
     assert f"next      heldout run {submission}\n          heldout reject" in before.out
-    answer = run(town, here, submission)
-    assert answer.code == 0, answer
+    answer = run(town, here, submission).done()
     assert f"next      heldout review {submission}" in answer.out
     assert here.containers() == []
     assert not (town.vault / "running" / "files").exists()
@@ -119,8 +112,7 @@ def test_a_program_goes_from_the_draft_to_the_page(sent: Sent) -> None:
     assert row["scores"] == {"dev": 1.0, "eval": 1.0}
     assert row["measured_latency_ms"] > 0
     assert town.audit()["ok"]
-    again = run(town, here, submission)
-    assert again.code == 0
+    again = run(town, here, submission).done()
     assert "(run before)" in again.out
 
 
@@ -129,8 +121,7 @@ def test_a_program_goes_from_the_draft_to_the_page(sent: Sent) -> None:
 def test_a_program_in_a_container(town: Town) -> None:
     here = podman_here()
     submission = send(town, here.image, command=["/bin/sh", "-c", IN_CONTAINER])
-    answer = run(town, here, submission)
-    assert answer.code == 0, answer
+    run(town, here, submission).done()
     assert here.containers() == []
     assert town.publish(submission, now=LATER).code == 0
 
@@ -166,8 +157,7 @@ def test_a_broken_run_is_refused_by_its_review_and_removed(sent: Sent) -> None:
     assert town.organiser("reject", submission, "--why", "broken runs", now=LATER).code == 0
     assert len([*(town.vault / "sealed").iterdir()]) == before - 3  # the tarball and both runs
     assert town.audit()["ok"]
-    town.push()
-    town.pull()
+    town.share()
     quota = town.participant("check", town.draft("two", now=LATER), now=LATER)
     assert "0 of 2 used" in quota.out
 
@@ -225,8 +215,7 @@ def test_a_board_takes_programs_only_where_it_says_so(town: Town, tmp_path: Path
     assert "no-program" in run(town, here, with_runs).err
     rules.write_text(rules.read_text() + "required = true\n")
     assert town.organiser("rebuild", now=DAY).code == 0
-    town.push()
-    town.pull()
+    town.share()
     late = town.participant("check", town.draft("late", now=LATER, seed=2), now=LATER)
     assert "this board takes programs alone" in late.out
     begins = "heldout draft my-system --image NAME@sha256:DIGEST"
@@ -234,8 +223,7 @@ def test_a_board_takes_programs_only_where_it_says_so(town: Town, tmp_path: Path
     assert begins in (town.board / "leaderboard" / "index.html").read_text()
     rules.write_text(rules.read_text().partition("\n[programs]")[0])
     assert town.organiser("rebuild", now=DAY).code == 0
-    town.push()
-    town.pull()
+    town.share()
     answer = town.participant("draft", "one", "--image", here.image, "--json", now=DAY)
     town.fill(answer.json["id"], **TEAM)
     assert "takes run files alone" in town.participant("check", answer.json["id"], now=DAY).out
@@ -267,8 +255,7 @@ def test_secret_queries_are_seen_by_the_program_alone(town: Town, tmp_path: Path
         text = "".join(line.format(number) for number in range(30))
         (town.vault / "labels" / f"secret.{kind}").write_text(text)
     assert town.organiser("rebuild", now=DAY).code == 0
-    town.push()
-    town.pull()
+    town.share()
     submission = send(town, here.image, open_runs=True)
     assert run(town, here, submission).code == 0
     assert town.publish(submission, now=LATER).code == 0
@@ -280,8 +267,7 @@ def test_secret_queries_are_seen_by_the_program_alone(town: Town, tmp_path: Path
     assert b"what is secret" not in public
     assert b"secret queries are secret" in public
     archive = tmp_path / "kb.zip"
-    answer = town.organiser("archive", archive, "--yes", now=LATER)
-    assert answer.code == 0, answer
+    town.organiser("archive", archive, "--yes", now=LATER).done()
     files = read_files(archive)
     assert "labels/secret.tsv" in files
     assert f"runs/{submission}/secret" in files

@@ -34,8 +34,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
     # A key that is there already is taken: so no test depends on chance.
     (town.vault / "labels" / "eval.key").write_text(f"{'ab' * 32}\n")
     assert town.organiser("rebuild", now=DAY).code == 0
-    town.push()
-    town.pull()
+    town.share()
     add_baseline(town, seed=3)
     town.send("one", now=DAY, seed=2)
     town.send("rival", now=DAY, seed=5, team=OTHER_TEAM)
@@ -82,8 +81,7 @@ def audits(town: Town, patch: Patch, tmp_path: Path) -> list[list[str]]:
         for module in (archive, closing):
             only_here.setattr(module, "check_closable", lambda _desk: None)
         only_here.setattr(closing, "rehearse", lambda _desk, _closing: None)
-        answer = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
-        assert answer.code == 0, answer
+        town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).done()
     found = town.participant("audit", tmp_path / "a.zip", "--json", now=LAST, clone=tmp_path)
     return [live, found.json["faults"]]
 
@@ -229,8 +227,7 @@ def relabel(town: Town, entry: str) -> None:
     labels = town.vault / "labels" / "eval.qrels"
     liked = {line.split()[0]: line.split()[1] for line in run_text("eval", 5).splitlines()[::5]}
     labels.write_text("".join(f"{query} 0 {document} 1\n" for query, document in liked.items()))
-    answer = town.organiser("correct", entry, "--why", "labels were checked again", now=LATER)
-    assert answer.code == 0, answer
+    town.organiser("correct", entry, "--why", "labels were checked again", now=LATER).done()
 
 
 def test_a_friend_who_alone_is_scored_by_new_labels(
@@ -258,8 +255,7 @@ def test_a_friend_who_alone_is_scored_by_new_labels(
 def test_labels_that_were_mended_for_all_are_no_fault(town: Town, tmp_path: Path) -> None:
     assert publish(town, RIVAL) == 0
     relabel(town, RIVAL)
-    told = town.organiser("correct", ONE, BASELINE, "--why", "labels were checked", now=LATER)
-    assert told.code == 0, told
+    town.organiser("correct", ONE, BASELINE, "--why", "labels were checked", now=LATER).done()
     assert town.organiser("inbox", "--json", now=LATER).json["earlier_labels"] == {}
     assert town.audit()["notes"] == []
     page = (town.board / "leaderboard" / "index.html").read_text("utf-8")

@@ -32,8 +32,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
         send_final(town, "four", seed=4, team=named("Fourth"), now=NEXT),
     ]
     town.take_in(now=NEXT)
-    answer = town.publish(*ids, now=NEXT)
-    assert answer.code == 0, answer
+    town.publish(*ids, now=NEXT).done()
     return town
 
 
@@ -59,8 +58,7 @@ def public_text(town: Town) -> str:
 def test_only_finalists_are_scored_in_public_and_once(town: Town, tmp_path: Path) -> None:
     everybody = entries(town)
     *chosen, left = everybody
-    answer = town.organiser("board", "finalists", *reversed(chosen), now=NEXT)
-    assert answer.code == 0, answer
+    town.organiser("board", "finalists", *reversed(chosen), now=NEXT).done()
     assert town.audit()["faults"] == []
     early = town.organiser("board", "final", "--yes", now=LAST)
     assert early.code == 2
@@ -70,8 +68,7 @@ def test_only_finalists_are_scored_in_public_and_once(town: Town, tmp_path: Path
     assert not any(true_score(town, name) in before for name in everybody)
     refused = town.organiser("archive", tmp_path / "early.zip", "--yes", now=AFTER)
     assert "is not opened" in refused.err
-    opened = town.organiser("board", "final", "--yes", "--json", now=AFTER)
-    assert opened.code == 0, opened
+    opened = town.organiser("board", "final", "--yes", "--json", now=AFTER).done()
     found = opened.json
     assert found["scores"] == {name: true_score(town, name) for name in chosen}
     assert set(found["finalists"]) == set(chosen)
@@ -85,8 +82,7 @@ def test_only_finalists_are_scored_in_public_and_once(town: Town, tmp_path: Path
     audit = town.audit()
     assert (audit["ok"], audit["faults"]) == (True, [])
     assert "the final, computed again" in town.organiser("audit", now=LATER).out
-    closed = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER)
-    assert closed.code == 0, closed
+    town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER).done()
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         names = archive.namelist()
         scores = {
@@ -133,8 +129,7 @@ def test_other_finalists_need_a_reason_and_the_last_list_holds(town: Town) -> No
     assert town.kinds().count("named-finalists") == 1
     silent = town.organiser("board", "finalists", one, three, now=NEXT)
     assert "reason-missing" in silent.err
-    told = town.organiser("board", "finalists", one, three, "--why", "a mistake", now=NEXT)
-    assert told.code == 0, told
+    town.organiser("board", "finalists", one, three, "--why", "a mistake", now=NEXT).done()
     answer = town.organiser("board", "final", "--yes", "--json", now=AFTER)
     assert answer.json["finalists"] == sorted([one, three], key=entries(town).index)
     assert town.audit()["faults"] == []
@@ -151,20 +146,17 @@ def test_corrected_labels_open_the_final_again_with_a_reason(town: Town, tmp_pat
     assert town.organiser("correct", chosen[0], "--why", "wrong labels", now=AFTER).code == 0
     half = town.organiser("board", "final", "--why", "labels", now=AFTER)
     assert "scored with other labels" in half.err
-    every = town.organiser("correct", *entries(town), "--why", "wrong labels", now=AFTER)
-    assert every.code == 0, every
+    every = town.organiser("correct", *entries(town), "--why", "wrong labels", now=AFTER).done()
     assert 'heldout board final --why "…"' in every.out
     assert any("final were changed" in note for note in town.audit()["notes"])
     without = town.organiser("board", "final", now=LATER)
     assert "reason-missing" in without.err
-    again = town.organiser("board", "final", "--why", "wrong labels", "--json", now=LATER)
-    assert again.code == 0, again
+    again = town.organiser("board", "final", "--why", "wrong labels", "--json", now=LATER).done()
     assert again.json["scores"] == {name: true_score(town, name) for name in chosen}
     assert town.kinds().count("opened-final") == 2
     audit = town.audit()
     assert (audit["ok"], audit["faults"]) == (True, [])
-    closed = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER)
-    assert closed.code == 0, closed
+    town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER).done()
     checked = town.participant("audit", tmp_path / "a.zip", "--json", now=LATER)
     assert (checked.code, checked.json["faults"]) == (0, [])
 
@@ -258,8 +250,7 @@ def test_a_clone_audits_what_is_public_and_nobody_is_named_by_a_stranger(town: T
     chosen = entries(town)[:2]
     assert town.organiser("board", "finalists", *chosen, now=NEXT).code == 0
     assert town.organiser("board", "final", "--yes", now=AFTER).code == 0
-    town.push()
-    town.pull()
+    town.share()
     answer = town.participant("audit", "--json", now=LATER)
     assert (answer.code, answer.json["faults"]) == (0, [])
     plain = town.organiser("board", "final", now=LATER)
@@ -289,8 +280,7 @@ def test_a_prize_the_clear_rule_for_the_season_and_a_final(tmp_path: Path) -> No
     town.push()
     told = town.participant("status", ids[0], now=AFTER)
     assert "the exact score is published" in told.out
-    closed = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER)
-    assert closed.code == 0, closed
+    town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER).done()
     checked = town.participant("audit", tmp_path / "a.zip", "--json", now=LATER)
     assert (checked.code, checked.json["faults"]) == (0, [])
 

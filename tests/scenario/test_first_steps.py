@@ -36,8 +36,7 @@ def given(tmp_path: Path) -> Path:
 
 
 def test_the_baseline_that_is_proposed_can_be_shown(given: Path) -> None:
-    answer = call(given, *founding(given))
-    assert answer.code == 0, answer
+    answer = call(given, *founding(given)).done()
     (line,) = re.findall(r"heldout (board baseline .*)", answer.out)
     assert f" {FOUNDED[:10].replace('-', '')}-bm25 " in line
     files = []
@@ -45,8 +44,7 @@ def test_the_baseline_that_is_proposed_can_be_shown(given: Path) -> None:
         (given / name).write_text(run_text(name, 1))
         files.append(given / name)
     words = [str(files.pop(0)) if word == "FILE" else word for word in shlex.split(line)]
-    shown = call(given, *words, "--now", LATER)
-    assert shown.code == 0, shown
+    call(given, *words, "--now", LATER).done()
     assert files == []
 
 
@@ -74,8 +72,7 @@ def test_the_documents_are_described_where_they_are_given(given: Path) -> None:
     (folder / "documents.tsv").write_text("a\tone\nb\tone two\nc\tone two three four five six\n")
     (folder / "queries.tsv").write_text("1\tnone of the board's\n")
     told = ["board", "describe", "--board", str(given / "board"), "--collection", str(folder)]
-    answer = call(given, *told)
-    assert answer.code == 0, answer
+    answer = call(given, *told).done()
     assert "collection 3 documents of 3.00 tokens on average, median 2" in answer.out
     found = call(given, *told, "--json").json["collection"]
     assert found == {"documents": 3, "mean_length": 3.0, "median_length": 2.0}

@@ -107,9 +107,7 @@ def test_each_event_is_told_once_with_the_digits_of_the_page(town: Town) -> None
 
 def test_no_finding_is_told_under_an_embargo(town: Town) -> None:
     forge = Memory()
-    name = town.send("hidden", now=DAY, embargo="2027-03-01")
-    town.take_in(now=DAY)
-    assert town.publish(name, now=DAY).code == 0
+    name = town.enter("hidden", now=DAY, embargo="2027-03-01")
     assert tell(town, forge, name) == "done"
     (text,) = forge.comments.values()
     assert "Findings" not in text
@@ -139,9 +137,7 @@ def test_scores_that_wait_for_a_deadline_are_not_told_before_it(town: Town) -> N
     file.write_text(file.read_text().replace("primary = ", kind, 1))
     town.organiser("rebuild", now=DAY)
     forge = Memory()
-    name = town.send("first", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(name, now=DAY).code == 0
+    name = town.enter("first", now=DAY)
     assert tell(town, forge, name) == "done"
     (text,) = forge.comments.values()
     assert "is published" in text
@@ -167,8 +163,7 @@ def test_what_came_from_a_folder_is_answered_there(town: Town, tmp_path: Path) -
             blob = git(town.clone, "rev-parse", f"submission/{name}:{path}")
             data = Repository(town.clone).git.read_blob(blob, limit=1 << 30)
             (folder / Path(path).name).write_bytes(data)
-    answered = town.organiser("inbox", "--no-fetch", "--from", folder, now=DAY)
-    assert answered.code == 0, answered
+    town.organiser("inbox", "--no-fetch", "--from", folder, now=DAY).done()
     forge = FolderForge(root=folder, form="age")
     assert tell(town, forge, name, ()) == "done"
     assert "was received" in (folder / f"{name}.reply.txt").read_text()

@@ -97,11 +97,8 @@ def test_a_fork_and_a_board_that_are_two_histories_are_told(town: Town) -> None:
     pull_from_the_board(town)
     other = found_town(town.root / "elsewhere")
     git(other.board, "push", "-q", "--force", str(town.root / "fork"), "main")
-    told = town.participant("audit", "--earlier", town.clone / "log.jsonl", "--json", now=LAST)
-    assert told.code == 0, "the same board: found_town copies one"
-    two = other.send("two", now=DAY)
-    other.take_in(now=DAY)
-    assert other.publish(two, now=DECIDED).code == 0
+    town.participant("audit", "--earlier", town.clone / "log.jsonl", "--json", now=LAST).done()
+    other.enter("two", now=DAY, decided=DECIDED)
     git(other.board, "push", "-q", "--force", str(town.root / "fork"), "main")
     receipt = town.clone / f".git/heldout/receipts/{one}.json"
     told = town.participant("audit", "--receipt", receipt, "--json", now=LAST)
@@ -137,8 +134,6 @@ def test_submit_and_status_on_a_commit_without_a_branch(town: Town, *, default: 
 def test_on_a_branch_of_one_s_own_the_board_s_main_branch_tells(town: Town) -> None:
     git(town.clone, "remote", "set-url", "origin", str(town.forge))
     git(town.clone, "checkout", "-q", "-b", "experiments")
-    one = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(one, now=DECIDED).code == 0
+    one = town.enter("one", now=DAY, decided=DECIDED)
     town.push()
     assert state(town, one) == "published"

@@ -405,8 +405,7 @@ def test_a_branch_of_a_hostile_name_stops_neither_inbox_nor_submit(town: Town, a
     good = town.send("good", now=NOW)
     found = {r["id"]: r["kind"] for r in town.take_in(now=NOW)["received"]}
     assert found[good] == "received"
-    told = town.organiser("inbox", "--all", now=NOW)
-    assert told.code == 0
+    told = town.organiser("inbox", "--all", now=NOW).done()
     assert (told.out + told.err).replace("\n", "").isprintable()
     subprocess.run([b"git", b"push", b"-q", b"origin", b":" + name], cwd=town.clone, check=True)
     assert town.take_in(now=NOW)["received"] == []
@@ -469,8 +468,7 @@ def test_uploads_go_when_the_inbox_is_done_with_them(town: Town) -> None:
         folder.mkdir(parents=True)
         for name in names:
             (folder / Path(name).name).write_bytes(folder.name.encode())
-    told = town.organiser("inbox", "--from", uploads, now=NOW)
-    assert told.code == 0
+    told = town.organiser("inbox", "--from", uploads, now=NOW).done()
     assert town.kinds().count("received") == 1
     assert f"from upload {'a' * 16}" in told.out
     assert f"from upload {'b' * 16}" in told.out

@@ -1,7 +1,6 @@
 """What a team can reach by changing names in its metadata, before publication and after it."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,6 @@ RENAMED = {"team": "Foghorn Ensemble", "institution": "Foghorn College"}
 @pytest.fixture
 def town(tmp_path: Path) -> Town:
     return found_town(tmp_path)
-
-
-def publish(
-    town: Town, name: str, *, seed: int, now: str = DAY, team: Mapping[str, Any] = TEAM
-) -> str:
-    submission = town.send(name, seed=seed, now=now, team=team)
-    town.take_in(now=now)
-    assert town.publish(submission, now=now).code == 0
-    return submission
 
 
 def resend(town: Town, submission: str, *, now: str, **fields: Any) -> dict[str, Any]:
@@ -64,7 +54,7 @@ def charged(town: Town, team: str) -> list[str]:
 
 
 def test_an_entry_is_renamed_only_by_an_organiser(town: Town) -> None:
-    entry = publish(town, "one", seed=1)
+    entry = town.enter("one", now=DAY, seed=1)
     assert resend(town, entry, now=NEXT, **RENAMED)["kind"] == "proposed"
     assert shown(town, entry) == TEAM["team"]
     (waiting,) = town.take_in(now=NEXT)["waiting"]
@@ -81,8 +71,7 @@ def test_an_entry_is_renamed_only_by_an_organiser(town: Town) -> None:
     closing = town.organiser("archive", town.root / "a.zip", "--yes", now=NEXT)
     assert closing.code == 2
     assert f"{entry} waits for a decision (1 in all)" in closing.err
-    answer = town.organiser("publish", entry, "--yes", *told, now=THIRD)
-    assert answer.code == 0
+    answer = town.organiser("publish", entry, "--yes", *told, now=THIRD).done()
     assert re.search(rf"^ *amended +{entry}$", answer.out, re.MULTILINE)
     assert "published" not in answer.out
     assert shown(town, entry) == RENAMED["team"]
@@ -96,10 +85,9 @@ def test_an_entry_is_renamed_only_by_an_organiser(town: Town) -> None:
 
 
 def test_a_name_that_an_organiser_refused_stays_away(town: Town) -> None:
-    entry = publish(town, "one", seed=1)
+    entry = town.enter("one", now=DAY, seed=1)
     resend(town, entry, now=NEXT, **RENAMED)
-    answer = town.organiser("reject", entry, "--why", "who are they?", now=NEXT)
-    assert answer.code == 0
+    answer = town.organiser("reject", entry, "--why", "who are they?", now=NEXT).done()
     assert re.search(rf"^ *declined +{entry}$", answer.out, re.MULTILINE)
     assert "rejected" not in answer.out
     town.push()
@@ -132,7 +120,7 @@ def test_a_name_that_an_organiser_refused_stays_away(town: Town) -> None:
 def test_an_entry_cannot_take_back_what_it_had_to_say(
     town: Town, fields: dict[str, str], rule: str
 ) -> None:
-    entry = publish(town, "one", seed=1)
+    entry = town.enter("one", now=DAY, seed=1)
     receipt = resend(town, entry, now=NEXT, **fields)
     assert (receipt["kind"], [p["code"] for p in receipt["problems"]]) == ("refused", [rule])
     assert town.kinds()[-1] == "published"
@@ -140,8 +128,8 @@ def test_an_entry_cannot_take_back_what_it_had_to_say(
 
 def test_the_name_of_a_victim_costs_it_nothing(town: Town) -> None:
     """Renamed to the victim's name and back, an entry leaves nothing on the victim's account."""
-    own = publish(town, "own", seed=1)
-    entry = publish(town, "att", seed=2, team=OTHER_TEAM)
+    own = town.enter("own", now=DAY, seed=1)
+    entry = town.enter("att", now=DAY, seed=2, team=OTHER_TEAM)
     names = {"team": TEAM["team"], "institution": TEAM["institution"]}
     assert resend(town, entry, now=NEXT, **names)["kind"] == "proposed"
     assert charged(town, TEAM["team"]) == [own]
@@ -164,9 +152,8 @@ def test_a_name_that_was_left_before_publication_costs_its_owner_nothing(town: T
 
 def test_a_new_name_while_it_waits_makes_no_room_in_the_quota(town: Town) -> None:
     for seed in (1, 2):
-        publish(town, f"a{seed}", seed=seed)
-    town.push()
-    town.pull()
+        town.enter(f"a{seed}", now=DAY, seed=seed)
+    town.share()
     third = town.draft("a3", now=NEXT, seed=3)
     town.send_unchecked(third, now=NEXT)
     town.take_in(now=NEXT)
@@ -180,8 +167,8 @@ def test_a_new_name_while_it_waits_makes_no_room_in_the_quota(town: Town) -> Non
 
 def test_an_entry_cannot_be_renamed_into_a_team_whose_quota_is_used(town: Town) -> None:
     for seed in (1, 2):
-        publish(town, f"a{seed}", seed=seed)
-    other = publish(town, "b", seed=3, team=OTHER_TEAM)
+        town.enter(f"a{seed}", now=DAY, seed=seed)
+    other = town.enter("b", now=DAY, seed=3, team=OTHER_TEAM)
     names = {"team": TEAM["team"], "institution": TEAM["institution"]}
     assert resend(town, other, now=NEXT, **names)["kind"] == "proposed"
     answer = town.organiser("publish", other, "--yes", "--why", "they are one", now=NEXT)
@@ -196,14 +183,13 @@ def rename(town: Town, entry: str, *, now: str) -> Answer:
 
 def test_an_approved_new_name_gives_no_further_look(town: Town) -> None:
     """Of two entries one is renamed: the new name has no quota of its own."""
-    first, second = (publish(town, f"a{seed}", seed=seed) for seed in (1, 2))
+    first, second = (town.enter(f"a{seed}", now=DAY, seed=seed) for seed in (1, 2))
     answer = rename(town, first, now=NEXT)
     assert answer.code == 1
     assert re.search(r"a reason is needed \(--why\) for: .*renamed-entry", answer.out)
     assert town.organiser("publish", first, "--yes", "--why", "a letter", now=NEXT).code == 0
     assert charged(town, TEAM["team"]) == charged(town, RENAMED["team"]) == [first, second]
-    town.push()
-    town.pull()
+    town.share()
     third = town.draft("a3", now=THIRD, seed=3, team={**named("Foghorn"), **RENAMED})
     town.send_unchecked(third, now=THIRD)
     town.take_in(now=THIRD)

@@ -75,8 +75,7 @@ class Old:
 
 
 def imported(table: Path, folder: Path) -> Old:
-    answer = take_over(table, folder, "--json")
-    assert answer.code == 0, answer
+    answer = take_over(table, folder, "--json").done()
     return Old(folder, table, answer)
 
 

@@ -91,8 +91,7 @@ def _ask(town: Town) -> list[str]:
 def _correct(town: Town) -> list[str]:
     ids = _received(town)
     town.publish(*ids, now=EARLIER)
-    labels = town.vault / "labels" / "eval.qrels"
-    labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
+    town.repair()
     return _organiser(town, "correct", *ids, "--why", "one label was on a wrong document")
 
 
@@ -125,8 +124,7 @@ def _final(town: Town) -> list[str]:
 
 def _rebuild(town: Town) -> list[str]:
     town.publish(*_received(town, embargo=REVEAL), now=EARLIER)
-    rules = town.board / "board.toml"
-    rules.write_text(rules.read_text().replace("quota = 2", "quota = 1"))
+    town.edit(("quota = 2", "quota = 1"))
     return _organiser(town, "rebuild", "--accept-rules", now=f"{REVEAL}T00:00:00Z")
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from town import QUERIES, TEAM, Town, found_town, run_text
@@ -20,36 +19,12 @@ def town(tmp_path: Path) -> Town:
     return found_town(tmp_path)
 
 
-def rule(town: Town, *changes: tuple[str, str], now: str = DAY) -> None:
-    """Edit board.toml, and have it hold."""
-    file = town.board / "board.toml"
-    text = file.read_text("utf-8")
-    for before, after in changes:
-        assert before in text
-        text = text.replace(before, after)
-    file.write_text(text, "utf-8")
-    answer = town.organiser("rebuild", now=now)
-    assert answer.code == 0, answer
-    town.push()
-    town.pull()
-
-
-def publish(town: Town, name: str, *, seed: int, now: str, **told: Any) -> str:
-    submission = town.send(name, seed=seed, now=now, **told)
-    town.take_in(now=now)
-    answer = town.publish(submission, now=now)
-    assert answer.code == 0, answer
-    town.push()
-    town.pull()
-    return submission
-
-
 def test_a_one_shot_board_keeps_all_scores_to_itself_until_its_last_day_is_over(
     town: Town,
 ) -> None:
-    rule(town, ("primary = ", 'closes = 2026-12-31\nkind = "one-shot"\nprimary = '))
-    first = publish(town, "first", seed=1, now=DAY)
-    second = publish(town, "second", seed=2, now=NEXT)
+    town.rule(("primary = ", 'closes = 2026-12-31\nkind = "one-shot"\nprimary = '), now=DAY)
+    first = town.enter("first", seed=1, now=DAY, shared=True)
+    second = town.enter("second", seed=2, now=NEXT, shared=True)
     log = (town.board / "log.jsonl").read_text("utf-8")
     page = (town.board / "leaderboard/index.html").read_text("utf-8")
     scores = json.loads((town.vault / f"scores/{first}.json").read_text("utf-8"))["views"]
@@ -61,8 +36,7 @@ def test_a_one_shot_board_keeps_all_scores_to_itself_until_its_last_day_is_over(
     rows = town.rows()
     assert [(row["rank"], row["scores"]["eval"]) for row in rows] == [(None, None)] * 2
     assert {row["why"]["rank"] for row in rows} == {"score shown after 31 Dec 2026"}
-    status = town.participant("status", first, now=LAST)
-    assert status.code == 0
+    status = town.participant("status", first, now=LAST).done()
     assert shown not in status.out
     assert "score     published after the last day, 31 Dec 2026, with everybody's" in status.out
     assert town.organiser("rebuild", now=LAST).code == 0
@@ -77,7 +51,7 @@ def test_a_one_shot_board_keeps_all_scores_to_itself_until_its_last_day_is_over(
     assert found[first] == pytest.approx(scores["eval"]["mean"], abs=5e-4)
     assert sorted(row["rank"] for row in town.rows()) == [1, 2]
     assert not any(row["trophy"] for row in town.rows())
-    late = publish(town, "late", seed=4, now=AFTER)
+    late = town.enter("late", seed=4, now=AFTER, shared=True)
     row = next(row for row in town.rows() if row["id"] == late)
     assert row["rank"] is None
     assert row["why"]["rank"] == "post hoc: came after 31 Dec 2026"
@@ -91,8 +65,8 @@ def test_a_reserve_on_other_labels_is_scored_and_never_leaves_the_vault(town: To
     (town.vault / "labels/graded.qrels").write_text(labels, "utf-8")
     view = '\n[[views]]\nname = "reserve"\nset = "eval"\nmeasure = "RR@10"\npublic = false\n'
     text = (town.board / "board.toml").read_text("utf-8")
-    rule(town, (text, f'{text}{view}labels = "graded"\n'))
-    name = publish(town, "run", seed=3, now=DAY)
+    town.rule((text, f'{text}{view}labels = "graded"\n'), now=DAY)
+    name = town.enter("run", seed=3, now=DAY, shared=True)
     views = json.loads((town.vault / f"scores/{name}.json").read_text("utf-8"))["views"]
     run = (town.clone / ".git/heldout/drafts" / name / "eval.run").read_text("utf-8")
     ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
@@ -115,8 +89,8 @@ def test_queries_that_do_not_count_stay_in_the_denominator_only_if_asked(
 ) -> None:
     out = QUERIES // 5
     (town.vault / "labels/eval.exclude").write_text("".join(f"eval{i}\n" for i in range(out)))
-    rule(town, ("primary = ", f'denominator = "{denominator}"\nprimary = '))
-    name = publish(town, "run", seed=3, now=DAY)
+    town.rule(("primary = ", f'denominator = "{denominator}"\nprimary = '), now=DAY)
+    name = town.enter("run", seed=3, now=DAY, shared=True)
     run = (town.clone / ".git/heldout/drafts" / name / "eval.run").read_text("utf-8")
     ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
     own = [1 / ranks[f"eval{i}", f"deval{i}"] for i in range(out, QUERIES)]
@@ -151,17 +125,15 @@ def test_a_season_has_queries_of_its_own_and_the_one_before_stays_as_it_was(town
     given = '[sets.next]\nqueries = "queries/next.tsv"\n\n[[views]]\nname = "eval-2027"\n'
     view = f'{given}set = "next"\nmeasure = "RR@10"\n'
     text = (town.board / "board.toml").read_text("utf-8")
-    rule(town, (text, f"{text}\n{view}{SEASONS}"))
+    town.rule((text, f"{text}\n{view}{SEASONS}"), now=DAY)
     for query_set in ("dev", "eval"):
         (town.root / f"base.{query_set}").write_text(run_text(query_set, 9), "utf-8")
     runs = [f"--run={name}={town.root / f'base.{name}'}" for name in ("dev", "eval")]
-    answer = town.organiser(
+    town.organiser(
         "board", "baseline", "20261102-bm25", *runs, "--description", "BM25", now=DAY
-    )
-    assert answer.code == 0, answer
-    town.push()
-    town.pull()
-    first = publish(town, "first", seed=1, now=DAY)
+    ).done()
+    town.share()
+    first = town.enter("first", seed=1, now=DAY, shared=True)
     before = town.rows()
     assert {row["id"] for row in before} == {"20261102-bm25", first}
     assert town.audit()["ok"]
@@ -175,8 +147,7 @@ def test_a_season_has_queries_of_its_own_and_the_one_before_stays_as_it_was(town
     town.fill(second, **TEAM)
     assert town.participant("submit", second, now=later).code == 0
     town.take_in(now=later)
-    answer = town.publish(second, now=later)
-    assert answer.code == 0, answer
+    answer = town.publish(second, now=later).done()
     assert re.search(r"released  RR@10 0\.\d{3}, n = 30 \(dev 0\.\d{3}\)", answer.out), answer.out
     town.push()
     (row,) = town.participant("status", second, "--json", now=later).json["submissions"]
@@ -196,8 +167,8 @@ def test_a_final_score_is_told_on_the_day_after_the_last(town: Town) -> None:
     view = '\n[[views]]\nname = "reserve"\nset = "eval"\nmeasure = "R@1"\n'
     text = (town.board / "board.toml").read_text("utf-8")
     new = text.replace("primary = ", "closes = 2026-12-31\nprimary = ")
-    rule(town, (text, f"{new}{view}public = false\nfinal = true\n"))
-    name = publish(town, "run", seed=3, now=DAY)
+    town.rule((text, f"{new}{view}public = false\nfinal = true\n"), now=DAY)
+    name = town.enter("run", seed=3, now=DAY, shared=True)
     row = town.rows()[0]
     assert row["scores"]["reserve"] is None
     assert row["why"]["scores.reserve"] == "published after the last day"

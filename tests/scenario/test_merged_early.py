@@ -59,8 +59,7 @@ def test_a_submission_that_was_merged_before_it_was_taken_in(
     assert taken(town) == []
     assert town.publish(one, now=NEXT).code == 0
     assert taken(town, now=NEXT) == []
-    town.push()
-    town.pull()
+    town.share()
     assert "published" in town.participant("status", one, now=NEXT).out
     assert faults(town) == []
 
@@ -75,8 +74,7 @@ def test_new_metadata_that_were_merged_before_they_were_taken_in(
     assert taken(town) == [("received", f"branch submission/{one}")]
     if published:
         assert town.publish(one, now=NEXT).code == 0
-    town.push()
-    town.pull()
+    town.share()
     town.fill(one, model_description="a better description")
     assert town.participant("amend", one, now=LAST).code == 0
     merge(town, f"submission/{one}", how, gone=gone)

@@ -21,11 +21,8 @@ CLOSES = "closes = 2026-12-31"
 def begun(tmp_path: Path) -> Town:
     """One run came in time; its score is sealed."""
     town = found_town(tmp_path)
-    edit(town, "primary = ", f'{CLOSES}\nkind = "one-shot"\nprimary = ')
-    assert town.organiser("rebuild", now=DAY).code == 0
-    town.push()
-    town.pull()
-    publish(town, "first", now=DAY)
+    town.rule(("primary = ", f'{CLOSES}\nkind = "one-shot"\nprimary = '), now=DAY)
+    town.enter("first", now=DAY)
     return town
 
 
@@ -34,24 +31,9 @@ def ended(begun: Town) -> Town:
     """Scores are shown; one run came in time, one late."""
     town = begun
     assert town.organiser("rebuild", now=OVER).code == 0
-    town.push()
-    town.pull()
-    publish(town, "late", now=LATE, seed=4, team=OTHER_TEAM)
+    town.share()
+    town.enter("late", now=LATE, seed=4, team=OTHER_TEAM)
     return town
-
-
-def edit(town: Town, old: str, new: str) -> None:
-    rules = town.board / "board.toml"
-    text = rules.read_text()
-    assert old in text
-    rules.write_text(text.replace(old, new, 1))
-
-
-def publish(town: Town, name: str, *, now: str, **given: object) -> None:
-    submission = town.send(name, now=now, **given)  # type: ignore[arg-type]
-    town.take_in(now=now)
-    assert town.publish(submission, now=now).code == 0
-    town.push()
 
 
 def rows(town: Town) -> dict[str, tuple[int | None, float]]:
@@ -63,9 +45,9 @@ def test_a_last_day_that_is_over_is_not_moved(ended: Town, closes: str) -> None:
     before, kinds = rows(ended), ended.kinds()
     assert [rank for rank, _ in before.values()] == [1, None]
     if closes == "kind":
-        edit(ended, 'kind = "one-shot"\n', "")
+        ended.edit(('kind = "one-shot"\n', ""))
     else:
-        edit(ended, CLOSES, closes)
+        ended.edit((CLOSES, closes))
     answer = ended.organiser("rebuild", now=LATER)
     assert answer.code == 2
     assert "scores published after that day stay published" in answer.err
@@ -79,7 +61,7 @@ def test_an_organiser_whose_own_heldout_moves_it_changes_nothing_and_is_told(
     before = rows(ended)
     shown = (ended.board / "log.jsonl").read_text().count('"scores":{"value"')
     assert shown
-    edit(ended, CLOSES, closes)
+    ended.edit((CLOSES, closes))
     monkeypatch.setattr(new_rules, "list_moved_days", lambda *_, **__: ())
     assert ended.organiser("rebuild", now=LATER).code == 0
     assert ended.kinds()[-1] == "changed-rules"
@@ -100,7 +82,7 @@ def test_scores_that_wait_for_the_last_day_are_not_opened_before_it(
     begun: Town, change: str
 ) -> None:
     before, kinds = begun.rows(), begun.kinds()
-    edit(begun, *EARLY[change])
+    begun.edit(EARLY[change])
     answer = begun.organiser("rebuild", now=MIDWAY)
     assert answer.code == 2
     assert "board-spec" in answer.err
@@ -113,11 +95,10 @@ def test_an_organiser_whose_own_heldout_opens_a_one_shot_board_for_a_while_is_to
     with monkeypatch.context() as own:
         own.setattr(new_rules, "list_moved_days", lambda *_, **__: ())
         for change in (('"one-shot"', '"sequential"'), ('"sequential"', '"one-shot"')):
-            edit(begun, *change)
+            begun.edit(change)
             assert begun.organiser("rebuild", now=MIDWAY).code == 0
-    begun.push()
-    begun.pull()
-    publish(begun, "informed", now=AFTER_MIDWAY, seed=4, team=OTHER_TEAM)
+    begun.share()
+    begun.enter("informed", now=AFTER_MIDWAY, seed=4, team=OTHER_TEAM)
     opened, sealed = begun.audit()["faults"]
     assert "open the scores of a one-shot board before its last day, 31 Dec 2026" in opened
     assert "hide scores on a board that had published scores" in sealed

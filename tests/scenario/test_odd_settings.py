@@ -20,9 +20,7 @@ def test_a_name_that_is_not_utf8_in_git_s_settings(town: Town) -> None:
     for folder in (town.board, town.clone):
         config = folder / ".git" / "config"
         config.write_bytes(config.read_bytes() + LATIN)
-    one = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(one, now=DAY).code == 0
+    one = town.enter("one", now=DAY)
     assert git(town.board, "log", "-1", "--format=%an").startswith("Ren")
     assert git(town.forge, "log", "-1", "--format=%ae", f"submission/{one}") == "rene@here"
 
@@ -30,9 +28,7 @@ def test_a_name_that_is_not_utf8_in_git_s_settings(town: Town) -> None:
 def test_a_key_that_an_editor_saved_with_a_mark_of_byte_order(town: Town) -> None:
     (key,) = (town.vault / "identities").glob("*.txt")
     key.write_bytes(b"\xef\xbb\xbf# schl\xc3\xbcssel\r\n" + key.read_bytes())
-    one = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(one, now=DAY).code == 0
+    town.enter("one", now=DAY)
 
 
 @pytest.mark.parametrize("saved", ["utf-16", "latin-1"])

@@ -22,13 +22,6 @@ def town(tmp_path: Path) -> Town:
     return found_town(tmp_path)
 
 
-def edit_rules(town: Town, old: str, new: str) -> None:
-    rules = town.board / "board.toml"
-    text = rules.read_text()
-    assert old in text
-    rules.write_text(text.replace(old, new, 1))
-
-
 def recipient(town: Town) -> str:
     return (town.board / "keys" / "organisers.txt").read_text().strip()
 
@@ -53,11 +46,6 @@ def add_baseline(town: Town, *, seed: int = 9) -> Answer:
     return town.organiser("board", "baseline", BASELINE, *runs, *told, now=DAY)
 
 
-def mend_labels(town: Town) -> None:
-    labels = town.vault / "labels" / "eval.qrels"
-    labels.write_text(labels.read_text().replace("deval3 1", "n3-0 1"))
-
-
 # keys
 
 
@@ -74,9 +62,9 @@ def test_recipients_that_would_lock_everything_are_never_logged(town: Town, wron
     own, stranger = recipient(town), new_identity("age").recipient
     line = WRONG_RECIPIENTS[wrong].format(own=own, stranger=stranger)
     if "envelope" in line:
-        edit_rules(town, 'envelope = "age"\n', "")
-        edit_rules(town, "seeds = 5\n", "")
-    edit_rules(town, f'recipients = ["{own}"]', line)
+        town.edit(('envelope = "age"\n', ""))
+        town.edit(("seeds = 5\n", ""))
+    town.edit((f'recipients = ["{own}"]', line))
     rows = (town.board / "board.toml").read_text().splitlines()
     lines = [i for i, row in enumerate(rows, 1) if row.startswith(("recipients", "envelope"))]
     number = lines[0] if wrong == "of the other form" else lines[-1]
@@ -93,7 +81,7 @@ def test_recipients_that_would_lock_everything_are_never_logged(town: Town, wron
 def test_a_second_organiser_is_added_by_rekey_alone_and_the_keys_follow(town: Town) -> None:
     own, second = recipient(town), new_identity("age").recipient
     rules = (town.board / "board.toml").read_text()
-    edit_rules(town, f'["{own}"]', f'["{own}", "{second}"]')
+    town.edit((f'["{own}"]', f'["{own}", "{second}"]'))
     told = town.organiser("rebuild", now=LATER)
     assert (told.code, town.kinds()) == (2, ["opened-board"])
     assert "heldout board rekey" in told.err
@@ -107,11 +95,11 @@ def test_a_second_organiser_is_added_by_rekey_alone_and_the_keys_follow(town: To
 
 
 def test_an_inbox_tells_which_rules_it_logged(town: Town) -> None:
-    edit_rules(town, "quota = 2", "quota = 1")
+    town.edit(("quota = 2", "quota = 1"))
     told = town.organiser("inbox", now=LATER).out
     assert told.count("logged    changed-rules (event 1): policy") == 1
     assert "changed-rules" not in town.organiser("inbox", now=LATER).out
-    edit_rules(town, "quota = 1", "quota = 1  # one is enough")
+    town.edit(("quota = 1", "quota = 1  # one is enough"))
     assert "(event 2): comments or layout only" in town.organiser("inbox", now=LATER).out
 
 
@@ -134,7 +122,7 @@ def test_an_erratum_names_the_entries_that_still_have_earlier_labels(town: Town)
     one, two = two_published(town)
     add_baseline(town)
     old = {row["id"]: row["scores"]["eval"] for row in town.rows()}
-    mend_labels(town)
+    town.repair()
     told = town.organiser("correct", one, "--why", "a wrong label", now=LATER).out
     new = {row["id"]: row["scores"]["eval"] for row in town.rows()}
     assert f"eval      {old[one]:.3f} -> {new[one]:.3f}\n" in told
@@ -142,8 +130,7 @@ def test_an_erratum_names_the_entries_that_still_have_earlier_labels(town: Town)
     assert "2 entries are still scored with earlier labels" in told
     assert f'heldout correct {two} {BASELINE} --why "…"' in told
     commits = int(git(town.board, "rev-list", "--count", "HEAD"))
-    rest = town.organiser("correct", two, BASELINE, "--why", "the same", now=LATER)
-    assert rest.code == 0, rest.err
+    rest = town.organiser("correct", two, BASELINE, "--why", "the same", now=LATER).done()
     assert "earlier labels" not in rest.out
     assert int(git(town.board, "rev-list", "--count", "HEAD")) == commits + 1
     assert town.kinds().count("corrected") == 3
@@ -154,8 +141,7 @@ def test_an_erratum_names_the_entries_that_still_have_earlier_labels(town: Town)
 def test_an_erratum_without_a_change_is_said_and_logged_only_if_insisted(town: Town) -> None:
     one, _ = two_published(town)
     head = git(town.board, "rev-parse", "HEAD")
-    told = town.organiser("correct", one, "--why", "no reason", now=LATER)
-    assert told.code == 0
+    told = town.organiser("correct", one, "--why", "no reason", now=LATER).done()
     assert "no score changed; no erratum was logged" in told.out
     assert "corrected" not in town.kinds()
     assert git(town.board, "rev-parse", "HEAD") == head
@@ -170,7 +156,7 @@ def test_a_submission_reviewed_before_labels_were_mended_is_scored_anew(town: To
     town.take_in(now=DAY)
     town.organiser("review", two, now=DAY)
     town.publish(one, now=DAY)
-    mend_labels(town)
+    town.repair()
     town.organiser("correct", one, "--why", "a wrong label", now=LATER)
     assert town.publish(two, now=LATER).code == 1, "the very run of another team needs a reason"
     told = ("publish", two, "--yes", "--why", "asked: they share the system")
@@ -186,9 +172,8 @@ def test_a_baseline_is_corrected_from_the_runs_in_the_vault(town: Town) -> None:
     assert (other.code, other.out) == (2, "")
     assert "id-taken" in other.err
     before = town.rows()[0]["scores"]["eval"]
-    mend_labels(town)
-    answer = town.organiser("correct", BASELINE, "--why", "a wrong label", now=LATER)
-    assert answer.code == 0, answer.err
+    town.repair()
+    answer = town.organiser("correct", BASELINE, "--why", "a wrong label", now=LATER).done()
     assert town.rows()[0]["scores"]["eval"] != before
     assert "standing  a baseline: no rank" in answer.out
     assert town.audit()["ok"]
@@ -217,8 +202,7 @@ def test_judgments_outside_the_query_file_do_not_count(town: Town) -> None:
     before = {row["id"]: row["scores"] for row in town.rows()}[one]
     labels = town.vault / "labels" / "eval.qrels"
     labels.write_text(labels.read_text() + "elsewhere 0 d1 1\n")
-    answer = town.organiser("correct", one, "--why", "more labels", "--anyway", now=LATER)
-    assert answer.code == 0, answer.err
+    answer = town.organiser("correct", one, "--why", "more labels", "--anyway", now=LATER).done()
     assert "n = 30 " in answer.out
     assert {row["id"]: row["scores"] for row in town.rows()}[one] == before
 
@@ -227,9 +211,7 @@ def test_judgments_outside_the_query_file_do_not_count(town: Town) -> None:
 
 
 def test_a_rebuild_says_what_it_revealed_and_a_commit_what_it_brings(town: Town) -> None:
-    secret = town.send("one", now=DAY, embargo="2026-12-10")
-    town.take_in(now=DAY)
-    town.publish(secret, now=DAY)
+    secret = town.enter("one", now=DAY, embargo="2026-12-10")
     assert subject(town) == f"published {secret} (event 3)"
     page = town.board / "leaderboard" / "index.html"
     page.write_text("spoilt")
@@ -313,7 +295,7 @@ def test_what_is_not_pushed_is_counted(town: Town) -> None:
     town.push()
     assert "not yet public" not in town.organiser("rebuild", now=DAY).out
     git(town.board, "remote", "remove", "origin")
-    edit_rules(town, "quota = 2", "quota = 3")
+    town.edit(("quota = 2", "quota = 3"))
     assert "not yet public" not in town.organiser("rebuild", now=DAY).out
 
 
@@ -365,8 +347,7 @@ def test_sets_that_share_queries_and_foreign_judgments_are_warned_of_first(town:
     arguments[2], arguments[4] = town.root / "new", town.root / "new-vault"
     (town.root / "eval.tsv").write_text((town.root / "dev.tsv").read_text())
     (town.root / "eval.qrels").write_text("dev1 0 d1 1\nelsewhere 0 d2 1\n")
-    told = call(town.root, *arguments)
-    assert told.code == 0, told.err
+    told = call(town.root, *arguments).done()
     assert "warning   30 queries in both dev and eval" in told.out
     assert "warning   1 judgment of 1 query outside the query file of eval, ignored" in told.out
     assert told.out.index("warning") < told.out.index("|q|")

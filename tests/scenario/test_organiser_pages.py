@@ -26,8 +26,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
 
 def play(town: Town, entry: str) -> Iterator[tuple[str, Answer]]:
     yield "check-a-board.md", call(town.root, "audit", "--board", town.board, "--now", DAY)
-    rules = town.board / "board.toml"
-    rules.write_text(rules.read_text("utf-8").replace("\nquota = 2\n", "\nquota = 3\n"), "utf-8")
+    town.edit(("\nquota = 2\n", "\nquota = 3\n"))
     yield "change-rules.md", town.organiser("rebuild", now=DAY, accepts=False)
     assert town.organiser("rebuild", "--restore-rules", now=DAY, accepts=False).code == 0
     labels = town.vault / "labels/eval.qrels"

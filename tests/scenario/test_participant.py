@@ -90,8 +90,7 @@ def test_a_run_whose_scores_rise_with_its_ranks_is_told_before_it_is_sent(town: 
     run = town.clone / ".git/heldout/drafts" / submission / "eval.run"
     rows = [line.split() for line in run.read_text().splitlines()]
     run.write_text("".join(f"{q} Q0 {doc} {rank} {rank} t\n" for q, doc, rank in rows))
-    answer = town.participant("check", submission, now=DAY)
-    assert answer.code == 0, answer
+    answer = town.participant("check", submission, now=DAY).done()
     assert "rank-disagrees" in answer.out
     assert "the score column is not used: ranks decide" in answer.out
 
@@ -153,9 +152,7 @@ def test_status_of_a_draft_and_of_nothing(town: Town) -> None:
 
 
 def test_status_has_the_digits_that_were_released(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(submission, now=DAY).code == 0
+    submission = town.enter("one", now=DAY)
     town.push()
     released = json.loads((town.board / "log.jsonl").read_text().splitlines()[-1])
     assert submission in json.dumps(released)
@@ -173,8 +170,7 @@ def test_the_quota_counts_what_was_sent_from_here(town: Town) -> None:
     assert line in town.participant("check", other, now=LATER).out
     town.take_in(now=LATER)
     assert town.publish(submission, now=LATER).code == 0
-    town.push()
-    town.pull()
+    town.share()
     line = "1 of 2 used since 04 Oct (1 published, 0 sent from here and undecided); you may submit"
     assert line in town.participant("check", other, now=LATER).out
 
@@ -231,12 +227,10 @@ def test_an_embargo_that_cannot_be_is_refused_at_once(town: Town, day: str) -> N
 
 def test_a_second_submit_and_an_empty_amend_say_so(town: Town) -> None:
     submission = town.send("one", now=DAY)
-    again = town.participant("submit", submission, now=LATER)
-    assert again.code == 0
+    again = town.participant("submit", submission, now=LATER).done()
     (sent,) = [line for line in again.out.splitlines() if line.startswith("sent ")]
     assert sent.endswith("pushed to origin   (done before)")
-    unchanged = town.participant("amend", submission, now=LATER)
-    assert unchanged.code == 0
+    unchanged = town.participant("amend", submission, now=LATER).done()
     assert "unchanged since revision 1 was sent; nothing was sent now" in unchanged.out
     town.fill(submission, code="https://example.org/code")
     assert "done before" not in town.participant("amend", submission, now=LATER).out
@@ -248,8 +242,7 @@ def test_what_was_sent_elsewhere_is_not_said_to_be_here(town: Town) -> None:
 
     def sent(*arguments: str | Path) -> bool:
         """Whether it is said to have been sent there before, in words and as JSON."""
-        words = town.participant(*arguments, now=LATER)
-        assert words.code == 0
+        words = town.participant(*arguments, now=LATER).done()
         (line,) = [line for line in words.out.splitlines() if line.startswith("sent ")]
         return line.endswith("(done before)")
 
@@ -304,9 +297,7 @@ def test_what_the_log_has_decided_is_refused_here(town: Town) -> None:
 def test_what_a_published_entry_cannot_change_is_refused_before_it_is_sent(
     town: Town, field: str, value: str, found: str
 ) -> None:
-    submission = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(submission, now=DAY).code == 0
+    submission = town.enter("one", now=DAY)
     town.push()
     changed: dict[str, Any] = {field: value}
     town.fill(submission, **changed)
@@ -318,11 +309,8 @@ def test_what_a_published_entry_cannot_change_is_refused_before_it_is_sent(
 
 
 def test_an_extended_embargo_does_not_stop_an_amendment(town: Town) -> None:
-    submission = town.send("one", now=DAY, embargo="2027-02-01")
-    town.take_in(now=DAY)
-    assert town.publish(submission, now=DAY).code == 0
-    told = town.organiser("extend", submission, "2027-03-01", "--why", "late", now=DAY)
-    assert told.code == 0
+    submission = town.enter("one", now=DAY, embargo="2027-02-01")
+    town.organiser("extend", submission, "2027-03-01", "--why", "late", now=DAY).done()
     town.push()
     town.fill(submission, code="https://example.org/code")
     assert town.participant("amend", submission, now=LATER).code == 0
@@ -331,9 +319,7 @@ def test_an_extended_embargo_does_not_stop_an_amendment(town: Town) -> None:
 
 def test_a_refused_update_shows_in_the_status(town: Town) -> None:
     """A refusal leaves no event: what was sent last is held against what is in force."""
-    submission = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(submission, now=DAY).code == 0
+    submission = town.enter("one", now=DAY)
     town.fill(submission, embargo_until="2027-02-01")
     assert town.participant("amend", submission, now=LATER).code == 0  # the log is not public yet
     (receipt,) = town.take_in(now=LATER)["received"]
@@ -349,9 +335,7 @@ def test_a_refused_update_shows_in_the_status(town: Town) -> None:
 
 
 def test_an_update_on_its_way_is_told_until_it_is_in_force(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(submission, now=DAY).code == 0
+    submission = town.enter("one", now=DAY)
     town.push()
     assert statuses(town)[0]["update"] == ""
     town.fill(submission, code="https://example.org/code")
@@ -458,9 +442,7 @@ def test_a_run_that_finds_nothing_has_ids_of_the_collection(town: Town) -> None:
 
 
 def test_to_amend_in_another_clone_is_answered_with_where_it_was_sent(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(submission, now=DAY).code == 0
+    submission = town.enter("one", now=DAY)
     town.push()
     fresh = town.new_clone("fresh")
     for command in ("amend", "check"):
@@ -488,8 +470,7 @@ def test_a_draft_begins_with_what_the_header_of_its_runs_says(town: Town) -> Non
     for name in ("dev", "eval"):
         (town.root / f"{name}.run").write_text(_HEADER + run_text(name, 1))
     runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
-    said = town.participant("draft", "one", *runs, now=DAY)
-    assert said.code == 0, said
+    said = town.participant("draft", "one", *runs, now=DAY).done()
     assert 'taken     team "Lighthouse Retrieval Group", from actor: team in ' in said.out
 
     answer = town.participant("draft", "two", *runs, "--json", now=DAY).json
@@ -509,8 +490,7 @@ def test_a_draft_begins_with_what_the_header_of_its_runs_says(town: Town) -> Non
         institution="Coast University",
         training_data="dev queries",
     )
-    checked = town.participant("check", submission, "--json", now=DAY)
-    assert checked.code == 0, checked
+    checked = town.participant("check", submission, "--json", now=DAY).done()
     assert checked.json["problems"] == []
     town.participant("submit", submission, now=DAY)
     town.take_in(now=LATER)
@@ -537,8 +517,7 @@ def test_a_bad_header_is_told_and_the_draft_is_made(town: Town) -> None:
     for name in ("dev", "eval"):
         (town.root / f"{name}.run").write_text(_HEADER[:40] + "# a: b: c\n" + run_text(name, 1))
     runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
-    said = town.participant("draft", "one", *runs, now=DAY)
-    assert said.code == 0, said
+    said = town.participant("draft", "one", *runs, now=DAY).done()
     assert "note   ir-metadata-end" in said.err
     assert "taken" not in said.out
 

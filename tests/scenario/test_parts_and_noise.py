@@ -56,8 +56,7 @@ def create_board(folder: Path, *changes: tuple[str, str], views: str) -> Town:
     rules.write_text(text + views)
     # A key that is there already is taken: so no test depends on chance.
     (town.vault / "labels" / "eval.key").write_text(f"{'ab' * 32}\n")
-    answer = town.organiser("rebuild", now=DAY)
-    assert answer.code == 0, answer
+    town.organiser("rebuild", now=DAY).done()
     git(folder, "init", "-q", "--bare", "--template=", "-b", "main", "forge")
     git(town.board, "remote", "add", "origin", str(town.forge))
     town.push()
@@ -102,10 +101,8 @@ def reciprocal(seeds: Sequence[int], top: float) -> dict[str, float]:
 def add_baseline(town: Town, seeds: Sequence[int] = (9,)) -> str:
     name = "20261102-base"
     runs = options(town, seeds, 0.2)
-    answer = town.organiser("board", "baseline", name, *runs, "--description", "BM25", now=DAY)
-    assert answer.code == 0, answer
-    town.push()
-    town.pull()
+    town.organiser("board", "baseline", name, *runs, "--description", "BM25", now=DAY).done()
+    town.share()
     return name
 
 
@@ -120,10 +117,8 @@ def send(
     town.take_in(now=DAY)
     if publish:
         told = ("publish", submission, "--yes", "--why", "seeds of one system")
-        answer = town.organiser(*told, now=DAY)
-        assert answer.code == 0, answer
-        town.push()
-        town.pull()
+        town.organiser(*told, now=DAY).done()
+        town.share()
     return submission
 
 
@@ -157,8 +152,7 @@ def mean_over(values: Mapping[str, float], queries: Iterable[str]) -> str:
 def end(town: Town) -> Path:
     """The archive of the board, which is sound for who has nothing else."""
     archive = town.root / "kb.zip"
-    answer = town.organiser("archive", archive, "--yes", now=LAST)
-    assert answer.code == 0, answer
+    town.organiser("archive", archive, "--yes", now=LAST).done()
     found = audit_archive(archive)
     assert found.faults == ()
     return archive
@@ -168,8 +162,7 @@ def exclude(town: Town, *queries: str) -> None:
     """Take queries out of every mean, and score everything again."""
     (town.vault / "labels" / "eval.exclude").write_text("".join(f"{q}\n" for q in queries))
     told = sorted(last_scores(town))
-    answer = town.organiser("correct", *told, "--why", "two queries are wrong", now=DAY)
-    assert answer.code == 0, answer
+    town.organiser("correct", *told, "--why", "two queries are wrong", now=DAY).done()
 
 
 def test_a_split_set_from_the_first_submission_to_the_archive(tmp_path: Path) -> None:

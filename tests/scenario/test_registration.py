@@ -52,8 +52,7 @@ def test_a_team_registers_submits_and_is_published(admitted: Town) -> None:
     assert [(t["team"], t["name"], t["agreed"]) for t in listed] == [(handle, TEAM["team"], True)]
     audit = admitted.audit()
     assert audit["ok"], audit
-    public = admitted.participant("audit", "--json", now=NEXT)
-    assert public.code == 0
+    admitted.participant("audit", "--json", now=NEXT).done()
 
 
 def test_an_unregistered_team_is_told_how_to_register_and_is_refused(town: Town) -> None:
@@ -106,8 +105,7 @@ def test_the_key_is_the_team_s_alone_and_a_second_call_finds_all_done(admitted: 
         *("register", "--team", TEAM["team"], "--institution", TEAM["institution"]),
         *("--contact", "ada@lighthouse.example"),
         now=NEXT,
-    )
-    assert answer.code == 0, answer
+    ).done()
     assert "(done before)" in answer.out
     assert admitted.take_in(now=NEXT)["received"] == []
 
@@ -160,9 +158,7 @@ def test_a_registration_in_a_folder_is_taken(town: Town) -> None:
 
 def test_the_public_log_neither_names_a_team_nor_ties_its_submissions(admitted: Town) -> None:
     handle = own_file(admitted)["handle"]
-    submission = admitted.send("one", now=NEXT, embargo="2027-03-01")
-    admitted.take_in(now=NEXT)
-    assert admitted.publish(submission, now=NEXT).code == 0
+    admitted.enter("one", now=NEXT, embargo="2027-03-01")
     publish_board(admitted)
     key = own_file(admitted)["key"]
     lines = (admitted.clone / "log.jsonl").read_text().splitlines()
@@ -178,9 +174,7 @@ def test_the_public_log_neither_names_a_team_nor_ties_its_submissions(admitted: 
 
 
 def test_the_archive_is_sound_and_gives_no_contact_away(admitted: Town) -> None:
-    submission = admitted.send("one", now=NEXT)
-    admitted.take_in(now=NEXT)
-    assert admitted.publish(submission, now=NEXT).code == 0
+    admitted.enter("one", now=NEXT)
     file = admitted.root / "kb.zip"
     assert admitted.organiser("archive", file, "--yes", now=LATER).code == 0
     assert admitted.participant("audit", file, now=LATER, clone=admitted.board).code == 0
@@ -207,11 +201,8 @@ def test_anybody_can_verify_a_registration_by_the_public_log(admitted: Town) -> 
 
 def test_a_revoked_team_is_refused_and_what_was_published_stays(admitted: Town) -> None:
     handle = own_file(admitted)["handle"]
-    first = admitted.send("one", now=NEXT)
-    admitted.take_in(now=NEXT)
-    assert admitted.publish(first, now=NEXT).code == 0
-    answer = admitted.organiser("board", "revoke", handle, "--why", "passed on data", now=LATER)
-    assert answer.code == 0, answer
+    first = admitted.enter("one", now=NEXT)
+    admitted.organiser("board", "revoke", handle, "--why", "passed on data", now=LATER).done()
     again = admitted.organiser("board", "revoke", handle, "--why", "passed on data", now=LATER)
     assert "(done before)" in again.out
     publish_board(admitted)
@@ -269,8 +260,7 @@ def test_an_edited_agreement_is_logged_and_committed_whichever_command_comes_nex
     for name in ("dev", "eval"):
         (admitted.root / f"{name}.run").write_text(run_text(name, 3))
     told = ("board", "baseline", "20261103-bm25", *runs, "--description", "BM25")
-    answer = admitted.organiser(*told, now=NEXT)
-    assert answer.code == 0, answer
+    admitted.organiser(*told, now=NEXT).done()
     assert admitted.kinds()[-2:] == ["changed-agreement", "baseline"]
     assert git(admitted.board, "show", "HEAD:agreement.md") == "Other terms."
     assert git(admitted.board, "status", "--porcelain") == ""

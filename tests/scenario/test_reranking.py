@@ -28,8 +28,7 @@ def town(tmp_path: Path) -> Town:
     given = 'candidates = "candidates/dev.tsv"\n'
     rules.write_text(text.replace(labels, labels + given), "utf-8")
     assert town.organiser("rebuild", now=DAY).code == 0
-    town.push()
-    town.pull()
+    town.share()
     return town
 
 

@@ -26,8 +26,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Town:
     submission = town.send("one", now=day(2))
     town.take_in(now=day(2))
     assert town.publish(submission, now=day(3)).code == 0
-    town.push()
-    town.pull()
+    town.share()
     keys = new_identity()
     (town.root / "spare.key").write_text(f"# public key: {keys.recipient}\n{keys.private}")
     return town
@@ -58,8 +57,7 @@ def test_board_and_vault_come_back_as_they_were(town: Town) -> None:
     (town.board / "notes.txt").write_text("not committed\n")
     (town.board / "README.md").unlink()
     assert back_up(town, "--recipient", spare(town)).code == 0
-    answer = restore(town, "--to", town.root / "restored")
-    assert answer.code == 0, answer.err
+    restore(town, "--to", town.root / "restored").done()
     for folder in ("board", "vault"):
         before, after = town.root / folder, town.root / "restored" / folder
         assert _files(before) == _files(after)
@@ -88,8 +86,7 @@ def test_a_drill_says_whether_it_could_be_restored_and_what_came_since(town: Tow
     late = town.send("two", now=day(5), seed=2, clone=town.new_clone("c2"), team=OTHER_TEAM)
     town.take_in(now=day(5))
     assert town.publish(late, now=day(6)).code == 0
-    drill = restore(town, "--check", "--board", town.board, "--json")
-    assert drill.code == 0, drill.err
+    drill = restore(town, "--check", "--board", town.board, "--json").done()
     found = drill.json
     assert (found["events"], found["behind"]) == (4, 3)
     assert found["audit"]["faults"] == []
@@ -126,8 +123,7 @@ def test_the_log_goes_on_where_the_public_one_stands(town: Town) -> None:
     released = {row["id"]: row["scores"] for row in town.rows()}
 
     shutil.rmtree(town.vault)
-    answer = restore(town, "--to", town.root / "restored", "--board", town.board)
-    assert answer.code == 0, answer.err
+    answer = restore(town, "--to", town.root / "restored", "--board", town.board).done()
     (town.root / "restored" / "vault").rename(town.vault)
     for name in told:
         assert name in answer.out
@@ -135,8 +131,7 @@ def test_the_log_goes_on_where_the_public_one_stands(town: Town) -> None:
 
     assert town.audit()["ok"] is False
     for name in (published, hidden):
-        done = town.organiser("correct", name, "--why", "restored", now=day(7))
-        assert done.code == 0, done.err
+        town.organiser("correct", name, "--why", "restored", now=day(7)).done()
     assert town.audit()["ok"] is True
     assert town.publish(waiting, now=day(8)).code == 0
     town.push()
@@ -164,8 +159,7 @@ def test_a_shared_vault_takes_later_events_over_from_its_remote(town: Town) -> N
     shutil.rmtree(town.vault)
     assert restore(town, "--to", town.root / "restored").code == 0
     (town.root / "restored" / "vault").rename(town.vault)
-    answer = town.organiser("rebuild", now=day(7))
-    assert answer.code == 0, answer.err
+    answer = town.organiser("rebuild", now=day(7)).done()
     assert "taken over from origin: 3 events" in answer.err
     assert town.audit() == {"ok": True, "events": 7, "faults": [], "notes": []}
 
@@ -173,8 +167,9 @@ def test_a_shared_vault_takes_later_events_over_from_its_remote(town: Town) -> N
 def test_a_log_of_another_history_is_refused(town: Town, tmp_path: Path) -> None:
     assert back_up(town, "--recipient", spare(town)).code == 0
     other = found_town(tmp_path / "other")
-    earlier = restore(town, "--to", town.root / "restored", "--board", other.clone)
-    assert earlier.code == 0  # the same board before its first submission: nothing to add
+    earlier = restore(
+        town, "--to", town.root / "restored", "--board", other.clone
+    ).done()  # the same board before its first submission: nothing to add
     assert "added" not in earlier.out
     submission = other.send("other", now=day(4), seed=5)
     other.take_in(now=day(4))

@@ -31,11 +31,7 @@ NEXT = "2026-11-03T10:00:00Z"
 def started(tmp_path_factory: pytest.TempPathFactory) -> Town:
     """A board with one entry, known to everybody."""
     town = found_town(tmp_path_factory.mktemp("started"))
-    first = town.send("first", now=DAY)
-    town.take_in(now=DAY)
-    assert town.publish(first, now=DAY).code == 0
-    town.push()
-    town.pull()
+    town.enter("first", now=DAY, shared=True)
     return town
 
 
@@ -120,8 +116,7 @@ def test_a_key_added_by_a_push(town: Town) -> None:
         assert any("recipients" in fault for fault in audit["faults"])
     assert town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).code == 0
     assert town.audit()["ok"]
-    town.push()
-    town.pull()
+    town.share()
     assert town.participant("submit", submission, now=NEXT).code == 0
     assert [row["kind"] for row in town.take_in(now=NEXT)["received"]] == ["received"]
 
@@ -144,8 +139,7 @@ def test_rules_changed_by_a_push(town: Town, attack: str) -> None:
     assert "the log counts" in checked.out
     assert "of 2 used since" in checked.out
     assert town.participant("submit", submission, now=NEXT).code == 0
-    accepted = town.organiser("inbox", "--accept-rules", now=NEXT, accepts=False)
-    assert accepted.code == 0, accepted
+    town.organiser("inbox", "--accept-rules", now=NEXT, accepts=False).done()
     assert town.kinds()[len(before) :] == ["changed-rules", "received"]
     assert town.events()[-2]["public"]["board.toml"] == text
     assert town.audit()["ok"]
@@ -214,16 +208,14 @@ def test_a_public_file_is_put_back(town: Town, attack: str) -> None:
     assert (town.board / path).read_bytes() == right
     assert town.kinds() == before
     assert town.audit()["ok"]
-    town.push()
-    town.pull()
+    town.share()
     assert call(town.root, "audit", "--board", town.clone, "--json").json["ok"]
 
 
 def test_a_public_file_that_was_accepted_is_logged_and_scored(town: Town) -> None:
     path, edit = FILES["a dev label"]
     push_file(town, path, edit)
-    answer = town.organiser("rebuild", "--accept-rules", now=NEXT, accepts=False)
-    assert answer.code == 0, answer
+    answer = town.organiser("rebuild", "--accept-rules", now=NEXT, accepts=False).done()
     event = town.events()[-1]
     data = (town.board / path).read_bytes()
     assert event["kind"] == "changed-rules"
@@ -235,11 +227,8 @@ def test_a_public_file_that_was_accepted_is_logged_and_scored(town: Town) -> Non
     }
     assert path in answer.out
     assert town.audit()["ok"]
-    town.push()
-    town.pull()
-    second = town.send("second", now=NEXT, seed=2)
-    town.take_in(now=NEXT)
-    assert town.publish(second, now=NEXT).code == 0
+    town.share()
+    town.enter("second", now=NEXT, seed=2)
     # A run of the town has its answers at the same ranks in both sets: the label is the difference.
     first, last = (row["scores"] for row in town.rows())
     assert first["dev"] == first["eval"]
@@ -313,8 +302,7 @@ def test_a_remote_whose_history_was_rewritten_gets_nothing(town: Town, tmp_path:
     other = copy_town(town, tmp_path / "other")
     for each, why in ((town, "a stolen laptop"), (other, "a colleague leaves")):
         assert each.organiser("board", "rekey", "--why", why, "--yes", now=NEXT).code == 0
-    town.push()
-    town.pull()
+    town.share()
     submission = town.draft("second", now=NEXT, seed=2, team=OTHER_TEAM)
     git(town.forge, "fetch", "-q", str(other.board), "+main:main")
     answer = town.participant("submit", submission, now=NEXT)
@@ -346,8 +334,7 @@ def test_what_published_scores_fix_is_refused_in_a_clone_too(
 
 def test_a_page_made_in_a_clone_follows_the_log(town: Town) -> None:
     push_rules(town, replaced('title = "board"', 'title = "Send money"'))
-    answer = call(town.root, "rebuild", "--board", town.clone, "--now", NEXT)
-    assert answer.code == 0, answer
+    answer = call(town.root, "rebuild", "--board", town.clone, "--now", NEXT).done()
     assert 'title: "board" -> "Send money"' in answer.out
     assert "Send money" not in (town.clone / "leaderboard/index.html").read_text("utf-8")
 

@@ -57,8 +57,7 @@ def test_a_session_of_any_program_refuses_a_clock_that_is_behind(town: Town) -> 
 
 def test_a_session_of_any_program_refuses_rules_that_nobody_accepted(town: Town) -> None:
     repository = Repository(town.board)
-    rules = town.board / "board.toml"
-    rules.write_text(rules.read_text("utf-8").replace("submissions = 300", "submissions = 200"))
+    town.edit(("submissions = 300", "submissions = 200"))
     before = (town.vault / "events.jsonl").read_bytes()
     with (
         pytest.raises(StoreError, match="nobody accepted it"),

@@ -53,8 +53,7 @@ def show_baseline(folder: Path, said: str, *more: str) -> None:
     for file in files:
         at = next(i for i, word in enumerate(words) if word.endswith("FILE"))
         words[at] = words[at].removesuffix("FILE") + str(file)
-    answer = call(folder, *words, "--now", towns.FOUNDED)
-    assert answer.code == 0, answer
+    call(folder, *words, "--now", towns.FOUNDED).done()
 
 
 @pytest.mark.parametrize(("queries", "informing"), [(1200, "feedback"), (70, "check")])
@@ -73,8 +72,7 @@ def test_an_open_board_takes_a_baseline_and_entries_and_is_audited(
     assert [view.name for view in spec.views] == ["dev", *views, informing]
 
     show_baseline(town.root, said)
-    town.push()
-    town.pull()
+    town.share()
 
     told = ("--why", "known people", "--yes")
     first = town.send("first", now=DAY, seed=2, team=TEAM)
@@ -117,8 +115,7 @@ def test_a_prize_is_decided_by_a_final_on_a_set_of_its_own(tmp_path: Path) -> No
         file.write_text(placed("dev", seed))
     closes = ("--closes", "2027-03-31")
     given = [word for file in known for word in ("--known-run", file)]
-    answer = call(tmp_path, *founding(tmp_path), *prize(tmp_path), *closes, *given)
-    assert answer.code == 0, answer
+    answer = call(tmp_path, *founding(tmp_path), *prize(tmp_path), *closes, *given).done()
     assert "weak as your best baseline lies" in answer.out
     assert "for a prize:" in answer.out
     assert "after 2027-03-31, publish their scores (heldout board final)" in answer.out
@@ -153,8 +150,7 @@ def test_known_runs_are_at_least_two_and_for_a_board_under_clear(tmp_path: Path)
 
 def test_a_prize_without_a_final_set_says_what_to_prepare(tmp_path: Path) -> None:
     write_inputs(tmp_path)
-    answer = call(tmp_path, *founding(tmp_path), "--stake", "prize")
-    assert answer.code == 0, answer
+    answer = call(tmp_path, *founding(tmp_path), "--stake", "prize").done()
     assert "prepare the final that decides the prize: a held-out set" in answer.out
     assert rules_of(tmp_path).finalists_view is None
 

@@ -44,8 +44,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Town:
     town.take_in(now=DAY)
     ids = [f"20261102-{name}" for name in ("one", "two", "three", "x-copy")]
     told = ("--why", "known people", "--yes")
-    answer = town.organiser("publish", *ids, *told, now=DECIDED)
-    assert answer.code == 0, answer
+    town.organiser("publish", *ids, *told, now=DECIDED).done()
     town.push()
     return town
 
@@ -94,19 +93,16 @@ def test_on_its_day_it_is_shown_once_and_a_copy_is_not_compared_with_its_like(
 
 def test_a_clone_makes_the_same_page_from_the_public_log(town: Town) -> None:
     assert town.organiser("rebuild", now=DUE).code == 0
-    town.push()
-    town.pull()
+    town.share()
     before = page(town)
-    answer = call(town.root, "rebuild", "--board", town.clone, "--now", DUE)
-    assert answer.code == 0, answer
+    call(town.root, "rebuild", "--board", town.clone, "--now", DUE).done()
     assert (town.clone / "leaderboard" / "index.html").read_text("utf-8") == before
 
 
 def test_the_archive_s_audit_computes_it_again(town: Town) -> None:
     assert town.organiser("rebuild", now=DUE).code == 0
     archive = town.root / "kb.zip"
-    answer = town.organiser("archive", archive, "--yes", now=CLOSED)
-    assert answer.code == 0, answer
+    town.organiser("archive", archive, "--yes", now=CLOSED).done()
     answer = call(town.root, "audit", archive, "--json")
     assert answer.json["faults"] == []
     assert answer.json["notes"] == []
@@ -134,18 +130,13 @@ def test_an_entry_that_is_near_waits_for_the_end_of_its_embargo_and_is_compared_
     tmp_path: Path,
 ) -> None:
     town = found_town(tmp_path)
-    with (town.board / "board.toml").open("a") as rules:
-        rules.write(TRUST)
-    assert town.organiser("rebuild", now="2026-11-01T12:00:00Z").code == 0
-    town.push()
-    town.pull()
+    town.rule(now="2026-11-01T12:00:00Z", more=TRUST)
     town.send("one", now=DAY, seed=1, team=TEAM)
     town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
     hidden = town.send("three", now=DAY, seed=1, team=THIRD_TEAM, embargo=REVEAL)
     town.take_in(now=DAY)
     ids = ["20261102-one", "20261102-two", hidden]
-    answer = town.organiser("publish", *ids, "--why", "known", "--yes", now=DECIDED)
-    assert answer.code == 0, answer
+    town.organiser("publish", *ids, "--why", "known", "--yes", now=DECIDED).done()
     for now in (DUE, "2026-12-02T10:00:00Z"):
         assert town.organiser("rebuild", now=now).code == 0
         [figures] = measured(town)
@@ -184,8 +175,7 @@ def test_figures_told_before_their_day_are_found_by_anybody(
     today = lambda *_, **__: date(2026, 11, 3)  # noqa: E731 - a rule that is not board.toml's
     monkeypatch.setattr(overdue, "due_day", today)
     assert town.organiser("rebuild", now="2026-11-04T10:00:00Z").code == 0
-    town.push()
-    town.pull()
+    town.share()
     answer = call(town.root, "audit", "--board", town.clone, "--now", DUE, "--json")
     assert any("before the day of board.toml" in fault for fault in answer.json["faults"])
 
@@ -231,17 +221,12 @@ def test_a_season_that_is_over_is_told_of_and_the_next_one_waits(tmp_path: Path)
     (town.board / "queries/next.tsv").write_text(queries, "utf-8")
     labels = "".join(f"next{i} 0 dnext{i} 1\n" for i in numbers)
     (town.vault / "labels/next.qrels").write_text(labels, "utf-8")
-    with (town.board / "board.toml").open("a") as rules:
-        rules.write(SEASONS)
-    assert town.organiser("rebuild", now="2026-11-01T12:00:00Z").code == 0
-    town.push()
-    town.pull()
+    town.rule(now="2026-11-01T12:00:00Z", more=SEASONS)
     for name, seed, team in (("one", 1, TEAM), ("two", 2, OTHER_TEAM)):
         town.send(name, now=DAY, seed=seed, team=team)
     town.take_in(now=DAY)
     ids = ["20261102-one", "20261102-two"]
-    answer = town.organiser("publish", *ids, "--why", "known", "--yes", now=DECIDED)
-    assert answer.code == 0, answer
+    town.organiser("publish", *ids, "--why", "known", "--yes", now=DECIDED).done()
     assert measured(town) == []
     assert "from 01 Jan 2027 on" in page(town).replace("\u00a0", " ")
     assert town.organiser("rebuild", now="2027-01-01T00:00:00Z").code == 0

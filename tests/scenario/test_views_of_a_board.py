@@ -22,8 +22,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
 
 
 def test_all_views_of_a_board_stand_side_by_side(played: Town) -> None:
-    answer = played.organiser("analyse", "views", "--json", now="2026-12-01T00:00:00Z")
-    assert answer.code == 0, answer
+    answer = played.organiser("analyse", "views", "--json", now="2026-12-01T00:00:00Z").done()
     found = answer.json
     views = {name: one["queries"] for name, one in found["stability"].items()}
     assert views == {"dev RR@10": 30, "eval RR@10": 30, "reserve RR@10": 10}

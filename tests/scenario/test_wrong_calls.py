@@ -119,8 +119,7 @@ def test_without_git_no_board_is_begun(town: Town, monkeypatch: pytest.MonkeyPat
 
 def test_without_a_vault_nothing_is_committed_and_the_answer_says_so(town: Town) -> None:
     before = git(town.clone, "rev-parse", "HEAD")
-    answer = town.participant("rebuild", now=DAY_2)
-    assert answer.code == 0
+    answer = town.participant("rebuild", now=DAY_2).done()
     assert "without a vault nothing is committed" in answer.out
     assert git(town.clone, "rev-parse", "HEAD") == before
     git(town.clone, "checkout", "-q", "leaderboard")
@@ -137,8 +136,7 @@ def test_a_vault_that_others_may_read_is_refused(town: Town) -> None:
 
 
 def test_founding_again_finds_it_done_and_another_is_refused(town: Town) -> None:
-    again = call(town.root, *founding(town.root))
-    assert again.code == 0, again.err
+    call(town.root, *founding(town.root)).done()
     assert town.kinds() == ["opened-board"]
     other = call(town.root, *founding(town.root), "--title", "Something else")
     assert (other.code, other.out) == (2, "")
@@ -195,8 +193,7 @@ def test_a_stale_git_lock_is_explained_and_the_next_call_goes_on(town: Town) -> 
     assert f"rm {lock}" in answer.err
     assert town.kinds().count("published") == 1
     lock.unlink()
-    again = town.publish(submission, now=DAY_3)
-    assert again.code == 0
+    again = town.publish(submission, now=DAY_3).done()
     assert "(done before)" in again.out
     assert town.kinds().count("published") == 1
     assert git(town.board, "status", "--porcelain") == ""

@@ -89,6 +89,11 @@ class Answer:
         """The one JSON document on standard output."""
         return json.loads(self.out)
 
+    def done(self) -> "Answer":
+        """The same answer, which has to be one of success."""
+        assert self.code == 0, self
+        return self
+
 
 def environment(home: Path) -> dict[str, str]:
     """An environment in which git knows no settings but those below `home`."""
@@ -289,9 +294,45 @@ class Town:
     def publish(self, *submissions: str, now: str) -> Answer:
         return self.organiser("publish", *submissions, "--yes", now=now)
 
+    def enter(
+        self, name: str, *, now: str, decided: str = "", shared: bool = False, **draft: Any
+    ) -> str:
+        """Send, take in and publish a submission, and share that; returns the id."""
+        submission = self.send(name, now=now, **draft)
+        self.take_in(now=now)
+        self.publish(submission, now=decided or now).done()
+        if shared:
+            self.share()
+        return submission
+
+    def edit(self, *changes: tuple[str, str]) -> str:
+        """The organiser edits board.toml; returns the new text."""
+        return edit_rules(self.board, *changes)
+
+    def rule(self, *changes: tuple[str, str], now: str, more: str = "") -> None:
+        """Edit board.toml, or append to it, and have it hold for everybody."""
+        self.edit(*changes)
+        with (self.board / "board.toml").open("a", encoding="utf-8") as file:
+            file.write(more)
+        self.organiser("rebuild", now=now).done()
+        self.share()
+
+    def repair(self, old: str = "deval3 1", new: str = "n3-0 1") -> Path:
+        """Change a held-out label in the vault; returns the file."""
+        labels = self.vault / "labels" / "eval.qrels"
+        text = labels.read_text()
+        assert old in text
+        labels.write_text(text.replace(old, new))
+        return labels
+
     def push(self) -> None:
         """The organiser puts the board on the forge."""
         git(self.board, "push", "-q", "origin", "main")
+
+    def share(self, clone: Path | None = None) -> None:
+        """The same, and a clone pulls it."""
+        self.push()
+        self.pull(clone)
 
     def pull(self, clone: Path | None = None) -> None:
         git(clone or self.clone, "pull", "-q", "--ff-only", "origin", "main")
@@ -317,6 +358,17 @@ class Town:
         assert document["ok"] == (answer.code == 0)
         fixed = ("checked", "unchecked", "signers", "stamps", "receipts")
         return {name: told for name, told in document.items() if name not in fixed}
+
+
+def edit_rules(board: Path, *changes: tuple[str, str]) -> str:
+    """Put new texts in place of old ones in board.toml, where these have to be; the new text."""
+    file = board / "board.toml"
+    text = file.read_text("utf-8")
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    file.write_text(text, "utf-8")
+    return text
 
 
 def found_town(folder: Path) -> Town:
