@@ -1,7 +1,6 @@
 """What an audit claims to check, it finds: every kind of tampering, one at a time."""
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -50,49 +49,6 @@ def replaced(old: str, new: str) -> Callable[[bytes], bytes]:
     return lambda data: data.replace(old.encode(), new.encode(), 1)
 
 
-LOG_CHANGES: Mapping[str, tuple[Callable[[bytes], bytes], str]] = {
-    "a changed word": (replaced("received", "reviewed"), "hash does not match"),
-    "a changed time": (replaced("T10:00:00Z", "T09:59:59Z"), "hash does not match"),
-    "a changed opening": (replaced("Lighthouse", "Lighthause"), "sealed digest"),
-    "a deleted first line": (lines(lambda rows: rows[1:]), "chain is broken"),
-    "a deleted middle line": (lines(lambda rows: [*rows[:2], *rows[3:]]), "chain is broken"),
-    "a repeated line": (lines(lambda rows: [*rows[:2], rows[1], *rows[2:]]), "chain is broken"),
-    "two lines changed places": (
-        lines(lambda rows: [rows[0], rows[2], rows[1], *rows[3:]]),
-        "chain is broken",
-    ),
-    "an added space": (replaced('{"event"', '{ "event"'), "not written as heldout writes it"),
-    "an empty line": (lines(lambda rows: [rows[0], b"\n", *rows[1:]]), "not an event"),
-    "garbage at the end": (lambda data: data + b"garbage\n", "not an event"),
-    "another hash": (lines(lambda rows: [*rows[:-1], rehashed(rows[-1])]), "hash does not match"),
-}
-
-
-def rehashed(line: bytes) -> bytes:
-    document = json.loads(line)
-    return line.replace(document["hash"].encode(), b"0" * 64)
-
-
-@pytest.mark.parametrize("log", ["board/log.jsonl", "vault/events.jsonl"])
-@pytest.mark.parametrize("change", LOG_CHANGES)
-def test_a_tampered_log(town: Town, log: str, change: str) -> None:
-    how, told = LOG_CHANGES[change]
-    edit(log, how)(town)
-    found = town.audit()
-    assert not found["ok"]
-    assert told in found["faults"][0]
-    assert Path(log).name in found["faults"][0]
-
-
-def test_every_single_byte_of_the_public_log_counts(town: Town) -> None:
-    """One bit flipped at a time, over the whole file: an audit never says sound."""
-    file = town.board / "log.jsonl"
-    data = file.read_bytes()
-    for place in range(0, len(data), 97):
-        file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        assert not town.audit()["ok"], place
-
-
 def sealed(town: Town, name: str) -> Path:
     """The vault's copy of a received file, or of the held-out labels."""
     kept = town.board / f"submissions/{name}"
@@ -102,6 +58,14 @@ def sealed(town: Town, name: str) -> Path:
 
 
 FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
+    "the public log": (
+        edit("board/log.jsonl", replaced("received", "reviewed")),
+        "its hash does not match",
+    ),
+    "the vault's log": (
+        edit("vault/events.jsonl", lines(lambda rows: [rows[0], *rows[2:]])),
+        "the chain is broken",
+    ),
     "a sealed file": (
         edit(f"board/submissions/{ONE}.tar.age", lambda data: data[:-1] + bytes([data[-1] ^ 1])),
         f"submissions/{ONE}.tar.age is not the file that was received",

@@ -90,18 +90,6 @@ def test_the_opened_runs_stay_those_of_the_closing(still_open: Town, tmp_path: P
     assert not (tmp_path / "b.zip").exists()
 
 
-def test_a_board_that_never_opens_runs(still_open: Town, tmp_path: Path) -> None:
-    still_open.edit(('runs = "with-consent"', 'runs = "never"'))
-    assert still_open.organiser("rebuild", now=LAST).code == 0
-    vouched = ("--agreed", ONE, "--why", "a letter")
-    answer = still_open.organiser("archive", tmp_path / "a.zip", *vouched, "--yes", now=LAST)
-    assert answer.code == 2
-    assert 'archive.runs = "never"' in answer.err
-    answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", "--json", now=LAST)
-    assert (answer.code, answer.json["archive"]["runs"]) == (0, [])
-    assert audited(still_open, tmp_path / "a.zip").json["faults"] == []
-
-
 def test_a_board_that_opens_all_runs_tells_it_before(tmp_path: Path) -> None:
     town = found_town(tmp_path)
     town.rule(('runs = "with-consent"', 'runs = "always"'), now=DAY)
@@ -151,24 +139,6 @@ def test_an_organiser_who_opens_runs_against_the_team_s_word(
 
     found = audit_archive(forge(tmp_path / "a.zip", opened, tmp_path / "x.zip"))
     assert found.faults == (f'the runs of "{ONE}" are opened, though nobody agreed to that',)
-
-
-def test_only_published_entries_can_have_agreed(still_open: Town, tmp_path: Path) -> None:
-    for name, told in (("20261102-refused", "rejected"), ("20261102-nobody", "unknown")):
-        arguments = ("--agreed", name, "--why", "a letter", "--yes")
-        answer = still_open.organiser("archive", tmp_path / "a.zip", *arguments, now=LAST)
-        assert answer.code == 2
-        assert told in answer.err
-    assert "closed-board" not in still_open.kinds()
-
-
-def test_what_waits_is_decided_first(still_open: Town, tmp_path: Path) -> None:
-    waiting = still_open.send("five", now=LAST, seed=5)
-    still_open.take_in(now=LAST)
-    answer = still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
-    assert answer.code == 2
-    assert f"{waiting} waits for a decision" in answer.err
-    assert "closed-board" not in still_open.kinds()
 
 
 def test_an_unsound_board_is_not_closed(still_open: Town, tmp_path: Path) -> None:

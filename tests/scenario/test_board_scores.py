@@ -133,14 +133,6 @@ def test_two_names_of_one_team_are_no_two_teams(played: Town) -> None:
     assert find_alike_runs(session, read_board_scores(session, unpublished=True)) == ()
 
 
-def test_progress_is_told_from_the_board(played: Town) -> None:
-    found = played.organiser("analyse", "progress", "--json", now=NOW.isoformat()).json
-    ids = [entry.id for entry in _read(played).entries]
-    assert [one["id"] for one in found["entries"]] == ids
-    assert found["queries"] == 30
-    assert all(one["p"].keys() == {"rank-sum", "signed-rank", "t"} for one in found["comparisons"])
-
-
 def test_drift_and_teams_are_told_from_the_board(played: Town) -> None:
     now = NOW.isoformat()
     drift = played.organiser("analyse", "drift", "--json", now=now).json
@@ -156,20 +148,6 @@ def test_drift_and_teams_are_told_from_the_board(played: Town) -> None:
         TEAM["institution"],
         OTHER_TEAM["institution"],
     }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--view", "elsewhere"), "no-view"),
-        (("--csv", "board.csv"), "which scores?"),
-        (("--dev", "elsewhere"), "no-view"),
-    ],
-)
-def test_what_is_not_there_is_said(played: Town, arguments: tuple[str, ...], told: str) -> None:
-    answer = played.organiser("analyse", "drift", *arguments, now=NOW.isoformat())
-    assert answer.code == 2
-    assert told in answer.err
 
 
 def test_damaged_scores_are_made_anew_and_stay_as_they_lie(played: Town) -> None:
@@ -239,9 +217,14 @@ LOOKS: Mapping[str, Sequence[str]] = {
     "describe": ("board", "describe"),
     "status": ("status",),
 }
+ALIKE = {"stability", "reliability", "drift", "views", "teams", "power", "facets", "report"}
+"""These read a board as `outcomes` and `progress` do."""
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize(
+    "look",
+    [pytest.param(look, marks=[pytest.mark.night] if look in ALIKE else []) for look in LOOKS],
+)
 def test_who_only_looks_at_a_board_writes_nothing_into_its_vault(
     played: Town, tmp_path: Path, look: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

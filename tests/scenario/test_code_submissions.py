@@ -162,22 +162,6 @@ def test_a_broken_run_is_refused_by_its_review_and_removed(sent: Sent) -> None:
     assert "0 of 2 used" in quota.out
 
 
-def test_what_was_measured_is_withheld_with_the_name(town: Town, tmp_path: Path) -> None:
-    here = fake_engine(tmp_path / "engine", IN_SCRIPT)
-    submission = send(town, here.image, embargo_until="2027-01-01")
-    assert run(town, here, submission).code == 0
-    assert town.organiser("publish", submission, "--yes", "--why", "ok", now=LATER).code == 0
-    (row,) = [row for row in town.rows() if row["id"] == submission]
-    assert row["measured_latency_ms"] is None
-    assert row["why"]["measured_latency_ms"] == "withheld by an embargo"
-    public = (town.board / "log.jsonl").read_text()
-    assert "sha256:1111" not in public
-    assert town.organiser("rebuild", now="2027-01-01T00:00:00Z").code == 0
-    (row,) = [row for row in town.rows() if row["id"] == submission]
-    assert row["measured_on"]
-    assert "sha256:1111" in (town.board / "log.jsonl").read_text()
-
-
 def test_new_metadata_keep_the_runs_and_the_program(sent: Sent) -> None:
     town, here, submission = sent.town, sent.here, sent.id
     assert run(town, here, submission).code == 0

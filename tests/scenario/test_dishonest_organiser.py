@@ -109,29 +109,6 @@ def test_a_number_that_is_too_high(town: Town, monkeypatch: Patch, tmp_path: Pat
         )
 
 
-def test_a_run_that_was_compared_with_a_lower_one(
-    town: Town, monkeypatch: Patch, tmp_path: Path
-) -> None:
-    honest = releasing.find_best
-    right = []
-
-    def lower(*given: Any) -> releasing.Best:
-        _, history, view, read = given
-        best = honest(*given)
-        right.append(best.run.id)
-        other = {BASELINE: ONE, ONE: BASELINE}[best.run.id]
-        digest = history.submissions[other].evidence[view.name]
-        return dataclasses.replace(best, run=read(digest), digest=digest)
-
-    with monkeypatch.context() as once:
-        once.setattr(releasing, "find_best", lower)
-        assert publish(town, RIVAL) == 0
-    for faults in audits(town, monkeypatch, tmp_path):
-        assert any(
-            f', but the rule gives "{right[0]}"' in f and "compared with" in f for f in faults
-        )
-
-
 def test_labels_that_were_swapped_after_launch_tell_no_score(town: Town) -> None:
     swap_labels(town)
     answer = town.organiser("publish", RIVAL, "--why", "x", "--yes", now=DAY)
@@ -250,15 +227,3 @@ def test_a_friend_who_alone_is_scored_by_new_labels(
     live, archived = audits(town, monkeypatch, tmp_path)
     assert live == []
     assert [told_of in fault for fault in archived] == [True]
-
-
-def test_labels_that_were_mended_for_all_are_no_fault(town: Town, tmp_path: Path) -> None:
-    assert publish(town, RIVAL) == 0
-    relabel(town, RIVAL)
-    town.organiser("correct", ONE, BASELINE, "--why", "labels were checked", now=LATER).done()
-    assert town.organiser("inbox", "--json", now=LATER).json["earlier_labels"] == {}
-    assert town.audit()["notes"] == []
-    page = (town.board / "leaderboard" / "index.html").read_text("utf-8")
-    assert "and not those of" not in page
-    assert town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).code == 0
-    assert town.participant("audit", tmp_path / "a.zip", now=LAST, clone=tmp_path).code == 0

@@ -94,33 +94,6 @@ def test_only_finalists_are_scored_in_public_and_once(town: Town, tmp_path: Path
     assert (checked.code, checked.json["faults"]) == (0, [])
 
 
-def test_an_embargoed_finalist_stays_anonymous(town: Town) -> None:
-    chosen = entries(town)[:3]
-    hidden = next(n for n in chosen if "anon" in n)
-    assert town.organiser("board", "finalists", *chosen, now=NEXT).code == 0
-    assert town.organiser("board", "final", "--yes", now=AFTER).code == 0
-    text = public_text(town)
-    assert hidden in text
-    assert OTHER_TEAM["team"] not in text
-    telling = town.organiser("board", "final", "--why", f"{OTHER_TEAM['team']} asked", now=LATER)
-    assert "telling-text" in telling.err
-
-
-@pytest.mark.parametrize(
-    ("choose", "told"),
-    [
-        (lambda ids: ids[:4], "4 finalists"),
-        (lambda ids: [ids[0], ids[0]], "twice"),
-        (lambda _: ["20261101-nobody"], "unknown-submission"),
-    ],
-)
-def test_who_cannot_be_a_finalist(town: Town, choose: Any, told: str) -> None:
-    answer = town.organiser("board", "finalists", *choose(entries(town)), now=NEXT)
-    assert answer.code == 2
-    assert told in answer.err
-    assert "named-finalists" not in town.kinds()
-
-
 def test_other_finalists_need_a_reason_and_the_last_list_holds(town: Town) -> None:
     one, two, three, _ = entries(town)
     assert town.organiser("board", "final", "--yes", now=AFTER).code == 2
@@ -244,18 +217,6 @@ def test_queries_of_another_set_make_no_final(town: Town) -> None:
     answer = other.organiser("rebuild", now=DAY)
     assert answer.code == 2
     assert "used-queries" in answer.err
-
-
-def test_a_clone_audits_what_is_public_and_nobody_is_named_by_a_stranger(town: Town) -> None:
-    chosen = entries(town)[:2]
-    assert town.organiser("board", "finalists", *chosen, now=NEXT).code == 0
-    assert town.organiser("board", "final", "--yes", now=AFTER).code == 0
-    town.share()
-    answer = town.participant("audit", "--json", now=LATER)
-    assert (answer.code, answer.json["faults"]) == (0, [])
-    plain = town.organiser("board", "final", now=LATER)
-    assert "the earliest that is not clearly below the best" in plain.out
-    assert "(done before)" in plain.out
 
 
 def test_a_prize_the_clear_rule_for_the_season_and_a_final(tmp_path: Path) -> None:

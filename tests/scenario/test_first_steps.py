@@ -56,15 +56,6 @@ def test_a_board_without_a_dev_set_is_told_of_none(given: Path) -> None:
     assert "--dev" not in answer.out
 
 
-def test_a_second_measure_is_refused_not_taken_for_the_first(given: Path) -> None:
-    answer = call(given, *founding(given), "-m", "nDCG@10", "-m", "RR@10")
-    assert answer.code == 2
-    assert "--measure is given 2 times, and takes one value: give it once" in answer.err
-    assert not (given / "board").exists()
-    assert call(given, *founding(given), "-m", "nDCG@10").code == 0
-    assert 'measure = "nDCG@10"' in (given / "board" / "board.toml").read_text("utf-8")
-
-
 def test_the_documents_are_described_where_they_are_given(given: Path) -> None:
     assert call(given, *founding(given)).code == 0
     folder = given / "documents"

@@ -289,7 +289,7 @@ def numbered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("numbered")
-@pytest.mark.parametrize("story", [Story, RegisteredStory])
+@pytest.mark.parametrize("story", [Story, pytest.param(RegisteredStory, marks=pytest.mark.night)])
 def test_two_boards_that_differ_in_the_hidden_team_are_the_same(
     tmp_path: Path, story: type[Story]
 ) -> None:

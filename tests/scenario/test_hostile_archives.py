@@ -1,6 +1,5 @@
 """Archives of organisers who rewrote the log, with sound hashes: each named after what it hides."""
 
-import json
 import subprocess
 import sys
 import time
@@ -11,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from town import environment, found_town, sign_event
-from trusting import BASELINE, LAST, ONE, Files, forge, read_files, settle
+from trusting import BASELINE, LAST, ONE, Files, change_scores, forge, read_files, settle
 
 from heldout.board.audit import archive_audit
 from heldout.board.audit.archive_audit import audit_archive
@@ -83,11 +82,6 @@ def with_public(entry: Entry, **fields: Any) -> Entry:
     return Entry(event=event, hash=entry.hash, raw=entry.raw, opened=entry.opened)
 
 
-def at_time(entry: Entry, at: str) -> Entry:
-    event = msgspec.structs.replace(entry.event, at=at)
-    return Entry(event=event, hash=entry.hash, raw=entry.raw, opened=entry.opened)
-
-
 def is_of(entry: Entry, kind: str, submission: str = ONE) -> bool:
     return (entry.event.kind, entry.event.submission) == (kind, submission)
 
@@ -114,13 +108,6 @@ def without_evidence(files: Files) -> None:
     replace_entry(files, strip)
     for name in [name for name in files if name.startswith("evidence/")]:
         del files[name]
-
-
-def change_scores(files: Files, name: str, change: Callable[[dict[str, Any]], None]) -> None:
-    file = f"scores/{name}.json"
-    scores = json.loads(files[file])
-    change(scores)
-    files[file] = json.dumps(scores).encode()
 
 
 def score_names(files: Files) -> list[str]:
@@ -167,14 +154,6 @@ def labels_left_out(files: Files) -> None:
         lambda first, at: [
             made("changed-rules", at, {**rules(first), "why": "tidy"}, {"labels": {"x": "0" * 64}})
         ],
-    )
-
-
-def labels_in_the_open(files: Files) -> None:
-    digest = swap_labels(files)
-    before_closing(
-        files,
-        lambda first, at: [made("changed-rules", at, {**rules(first), "labels": {"eval": digest}})],
     )
 
 
@@ -288,43 +267,8 @@ def score_out_of_range(files: Files) -> None:
     told(files, "5.000", 30)
 
 
-def erratum_of_nothing(files: Files) -> None:
-    entries = log_of(files)
-    fields = {"why": "x", "scores": {"eval": "0.999"}, "queries": {"eval": 30}}
-    late = made("corrected", entries[-1].event.at, fields, submission="20261102-never")
-    files["log.jsonl"] = chain([*entries, late])
-
-
-def published_twice(files: Files) -> None:
-    own = [e for e in log_of(files) if is_of(e, "received") or is_of(e, "published")]
-    before_closing(files, lambda _, at: [at_time(entry, at) for entry in own])
-
-
-def never_received(files: Files) -> None:
-    replace_entry(
-        files, lambda entry: [] if is_of(entry, "received") or is_of(entry, "reviewed") else [entry]
-    )
-
-
-def refused_before(files: Files) -> None:
-    def refuse(entry: Entry) -> Sequence[Entry]:
-        if not is_of(entry, "published"):
-            return [entry]
-        why = {"why": "cheats"}
-        return [made("rejected", entry.event.at, why, submission=ONE), entry]
-
-    replace_entry(files, refuse)
-
-
 def erratum(files: Files, **fields: Any) -> None:
     before_closing(files, lambda _, at: [made("corrected", at, {"why": "x", **fields}, {}, ONE)])
-
-
-def hostile_rules(text: str) -> Callable[[Files], None]:
-    def change(files: Files) -> None:
-        before_closing(files, lambda _, at: [made("changed-rules", at, {"board.toml": text})])
-
-    return change
 
 
 ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
@@ -333,7 +277,6 @@ ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
         labels_left_out,
         "event 12 does not commit to labels/eval.qrels",
     ),
-    "labels in the open": (labels_in_the_open, "field 'labels' stands in the open"),
     "labels that are committed to at the end": (
         labels_of_a_later_day,
         "event 0 does not commit to labels/eval.qrels",
@@ -343,10 +286,6 @@ ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
     "a score that the measure cannot give": (score_out_of_range, "not those of its queries"),
     "a score that is hidden where all are told": (hidden_score, "does not follow"),
     "a baseline whose score is hidden": (hidden_score_of_a_baseline, "does not follow"),
-    "an erratum of what never was": (erratum_of_nothing, '"20261102-never" is new before it'),
-    "an entry that is published twice": (published_twice, "is published before it"),
-    "an entry that was never received": (never_received, "is new before it"),
-    "an entry that was refused": (refused_before, "is rejected before it"),
     "a final score of no view": (
         lambda files: erratum(files, final={"scores": {"nope": "1"}, "queries": {"nope": 1}}),
         "does not follow",
@@ -355,8 +294,6 @@ ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
         lambda files: erratum(files, scores={"eval": "0.999"}, queries={"eval": 30}),
         "does not name the evidence of its score",
     ),
-    "rules of dots": (hostile_rules(f"a{'.a' * 30_000} = 1"), "too-large"),
-    "rules of brackets": (hostile_rules("a = " + "[\n" * 20_000), "not-toml"),
 }
 
 

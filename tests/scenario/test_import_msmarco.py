@@ -12,7 +12,6 @@ from statistics import median
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from town import Answer, call, git
 
 from heldout.analyses import drift
@@ -22,7 +21,6 @@ from heldout.board.standings.standings import Row, Standings, best_so_far, make_
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.cli.board.creating import import_msmarco
-from heldout.cli.program import main
 from heldout.ids import digest_bytes
 
 NOW = "2026-11-20T12:00:00Z"
@@ -387,14 +385,6 @@ def test_trophies_that_the_rule_would_give_otherwise_stay_and_are_named(tmp_path
     assert old.answer.json["trophies_that_differ_by_rule"] == ["20190102-b", "20190103-c"]
     told = take_over(old.table, tmp_path)
     assert "2 as given; the rule says otherwise of 2: 20190102-b, 20190103-c" in told.out
-
-
-def test_the_page_says_of_a_trophy_that_the_rule_says_otherwise(tmp_path: Path) -> None:
-    rows = [
-        line("20190101-a", "2019/01/01", "0.3", mark="🏆"),
-        line("20190103-c", "2019/01/03", "0.2", mark="🏆"),
-    ]
-    imported(small(tmp_path, *rows), tmp_path)
     folder = tmp_path / "board" / "leaderboard"
     assert (folder / "index.html").read_text("utf-8").count("no trophy by the rule") == 1
     entry = (folder / "entries" / "20190103-c.html").read_text("utf-8")
@@ -467,14 +457,6 @@ def test_a_day_after_the_import_is_refused_and_nothing_is_made(tmp_path: Path) -
     assert "future-date" in answer.err
     assert f"{table.name}:date:3" in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
-
-
-def test_a_vault_inside_the_board_is_refused(tmp_path: Path) -> None:
-    table = small(tmp_path, line("20190101-a", "2019/01/01", "0.3"))
-    told = [str(table), str(tmp_path / "b"), "--vault", str(tmp_path / "b" / "v"), "--now", NOW]
-    result = CliRunner().invoke(main, ["board", "import-msmarco", *told])
-    assert result.exit_code == 2
-    assert "the vault lies inside the board" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["missing.csv", "."])

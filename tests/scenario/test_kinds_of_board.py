@@ -60,48 +60,6 @@ def test_a_one_shot_board_keeps_all_scores_to_itself_until_its_last_day_is_over(
     assert town.audit()["ok"]
 
 
-def test_a_reserve_on_other_labels_is_scored_and_never_leaves_the_vault(town: Town) -> None:
-    labels = "".join(f"eval{i} 0 n{i}-8 1\n" for i in range(QUERIES))
-    (town.vault / "labels/graded.qrels").write_text(labels, "utf-8")
-    view = '\n[[views]]\nname = "reserve"\nset = "eval"\nmeasure = "RR@10"\npublic = false\n'
-    text = (town.board / "board.toml").read_text("utf-8")
-    town.rule((text, f'{text}{view}labels = "graded"\n'), now=DAY)
-    name = town.enter("run", seed=3, now=DAY, shared=True)
-    views = json.loads((town.vault / f"scores/{name}.json").read_text("utf-8"))["views"]
-    run = (town.clone / ".git/heldout/drafts" / name / "eval.run").read_text("utf-8")
-    ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
-    expected = [1 / ranks[f"eval{i}", f"n{i}-8"] for i in range(QUERIES)]
-    assert views["reserve"]["mean"] == pytest.approx(sum(expected) / QUERIES)
-    own = [1 / ranks[f"eval{i}", f"deval{i}"] for i in range(QUERIES)]
-    assert views["eval"]["mean"] == pytest.approx(sum(own) / QUERIES)
-    for path in ("log.jsonl", "leaderboard/leaderboard.json", "leaderboard/index.html"):
-        public = (town.board / path).read_text("utf-8")
-        assert f"{views['reserve']['mean']:.3f}" not in public.replace(
-            f"{views['eval']['mean']:.3f}", ""
-        )
-    assert "reserve" not in town.rows()[0]["scores"]
-    assert town.audit()["ok"]
-
-
-@pytest.mark.parametrize(("denominator", "counted"), [("counted", 1.0), ("all", 0.8)])
-def test_queries_that_do_not_count_stay_in_the_denominator_only_if_asked(
-    town: Town, denominator: str, counted: float
-) -> None:
-    out = QUERIES // 5
-    (town.vault / "labels/eval.exclude").write_text("".join(f"eval{i}\n" for i in range(out)))
-    town.rule(("primary = ", f'denominator = "{denominator}"\nprimary = '), now=DAY)
-    name = town.enter("run", seed=3, now=DAY, shared=True)
-    run = (town.clone / ".git/heldout/drafts" / name / "eval.run").read_text("utf-8")
-    ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
-    own = [1 / ranks[f"eval{i}", f"deval{i}"] for i in range(out, QUERIES)]
-    n = QUERIES if denominator == "all" else QUERIES - out
-    assert QUERIES % 5 == 0
-    row = town.rows()[0]
-    assert row["scores"]["eval"] == pytest.approx(sum(own) / n, abs=5e-4)
-    assert sum(own) / n == pytest.approx(counted * sum(own) / (QUERIES - out))
-    assert town.audit()["ok"]
-
-
 SEASONS = """
 [[seasons]]
 name = "first"
@@ -160,23 +118,4 @@ def test_a_season_has_queries_of_its_own_and_the_one_before_stays_as_it_was(town
     assert "Season first" in page
     assert "All seasons together" in page
     assert (town.board / f"leaderboard/entries/{first}.html").exists()
-    assert town.audit()["ok"]
-
-
-def test_a_final_score_is_told_on_the_day_after_the_last(town: Town) -> None:
-    view = '\n[[views]]\nname = "reserve"\nset = "eval"\nmeasure = "R@1"\n'
-    text = (town.board / "board.toml").read_text("utf-8")
-    new = text.replace("primary = ", "closes = 2026-12-31\nprimary = ")
-    town.rule((text, f"{new}{view}public = false\nfinal = true\n"), now=DAY)
-    name = town.enter("run", seed=3, now=DAY, shared=True)
-    row = town.rows()[0]
-    assert row["scores"]["reserve"] is None
-    assert row["why"]["scores.reserve"] == "published after the last day"
-    assert town.organiser("rebuild", now=LAST).code == 0
-    log = (town.board / "log.jsonl").read_text("utf-8")
-    views = json.loads((town.vault / f"scores/{name}.json").read_text("utf-8"))["views"]
-    final = f"{views['reserve']['mean']:.3f}"
-    assert f'"reserve":"{final}"' not in log
-    assert town.organiser("rebuild", now=AFTER).code == 0
-    assert town.rows()[0]["scores"]["reserve"] == pytest.approx(float(final))
     assert town.audit()["ok"]

@@ -72,15 +72,6 @@ def test_an_earlier_one_that_does_not_open_stops_no_review(town: Town) -> None:
     assert town.organiser("review", broken, now=NEXT).code == 2
 
 
-def test_an_unknown_id_among_several_opens_nothing(town: Town) -> None:
-    one = town.send("one", now=DAY, seed=7, team=named("Coast"))
-    town.take_in(now=DAY)
-    before = town.kinds()
-    answer = town.organiser("review", one, "20261102-nobody", now=NEXT)
-    assert (answer.code, answer.out) == (2, "")
-    assert town.kinds() == before
-
-
 def test_a_small_change_of_one_s_own_run_is_told(town: Town) -> None:
     again = town.draft("again", now=DAY)
     for query_set in ("dev", "eval"):
@@ -96,12 +87,6 @@ def test_a_small_change_of_one_s_own_run_is_told(town: Town) -> None:
     assert "same-run" not in found
 
 
-def test_another_system_is_like_none(town: Town) -> None:
-    other = town.send("other", now=DAY, seed=2, team=named("Third"))
-    town.take_in(now=DAY)
-    assert findings(town, other) == {}
-
-
 def test_a_name_that_only_looks_like_another_is_told(town: Town) -> None:
     name = "Lighthou\u0455e Retrieval Group"  # a Cyrillic s
     team = {**named("Third"), "team": name}
@@ -110,15 +95,6 @@ def test_a_name_that_only_looks_like_another_is_told(town: Town) -> None:
     found = findings(town, other)
     assert "Lighthouse Retrieval Group" in found["look-alike"]
     assert "mixed-scripts" in found
-
-
-def test_a_damaged_signature_is_made_anew(town: Town) -> None:
-    before = (town.vault / "signatures/20261102-first.npz").read_bytes()
-    (town.vault / "signatures/20261102-first.npz").write_bytes(b"nothing")
-    other = town.send("other", now=DAY, seed=2, team=OTHER_TEAM)
-    town.take_in(now=DAY)
-    town.organiser("review", other, now=NEXT).done()
-    assert (town.vault / "signatures/20261102-first.npz").read_bytes() == before
 
 
 def test_the_organisers_own_baseline_run_sent_by_a_team(town: Town) -> None:

@@ -44,8 +44,9 @@ def faults(town: Town) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("gone", [False, True], ids=["its branch stays", "its branch is removed"])
-@pytest.mark.parametrize("how", ["a merge commit", "a fast forward", "a squash"])
+@pytest.mark.parametrize(
+    ("how", "gone"), [("a merge commit", True), ("a fast forward", False), ("a squash", False)]
+)
 def test_a_submission_that_was_merged_before_it_was_taken_in(
     town: Town, how: str, *, gone: bool
 ) -> None:
@@ -64,9 +65,10 @@ def test_a_submission_that_was_merged_before_it_was_taken_in(
     assert faults(town) == []
 
 
-@pytest.mark.parametrize("published", [False, True], ids=["waiting", "published"])
-@pytest.mark.parametrize("gone", [False, True], ids=["its branch stays", "its branch is removed"])
-@pytest.mark.parametrize("how", ["a merge commit", "a squash"])
+@pytest.mark.parametrize(
+    ("how", "gone", "published"),
+    [("a merge commit", False, True), ("a merge commit", True, False), ("a squash", True, True)],
+)
 def test_new_metadata_that_were_merged_before_they_were_taken_in(
     town: Town, how: str, *, gone: bool, published: bool
 ) -> None:

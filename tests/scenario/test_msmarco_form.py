@@ -130,15 +130,3 @@ def test_openssl_opens_it_with_the_board_s_private_key(town: Town, session: Path
     metadata, _, run = opened.partition("}")
     assert json.loads(metadata + "}") == METADATA
     assert run == run_text("eval", 1)
-
-
-def test_a_swapped_key_opens_nothing(town: Town, session: Path) -> None:
-    """The tarball of one submission beside the key of another."""
-    tarball = (session / f"{ID}.tar.enc").read_bytes()
-    shell(PACK + PACK_METADATA, session)
-    (session / f"{ID}.tar.enc").write_bytes(tarball)
-    send(town, session, f"{ID}.key.bin.enc", f"{ID}.tar.enc", f"{ID}-metadata.json.enc", pull=7)
-    town.take_in(now=DAY)
-    assert town.organiser("review", ID, now=DAY).code == 1
-    assert town.publish(ID, now=LATER).code == 1
-    assert town.rows() == []

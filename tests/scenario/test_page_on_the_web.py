@@ -175,7 +175,7 @@ def alarm(town: Town, kind: str, page: Path, due: str) -> tuple[int, str]:
     return run(step["run"], page.parent, town, now=AFTER, DUE=due)
 
 
-@pytest.mark.parametrize("kind", FORGES)
+@pytest.mark.parametrize("kind", ["github", pytest.param("gitlab", marks=pytest.mark.night)])
 def test_a_forge_builds_the_page_and_says_which_embargo_waits_for_the_vault(
     town: Town, kind: str
 ) -> None:

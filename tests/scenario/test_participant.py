@@ -25,12 +25,6 @@ def town(tmp_path: Path) -> Town:
     return found_town(tmp_path)
 
 
-def break_run(town: Town, submission: str, query_set: str) -> None:
-    run = town.clone / ".git/heldout/drafts" / submission / f"{query_set}.run"
-    first = run.read_text().splitlines()[0]
-    run.write_text(f"{first}\n{run.read_text()}")
-
-
 def statuses(town: Town) -> Any:
     return town.participant("status", "--json", now=LATER).json["submissions"]
 
@@ -65,24 +59,9 @@ def test_all_of_the_metadata_is_told_at_once_with_its_fields(town: Town) -> None
     }
     assert found["findings"] == []
     assert all(p["found"] and p["expected"] for p in found["problems"])
-
-
-def test_a_field_is_told_once(town: Town) -> None:
-    submission = town.draft("one", now=DAY)
     town.fill(submission, team=7)
-    answer = town.participant("check", submission, now=DAY)
-    assert answer.out.count("metadata.json:team") == 1
-    assert answer.out.endswith("1 problem; nothing was sealed or sent. Fix it, then check again.\n")
-
-
-def test_the_dev_score_stays_where_only_the_other_run_is_wrong(town: Town) -> None:
-    submission = town.draft("one", now=DAY)
-    whole = town.participant("check", submission, "--json", now=DAY).json["scores"]
-    break_run(town, submission, "eval")
-    broken = town.participant("check", submission, "--json", now=DAY).json
-    assert broken["scores"] == whole != {}
-    break_run(town, submission, "dev")
-    assert town.participant("check", submission, "--json", now=DAY).json["scores"] == {}
+    again = town.participant("check", submission, now=DAY)
+    assert again.out.count("metadata.json:team") == 1
 
 
 def test_a_run_whose_scores_rise_with_its_ranks_is_told_before_it_is_sent(town: Town) -> None:
@@ -115,6 +94,8 @@ def test_a_run_that_is_not_one_file_is_one_problem(town: Town, how: str) -> None
     assert "RR@10 0." in answer.out
     assert "metadata.json:team" in answer.out
     assert town.participant("submit", submission, now=DAY).code == 1
+    assert git(town.forge, "for-each-ref", "refs/heads/submission") == ""
+    assert not (town.clone / ".git/heldout/keys").exists()
 
 
 def test_a_run_that_cannot_be_read_is_named_as_it_was_typed(town: Town) -> None:
@@ -128,15 +109,15 @@ def test_a_run_that_cannot_be_read_is_named_as_it_was_typed(town: Town) -> None:
     assert not list((town.clone / ".git/heldout/drafts").glob("*"))  # nor is half a draft made
 
 
-@pytest.mark.parametrize("command", ["check", "pack", "submit", "amend", "withdraw"])
-def test_an_unknown_draft_is_told_with_those_there_are(town: Town, command: str) -> None:
+def test_an_unknown_draft_is_told_with_those_there_are(town: Town) -> None:
     submission = town.draft("one", now=DAY)
-    answer = town.participant(command, "20261102-nobody", now=DAY)
-    assert (answer.code, answer.out) == (2, "")
     folder = town.clone / ".git/heldout/drafts/20261102-nobody"
-    assert answer.err.startswith(f"error  no-draft  {folder}\n")
-    assert answer.err.count("error ") == 1
-    assert f"one of {submission}" in answer.err
+    for command in ["check", "pack", "submit", "amend", "withdraw"]:
+        answer = town.participant(command, "20261102-nobody", now=DAY)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err.startswith(f"error  no-draft  {folder}\n")
+        assert answer.err.count("error ") == 1
+        assert f"one of {submission}" in answer.err
 
 
 def test_status_of_a_draft_and_of_nothing(town: Town) -> None:
@@ -149,18 +130,6 @@ def test_status_of_a_draft_and_of_nothing(town: Town) -> None:
     assert submission in unknown.err
     town.participant("submit", submission, now=DAY)
     assert "not received yet" in town.participant("status", submission, now=DAY).out
-
-
-def test_status_has_the_digits_that_were_released(town: Town) -> None:
-    submission = town.enter("one", now=DAY)
-    town.push()
-    released = json.loads((town.board / "log.jsonl").read_text().splitlines()[-1])
-    assert submission in json.dumps(released)
-    out = town.participant("status", submission, now=DAY).out
-    (row,) = statuses(town)
-    for view, score in row["scores"].items():
-        assert isinstance(score, float)
-        assert f"{view} {score:.3f} (n = 30)" in out
 
 
 def test_the_quota_counts_what_was_sent_from_here(town: Town) -> None:
@@ -214,14 +183,14 @@ def test_an_embargo_in_a_telling_id(town: Town) -> None:
     assert "metadata  ok" in out
 
 
-@pytest.mark.parametrize("day", ["2026-11-02", "2020-01-01", "2027-08-03"])
-def test_an_embargo_that_cannot_be_is_refused_at_once(town: Town, day: str) -> None:
+def test_an_embargo_that_cannot_be_is_refused_at_once(town: Town) -> None:
     dev, evaluation = town.root / "dev.tsv", town.root / "eval.tsv"
     runs: list[str | Path] = ["--dev", dev, "--eval", evaluation]
-    answer = town.participant("draft", "x", *runs, "--embargo", day, now=DAY)
-    assert (answer.code, answer.out) == (2, "")
-    assert "error  embargo-day  --embargo" in answer.err
-    assert "up to 2027-08-02" in answer.err
+    for day in ["2026-11-02", "2020-01-01", "2027-08-03"]:
+        answer = town.participant("draft", "x", *runs, "--embargo", day, now=DAY)
+        assert (answer.code, answer.out) == (2, "")
+        assert "error  embargo-day  --embargo" in answer.err
+        assert "up to 2027-08-02" in answer.err
     assert not (town.clone / ".git/heldout/drafts").exists()
 
 
@@ -283,29 +252,19 @@ def test_what_the_log_has_decided_is_refused_here(town: Town) -> None:
         assert code in answer.err
         assert "nothing was sent" in answer.err
     assert "it was refused: a copy" in answers[1][0].err
-    town.fill(published, code="https://example.org/code")
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"embargo_until": "2027-02-01"}, 'type "full ranking", an embargo until 2027-02-01'),
+        ({"embargo_until": None, "type": "reranking"}, 'type "reranking", no embargo'),
+    ]
+    for fields, found in changes:
+        town.fill(published, **fields)
+        answer = town.participant("amend", published, now=LATER)
+        assert (answer.code, answer.out) == (1, "")
+        assert "published-stays" in answer.err
+        assert found in answer.err
+        assert 'type "full ranking", no embargo, as published' in answer.err
+    town.fill(published, type="full ranking", code="https://example.org/code")
     assert town.participant("amend", published, now=LATER).code == 0
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "found"),
-    [
-        ("embargo_until", "2027-02-01", 'type "full ranking", an embargo until 2027-02-01'),
-        ("type", "reranking", 'type "reranking", no embargo'),
-    ],
-)
-def test_what_a_published_entry_cannot_change_is_refused_before_it_is_sent(
-    town: Town, field: str, value: str, found: str
-) -> None:
-    submission = town.enter("one", now=DAY)
-    town.push()
-    changed: dict[str, Any] = {field: value}
-    town.fill(submission, **changed)
-    answer = town.participant("amend", submission, now=LATER)
-    assert (answer.code, answer.out) == (1, "")
-    assert "published-stays" in answer.err
-    assert found in answer.err
-    assert 'type "full ranking", no embargo, as published' in answer.err
 
 
 def test_an_extended_embargo_does_not_stop_an_amendment(town: Town) -> None:
@@ -511,15 +470,6 @@ def test_a_draft_takes_measurements_from_a_file_beside_its_runs(town: Town) -> N
     assert refused.code == 2
     assert f"error  ir-metadata-yaml  {beside}:2" in refused.err
     assert not (town.clone / ".git/heldout/drafts" / "20261102-two").exists()
-
-
-def test_a_bad_header_is_told_and_the_draft_is_made(town: Town) -> None:
-    for name in ("dev", "eval"):
-        (town.root / f"{name}.run").write_text(_HEADER[:40] + "# a: b: c\n" + run_text(name, 1))
-    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
-    said = town.participant("draft", "one", *runs, now=DAY).done()
-    assert "note   ir-metadata-end" in said.err
-    assert "taken" not in said.out
 
 
 def test_a_draft_says_what_belongs_into_its_metadata_and_knows_the_team_of_the_last_one(

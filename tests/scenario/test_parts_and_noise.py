@@ -326,26 +326,3 @@ def test_neither_share_nor_queries_of_a_split_change_once_scores_are_published(
         assert file.name in answer.err
         assert "one part to the other" in answer.err or "which queries are in which" in answer.err
         file.write_text(before)
-
-
-def test_a_split_of_too_small_a_set_is_refused_before_its_first_score(tmp_path: Path) -> None:
-    town = create_board(tmp_path / "town", CLEAR, views="")
-    rules = town.board / "board.toml"
-    text = rules.read_text().replace(*DECIDING) + FEEDBACK
-    rules.write_text(text.replace(CLEAR[1], f"{CLEAR[1]}\nfeedback = 0.5"))
-    answer = town.organiser("rebuild", now=DAY)
-    assert answer.code == 2
-    assert "small-part" in answer.err
-    assert "210 queries that count in the deciding part" in answer.err
-
-
-def test_before_there_is_a_baseline_nothing_is_published_with_noise(tmp_path: Path) -> None:
-    town = create_board(tmp_path / "town", CLEAR, views=CHECK)
-    rebuilt = town.organiser("rebuild", now=DAY)
-    assert "no baseline in eval, check: no score can be published there before" in rebuilt.out
-    name = send(town, "early", 1, top=0.2, team=TEAM, publish=False)
-    answer = town.publish(name, now=DAY)
-    assert answer.code != 0
-    assert "no-baseline  view check" in answer.err + answer.out
-    assert "heldout board baseline" in answer.err + answer.out
-    assert name not in last_scores(town)

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -164,17 +163,14 @@ def test_a_submission_that_waits_is_not_in_the_log_yet(tmp_path: Path) -> None:
     assert answer.json["receipts"] == [{"received": None, "faults": answer.json["faults"]}]
 
 
-def test_a_receipt_of_another_board(town: Town) -> None:
-    answer = audit(town, edit(town, board="0" * 64))
-    assert (answer.code, answer.json["faults"]) == (1, ["it is a receipt of another board"])
-
-
 def test_a_forged_receipt(town: Town) -> None:
     files = json.loads((town.clone / RECEIPT).read_text())["files"]
     for name in files:
         answer = audit(town, edit(town, files={**files, name: "0" * 64}))
         assert answer.code == 1
         assert f'"{name}" with the digest 000000000000' in answer.json["faults"][0]
+    answer = audit(town, edit(town, board="0" * 64))
+    assert (answer.code, answer.json["faults"]) == (1, ["it is a receipt of another board"])
     seen = {"seq": 0, "hash": "0" * 64, "at": DAY}
     for changes in ({"seen": seen}, {"seen": {**seen, "seq": 99}}, {"seen": {**seen, "seq": -1}}):
         assert audit(town, edit(town, **changes)).code == 1
@@ -268,15 +264,6 @@ def test_files_that_are_no_receipt(town: Town) -> None:
     assert audit(town, edit(town, id="../../../etc/passwd")).code == 2
 
 
-def test_a_changed_time_of_receipt_is_told(town: Town) -> None:
-    """The organisers date a submission later, in a history made again."""
-    keep(town)
-    rewrite(town, lambda entry: {"source": "a folder"} if entry.event.kind == "received" else {})
-    answer = audit(town)
-    assert answer.code == 1
-    assert "history was rewritten" in "\n".join(answer.json["faults"])
-
-
 def test_a_submission_left_out_of_history_is_told(town: Town) -> None:
     keep(town)
     rewrite(town, lambda _: {}, drop=3)
@@ -344,18 +331,3 @@ def test_a_field_that_was_shown_stays_shown(town: Town) -> None:
     assert list(check_continues(log, hidden)) == [
         "event 3 showed findings, identity, why before, and hides it now"
     ]
-
-
-def test_a_damaged_public_log_is_told(town: Town) -> None:
-    town.pull()
-    git(town.clone, "remote", "remove", "origin")
-    file = town.clone / "log.jsonl"
-    file.write_bytes(file.read_bytes().replace(b"received", b"reviewed", 1))
-    answer = audit(town)
-    assert answer.code == 1
-    assert "hash does not match" in answer.json["faults"][0]
-
-
-def test_times_are_those_of_the_events(town: Town) -> None:
-    received = audit(town).json["receipts"][0]["received"]
-    assert datetime.fromisoformat(received["at"]) == datetime.fromisoformat(DAY)

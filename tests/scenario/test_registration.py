@@ -1,6 +1,5 @@
 """Registration from the first day to a published entry; every call is a command."""
 
-import json
 import zipfile
 from pathlib import Path
 
@@ -145,14 +144,6 @@ def test_a_team_comes_by_pull_request_too(town: Town) -> None:
     assert receipt["source"] == "pull request 7"
 
 
-def test_a_registration_in_a_folder_is_taken(town: Town) -> None:
-    folder = town.root / "uploads"
-    told = ("--team", TEAM["team"], "--agree", "--to", folder)
-    assert town.participant("register", *told, now=DAY).code == 0
-    answer = town.organiser("inbox", "--from", folder, "--json", now=DAY)
-    assert [r["kind"] for r in answer.json["received"]] == ["registered"]
-
-
 # what others see
 
 
@@ -187,16 +178,6 @@ def test_the_archive_is_sound_and_gives_no_contact_away(admitted: Town) -> None:
     )
     assert answer.code == 2
     assert "board-closed" in answer.err
-
-
-def test_anybody_can_verify_a_registration_by_the_public_log(admitted: Town) -> None:
-    log = admitted.board / "log.jsonl"
-    (line,) = [row for row in log.read_text().splitlines() if '"kind":"registered"' in row]
-    event = json.loads(line)["event"]
-    statement = json.loads(event["public"]["statement"])
-    assert statement["agreement"] == digest_bytes(AGREEMENT.encode())
-    answer = admitted.participant("audit", "--json", now=NEXT)
-    assert answer.json["ok"], answer
 
 
 def test_a_revoked_team_is_refused_and_what_was_published_stays(admitted: Town) -> None:

@@ -290,17 +290,6 @@ def test_a_key_under_a_second_name(town: Town) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "anonymous", "Light\u202ehouse", "x\x1b[2Jy", "n" * 201], ids=ascii
-)
-def test_a_name_that_is_none(town: Town, registered: int, name: str) -> None:
-    key, handle = new_key()
-    receipt = deliver(town, make_registration(town, key, team=name), handle)
-    assert set(refusal(receipt)) <= {"team-named", "wrong-field"}
-    assert town.kinds().count("registered") == registered
-    assert not {"\x1b", "\u202e"} & set(str(receipt["problems"]))
-
-
-@pytest.mark.parametrize(
     "data",
     [b"", b"{}", b"[" * 50_000, b"\xff\xfe", b'{"statement":"{}"}', b"null"],
     ids=["nothing", "empty", "brackets without end", "no UTF-8", "half", "null"],

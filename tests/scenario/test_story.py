@@ -1,7 +1,6 @@
 """The story of a board by its commands: from an empty folder to a page, and the ways it may go."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 from town import (
-    FOUNDED,
     OTHER_TEAM,
     Answer,
     Town,
@@ -95,6 +93,8 @@ def test_the_participant_follows_the_submission(town: Town) -> None:
     row = status()
     assert (row["status"], row["queries"]) == ("published", {"dev": 30, "eval": 30})
     assert row["scores"] == town.rows()[0]["scores"]
+    shown = town.participant("status", submission, now=DAY_3).out
+    assert all(f"{view} {score:.3f} (n = 30)" in shown for view, score in row["scores"].items())
     assert town.rows()[0]["team"] == "Lighthouse Retrieval Group, Room 3"
     assert town.rows()[0]["date"] == "2026-11-02"
 
@@ -186,7 +186,10 @@ def test_several_ids_at_once_make_one_commit(town: Town) -> None:
     assert decisions == {ids[0]: (True, False), ids[1]: (True, False), ids[2]: (False, False)}
     assert int(git(town.board, "rev-list", "--count", "HEAD")) == commits + 1
     assert {row["id"] for row in town.rows()} == set(ids[:2])
-    again = town.publish(*ids[:2], now=DAY_3)
+    head = git(town.board, "rev-parse", "HEAD")
+    again = town.publish(*ids[:2], now="2026-11-20T10:00:00Z")
+    assert "everything was up to date" in again.out
+    assert git(town.board, "rev-parse", "HEAD") == head
     assert again.out.count("(done before)") == 2
     assert town.kinds().count("published") == 2
 
@@ -204,40 +207,6 @@ def test_the_score_is_hidden_until_asked_for(town: Town) -> None:
     assert town.kinds().count("score-shown") == 1
     town.publish(submission, now=DAY_2)
     assert town.rows()[0]["scores"] == shown["scores"]
-
-
-def test_publish_asks_and_no_is_no(town: Town) -> None:
-    submission = town.send("one", now=DAY_2)
-    town.take_in(now=DAY_2)
-    answer = town.organiser("publish", submission, now=DAY_2)
-    assert (answer.code, answer.out) == (1, "")
-    assert "cannot be taken back" in answer.err
-    assert "published" not in town.kinds()
-
-
-def test_an_erratum(town: Town) -> None:
-    submission = town.send("one", now=DAY_2)
-    town.take_in(now=DAY_2)
-    early = town.organiser("correct", submission, "--why", "x", now=DAY_2)
-    assert (early.code, early.out) == (2, "")
-    assert "not-published" in early.err
-    town.publish(submission, now=DAY_2)
-    before = town.rows()[0]["scores"]
-    town.repair()
-    assert "labels/eval.qrels in the vault is not the file" in town.audit()["faults"][0]
-    for _ in range(2):
-        why = "query 3 had a wrong label"
-        assert town.organiser("correct", submission, "--why", why, now=DAY_3).code == 0
-    assert town.kinds().count("corrected") == 1
-    after = town.rows()[0]["scores"]
-    assert after["dev"] == before["dev"]
-    assert after["eval"] != before["eval"]
-    assert (
-        "query 3 had a wrong label"
-        in (town.board / "leaderboard/index.html").read_text()
-        + (town.board / "leaderboard" / "entries" / f"{submission}.html").read_text()
-    )
-    assert town.audit()["ok"]
 
 
 def test_a_baseline_has_no_rank_and_cannot_be_decided(town: Town) -> None:
@@ -263,23 +232,20 @@ def test_a_baseline_has_no_rank_and_cannot_be_decided(town: Town) -> None:
         assert "unknown-submission" in refused.err
 
 
-@pytest.mark.parametrize(
-    "runs",
-    [
+def test_a_wrong_baseline_is_told(town: Town) -> None:
+    for query_set in ("dev", "eval"):
+        (town.root / f"{query_set}.run").write_text(run_text(query_set, 9))
+    name = ["board", "baseline", "20261101-x", "--description", "x"]
+    for runs in (
         ("--dev", "{root}/dev.run"),
         ("--dev", "{root}/dev.run", "--eval", "{root}/eval.run", "--run", "test={root}/dev.run"),
         ("--dev", "{root}/dev.run", "--eval", "{root}/missing.run"),
         ("--dev", "{root}/dev.run", "--eval", "{root}/dev.run"),
-    ],
-)
-def test_a_wrong_baseline_is_told(town: Town, runs: tuple[str, ...]) -> None:
-    for query_set in ("dev", "eval"):
-        (town.root / f"{query_set}.run").write_text(run_text(query_set, 9))
-    told = [text.format(root=town.root) for text in runs]
-    name = ["board", "baseline", "20261101-x", "--description", "x"]
-    answer = town.organiser(*name, *told, now=DAY_2)
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err
+    ):
+        told = [text.format(root=town.root) for text in runs]
+        answer = town.organiser(*name, *told, now=DAY_2)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err
 
 
 def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
@@ -320,45 +286,13 @@ def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
     assert other.audit()["ok"]
 
 
-SHAPES: dict[str, set[str]] = {
-    "inbox": {"silent", "unfetched", "received", "waiting", "reveals", "due", "earlier_labels"},
-    "review": {"reviews"},
-    "publish": {
-        "decisions",
-        "entries",
-        "changed",
-        "commit",
-        "revealed",
-        "unlogged",
-        "unknown",
-        "due",
-        "changed_rules",
-        "seasons",
-    },
-    "rebuild": {
-        "entries",
-        "changed",
-        "commit",
-        "revealed",
-        "unlogged",
-        "unknown",
-        "due",
-        "changed_rules",
-        "seasons",
-    },
-    "audit": {
-        *(
-            "ok",
-            "events",
-            "checked",
-            "faults",
-            "notes",
-            "unchecked",
-            "signers",
-            "stamps",
-            "receipts",
-        )
-    },
+REBUILT = "entries changed commit revealed unlogged unknown due changed_rules seasons"
+SHAPES = {
+    "inbox": "silent unfetched received waiting reveals due earlier_labels",
+    "review": "reviews",
+    "publish": f"decisions {REBUILT}",
+    "rebuild": REBUILT,
+    "audit": "ok events checked faults notes unchecked signers stamps receipts",
 }
 
 
@@ -368,7 +302,7 @@ def test_json_is_one_document_and_nothing_else(town: Town) -> None:
         ids = (submission,) if command in ("review", "publish") else ()
         more = ("--yes",) if command == "publish" else ()
         answer = town.organiser(command, *ids, *more, "--json", now=DAY_2)
-        assert set(answer.json) == keys, command
+        assert set(answer.json) == set(keys.split()), command
         assert answer.err == ""
     document = json.loads((town.board / "leaderboard/leaderboard.json").read_text())
     assert {"board", "as_of", "rows"} <= set(document)
@@ -378,22 +312,6 @@ def test_json_is_one_document_and_nothing_else(town: Town) -> None:
     } <= set(document["rows"][0])
     checked = town.participant("check", submission, "--json", now=DAY_2).json
     assert {"id", "ok", "scores", "problems", "findings", "warnings"} <= set(checked)
-
-
-def test_check_tells_every_problem_and_sends_nothing(town: Town) -> None:
-    submission = town.draft("one", now=DAY_2)
-    run = town.clone / ".git/heldout/drafts" / submission / "eval.run"
-    lines = run.read_text().splitlines()
-    run.write_text("\n".join([lines[0], *lines]) + "\nunknown\tx\t1\n")
-    town.fill(submission, team="", paper="arxiv.org/abs/1")
-    answer = town.participant("check", submission, "--json", now=DAY_2)
-    assert answer.code == 1
-    codes = {problem["code"] for problem in answer.json["problems"]}
-    assert {"repeated-document", "unknown-query", "not-a-link"} <= codes
-    assert town.participant("submit", submission, now=DAY_2).code == 1
-    assert git(town.forge, "for-each-ref", "refs/heads/submission") == ""
-    assert "nothing was sealed or sent" in town.participant("check", submission, now=DAY_2).out
-    assert not (town.clone / ".git/heldout" / "keys").exists()
 
 
 def test_damaged_notes_of_either_side_are_made_anew(town: Town) -> None:
@@ -406,17 +324,3 @@ def test_damaged_notes_of_either_side_are_made_anew(town: Town) -> None:
     (town.vault / "scores" / f"{submission}.json").write_text("{")
     town.publish(submission, now=DAY_2).done()
     assert town.audit()["ok"]
-
-
-def test_a_public_clone_without_the_vault_rebuilds_the_page(town: Town) -> None:
-    town.enter("one", now=DAY_2)
-    town.push()
-    visitor = town.new_clone("visitor")
-    before = (visitor / "leaderboard" / "leaderboard.csv").read_bytes()
-    assert town.participant("rebuild", now=DAY_2, clone=visitor).code == 0
-    assert (visitor / "leaderboard" / "leaderboard.csv").read_bytes() == before
-    (visitor / "log.jsonl").unlink()
-    answer = town.participant("rebuild", now=DAY_2, clone=visitor)
-    assert (answer.code, answer.out) == (2, "")
-    assert os.listdir(visitor / "leaderboard")  # noqa: PTH208 - any entry
-    assert FOUNDED < DAY_2

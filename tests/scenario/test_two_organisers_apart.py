@@ -1,7 +1,5 @@
 """Two organisers out of step: no remote, clocks, rules and boards that differ, changes by hand."""
 
-import shutil
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,6 @@ from town import git
 from two_organisers import DAY, LATER, Pair, copy_pair
 
 from heldout.board.store import git as store_git
-from heldout.cli import context
 from heldout.envelope.bundle import new_identity
 
 pytestmark = pytest.mark.slow
@@ -126,20 +123,6 @@ def test_a_clock_that_is_behind_the_other_s_is_told(pair: Pair) -> None:
     assert pair.bob.call("ask", one, "Who are you?", now=LATER).code == 0
 
 
-def test_the_clock_is_read_after_what_others_did(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Bob's event came after Ann's command had begun and before it asked the remote."""
-    one = pair.received()
-    assert pair.bob.call("ask", one, "Who are you?", now=LATER).code == 0
-    began, after = datetime.fromisoformat(DAY), datetime.fromisoformat(LATER)
-    monkeypatch.setattr(
-        context, "read_clock", lambda: after if "asked" in pair.ann.kinds() else began
-    )
-    told = pair.ann.call("reject", one, "--why", "no", now=None).done()
-    assert "taken over from origin: event 3, asked" in told.err
-
-
 def test_rules_of_the_other_are_no_edit_that_takes_them_back(pair: Pair) -> None:
     pair.ann.edit(("quota = 2", "quota = 3"))
     assert pair.ann.call("rebuild").code == 0
@@ -186,18 +169,6 @@ def test_a_board_that_lacks_what_the_other_made_public_is_pulled_first(pair: Pai
     assert pair.bob.is_sound()
 
 
-def test_boards_that_both_made_anew_become_one_again(pair: Pair) -> None:
-    """The way that docs/how-to/organisers.md describes: everything public follows from the log."""
-    one = pair.received()
-    assert pair.ann.call("publish", one, "--yes").code == 0
-    assert pair.bob.call("rebuild", now=LATER).code == 0
-    pair.town.push()
-    assert pair.bob.call("rebuild", now=LATER).code == 2
-    git(pair.bob.board, "reset", "-q", "--hard", "origin/main")
-    assert pair.bob.call("rebuild", now=LATER).code == 0
-    assert pair.bob.is_sound()
-
-
 # what is done by hand
 
 
@@ -214,22 +185,6 @@ def test_a_private_key_never_leaves(pair: Pair) -> None:
     assert '"identities/organiser.' in told.err
     assert "a private key never belongs there" in told.err
     assert pair.ann.log() == pair.remote_log() == log
-
-
-def test_a_commit_made_by_hand_goes_with_the_next_event(pair: Pair) -> None:
-    (pair.ann.vault / "labels/eval.exclude").write_text("eval7\n")
-    git(pair.ann.vault, "add", "labels")
-    git(pair.ann.vault, "commit", "-q", "-m", "eval7 does not count")
-    pair.received()
-    assert pair.bob.call("rebuild").code == 0
-    assert (pair.bob.vault / "labels/eval.exclude").read_text() == "eval7\n"
-
-
-def test_a_clone_without_a_key_says_what_is_missing(pair: Pair) -> None:
-    shutil.rmtree(pair.bob.vault / "identities")
-    told = pair.bob.call("rebuild")
-    assert told.code == 2
-    assert "put your own key there if others share this vault" in told.err
 
 
 def test_a_key_that_opens_nothing_reviews_nothing(pair: Pair) -> None:

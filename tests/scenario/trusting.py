@@ -78,6 +78,14 @@ def forge(archive: Path, change: Callable[[Files], object], target: Path) -> Pat
     return target
 
 
+def change_scores(files: Files, name: str, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change what an archive has of the scores of an entry."""
+    file = f"scores/{name}.json"
+    scores = json.loads(files[file])
+    change(scores)
+    files[file] = json.dumps(scores).encode()
+
+
 def kill_at(town: Town, arguments: list[str], *, every: int) -> Any:
     """What `killer.py` finds for a command, killed before each `every`-th durable operation."""
     start = town.root.with_name("start")
