@@ -9,10 +9,7 @@ A record names judged documents' places and grades, which may be secret: folders
 0600, and a record that somebody else could have written is never read. A record that is damaged
 fails its checksum and is as good as absent; writers need no lock: of two at once one wins.
 
-A run that was scored, and what its scores depend on.
-
-What a stored score looks like on disk: msgpack, behind a line that says so and a checksum. Apart
-from the cache, since to load msgspec takes longer than to find that nothing is stored.
+On disk a record is msgpack, behind a line that says so and a checksum.
 """
 
 import hashlib
@@ -21,9 +18,10 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,7 +30,7 @@ from numpy.typing import NDArray
 import heldout
 from heldout.errors import Problem, SetupError, StoreError
 from heldout.ids import Digest
-from heldout.scoring.evaluate import Evaluation, MeasureScores
+from heldout.scoring.evaluate import Evaluation
 from heldout.scoring.measures import Measure
 from heldout.trec.orders import Order
 from heldout.trec.ranking import Rankings
@@ -127,24 +125,33 @@ class ScoreCache:
         path = self._folder(key, size) / run
         if not (content := _read_own(path)):
             return None
-
-        record = decode(content, key, run)
-        if record is None:
+        found = decode(content, key, run)
+        if found is None or found.evaluation is None:
             return None
         with suppress(OSError):
             os.utime(path)  # so that what is in use is not the oldest
-        return unpack(record, measures)
+        scores = found.evaluation.scores
+        asked = {measure: scores[measure] for measure in measures if measure in scores}
+        return replace(found, evaluation=replace(found.evaluation, scores=asked))
 
     def add(self, key: Key, size: int, found: StoredRun) -> bool:
         """Store scores, beside those that are already there of the same run.
 
         Returns:
             Whether that could be written. Nothing else depends on it.
+
+        Raises:
+            ValueError: it was not measured, or queries were left out.
         """
+        if found.evaluation is None or found.evaluation.excluded:
+            raise ValueError(found.digest)  # no part of the key says which queries were left out
         path = self._folder(key, size) / found.digest
         before = decode(_read_own(path), key, found.digest)
+        if before is not None and before.evaluation is not None:
+            scores = {**before.evaluation.scores, **found.evaluation.scores}
+            found = replace(found, evaluation=replace(found.evaluation, scores=scores))
         try:
-            _write(self.root, path, encode(merge(before, pack(key, found))))
+            _write(self.root, path, encode(key, found))
         except (OSError, StoreError):
             return False
         return True
@@ -253,154 +260,36 @@ def _stat_files(folder: Path) -> Iterator[tuple[int, int, Path]]:
             yield status.st_mtime_ns, status.st_size, path
 
 
-_KIND = b"heldout scores 1\n"
+_KIND = b"heldout scores 2\n"
 _DIGEST_BYTES = 32
 
 
-class _Scores(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`MeasureScores` on disk; arrays are little-endian."""
-
-    mean: float | None
-    why: str
-    n: int
-    without_relevant: int
-    values: bytes
-    defined: bytes
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`StoredRun` on disk, with its key; arrays are little-endian."""
-
-    run: Digest
-    key: Key
-    form: Form | None
-    order: Order
-    notes: tuple[Problem, ...]
-    counts: dict[str, int]
-    facts: Facts
-    queries: tuple[str, ...]
-    starts: bytes
-    positions: bytes
-    grades: bytes
-    retrieved: bytes
-    evaluated: tuple[str, ...]
-    unanswered: int
-    ignored: int
-    scores: dict[str, _Scores]
-
-
-def pack(key: Key, found: StoredRun) -> Record:
-    """A run as it is stored.
-
-    Raises:
-        ValueError: it was not measured, or queries were left out.
-    """
-    evaluation, rankings = found.evaluation, found.rankings
-    if evaluation is None or evaluation.excluded:
-        raise ValueError(found.digest)  # no part of the key says which queries were left out
-    return Record(
-        run=found.digest,
-        key=key,
-        form=found.form,
-        order=found.order,
-        notes=found.notes,
-        counts=dict(found.counts),
-        facts=found.facts,
-        queries=rankings.queries,
-        starts=_bytes(rankings.starts),
-        positions=_bytes(rankings.positions),
-        grades=_bytes(rankings.grades),
-        retrieved=_bytes(rankings.retrieved),
-        evaluated=evaluation.queries,
-        unanswered=evaluation.unanswered,
-        ignored=evaluation.ignored,
-        scores={str(measure): _pack_scores(one) for measure, one in evaluation.scores.items()},
-    )
-
-
-def _pack_scores(scores: MeasureScores) -> _Scores:
-    return _Scores(
-        mean=scores.mean,
-        why=scores.why,
-        n=scores.n,
-        without_relevant=scores.without_relevant,
-        values=scores.values.astype("<f8").tobytes(),
-        defined=scores.defined.tobytes(),
-    )
-
-
-def unpack(record: Record, measures: Sequence[Measure]) -> StoredRun:
-    """A run as it was stored, with the scores on these measures, as far as they are there."""
-    scores = {
-        measure: _unpack_scores(measure, record.scores[str(measure)])
-        for measure in measures
-        if str(measure) in record.scores
-    }
-    return StoredRun(
-        digest=record.run,
-        form=record.form,
-        order=record.order,
-        notes=record.notes,
-        counts=record.counts,
-        facts=record.facts,
-        rankings=Rankings(
-            queries=record.queries,
-            starts=_integers(record.starts),
-            positions=_integers(record.positions),
-            grades=_integers(record.grades),
-            retrieved=_integers(record.retrieved),
-        ),
-        evaluation=Evaluation(
-            queries=record.evaluated,
-            scores=scores,
-            unanswered=record.unanswered,
-            ignored=record.ignored,
-            excluded=0,
-        ),
-    )
-
-
-def _unpack_scores(measure: Measure, stored: _Scores) -> MeasureScores:
-    return MeasureScores(
-        measure=measure,
-        mean=stored.mean,
-        why=stored.why,
-        n=stored.n,
-        without_relevant=stored.without_relevant,
-        values=np.frombuffer(stored.values, dtype="<f8").astype(np.float64),
-        defined=np.frombuffer(stored.defined, dtype=np.bool_).copy(),
-    )
-
-
-def _bytes(numbers: NDArray[np.int64]) -> bytes:
-    return numbers.astype("<i8").tobytes()
-
-
-def _integers(data: bytes) -> NDArray[np.int64]:
-    return np.frombuffer(data, dtype="<i8").astype(np.int64)
-
-
-def encode(record: Record) -> bytes:
-    """The content of its file."""
-    data = msgspec.msgpack.encode(record)
+def encode(key: Key, found: StoredRun) -> bytes:
+    """Return the content of the file of a run that was measured."""
+    data = msgspec.msgpack.encode((key, found), enc_hook=_pack_array)
     return _KIND + hashlib.sha256(data).digest() + data
 
 
-def decode(content: bytes, key: Key, run: Digest) -> Record | None:
-    """The record in a file, if it is whole, ours, and of these."""
+def decode(content: bytes, key: Key, run: Digest) -> StoredRun | None:
+    """Return the run in a file, if it is whole, ours, and of these."""
     head = len(_KIND) + _DIGEST_BYTES
     data = content[head:]
     if content[:head] != _KIND + hashlib.sha256(data).digest():
         return None
+    record = tuple[Key, StoredRun]
     try:
-        record = msgspec.msgpack.decode(data, type=Record)
+        its_key, found = msgspec.msgpack.decode(data, type=record, dec_hook=_unpack_array)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    return record if (record.run, record.key) == (run, key) else None
+    return found if (found.digest, its_key) == (run, key) else None
 
 
-def merge(before: Record | None, record: Record) -> Record:
-    """The record with the scores that were there before as well; where both have one, its own."""
-    if before is None:
-        return record
-    return msgspec.structs.replace(record, scores={**before.scores, **record.scores})
+def _pack_array(array: object) -> tuple[str, bytes]:
+    if not isinstance(array, np.ndarray):
+        raise NotImplementedError(type(array))
+    return array.dtype.str, array.tobytes()
+
+
+def _unpack_array(_type: type, packed: tuple[str, bytes]) -> NDArray[Any]:
+    kind, data = packed
+    return np.frombuffer(data, dtype=kind).copy()
