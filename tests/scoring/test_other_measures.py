@@ -15,8 +15,8 @@ from heldout.scoring.cache import ScoreCache
 from heldout.scoring.families import ALIASES, FAMILIES, TREC_EVAL
 from heldout.scoring.names import read_measure, read_measures
 from heldout.scoring.other_measures import OtherMeasure, check_others, score_others
+from heldout.scoring.run_files import scan_file
 from heldout.scoring.score import Failed, Reading, Scored
-from heldout.trec.lists import read_lists
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.reading.sources import read_file
@@ -278,16 +278,14 @@ def test_lists_are_in_heldouts_order(
         "",
         "other Q0 a 1 0.3 t",
     )
-    with Path(run).open("rb") as source:
-        lists = read_lists(source, path=run, form="trec", order=order, queries=["q", "r"])
-    assert lists == {"q": documents}
+    lists = scan_file(run, order=order, listed=9).lists
+    assert lists["q"].documents == documents
 
 
 def test_a_run_of_ranks(tmp_path: Path) -> None:
-    run = write(tmp_path, "run.tsv", "q\tb\t2", "q\ta\t1", "q\tc\t10")
-    with Path(run).open("rb") as source:
-        lists = read_lists(source, path=run, form="msmarco", order="msmarco", queries=["q"])
-    assert lists == {"q": ("a", "b", "c")}
+    run = write(tmp_path, "run.tsv", "q\tb\t2", "q\ta\t1", "q\tc\t3")
+    lists = scan_file(run, order="msmarco", listed=9).lists
+    assert lists["q"].documents == ("a", "b", "c")
 
 
 def test_scored_beside_our_own_in_the_order_asked_for(tmp_path: Path) -> None:

@@ -49,22 +49,6 @@ def test_a_run_with_errors_has_no_tops() -> None:
         read_tops(BytesIO(b""), path="x", depth=0)
 
 
-class _Changing(BytesIO):
-    """A file that somebody writes to between two readings."""
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self.truncate(0)
-        super().seek(0)
-        self.write(b"q1 Q0 other 1 1 tag\n")
-        return super().seek(offset, whence)
-
-
-def test_a_file_that_changes_meanwhile_is_refused() -> None:
-    with pytest.raises(InputError) as caught:
-        read_tops(_Changing(b"q1 Q0 d1 1 1 tag\n"), path="x", depth=1)
-    assert caught.value.problems[0].code == "changed-file"
-
-
 @pytest.mark.real
 def test_tops_of_a_real_run_are_those_of_a_sort(data: Callable[[str], Path]) -> None:
     path = next(iter(sorted(data("trec-dl-2021-passage/runs").iterdir())))

@@ -142,8 +142,11 @@ def scan_file(
     order: Order | None,
     qrels: Qrels | None = None,
     expected: Expected | None = None,
+    listed: int = 0,
 ) -> Scan:
-    """Scan a run file of whoever calls; `order` as in `scan_run`.
+    """Scan a run file of whoever calls; arguments as in `scan_run`.
+
+    Of a Parquet file `list_documents` has the ids.
 
     Raises:
         InputError: code `unreadable-file`; of a Parquet file those of `run_from_frame` too.
@@ -169,4 +172,5 @@ def scan_file(
             expected=expected,
             limits=OWN_FILES,
             signature_depth=0,
+            listed=listed,
         )

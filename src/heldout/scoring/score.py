@@ -23,11 +23,9 @@ from heldout.scoring.evaluate import Evaluation, Judged, add_scores, prepare, sc
 from heldout.scoring.measures import Measure
 from heldout.scoring.other_measures import OtherMeasure, check_others, score_others
 from heldout.scoring.run_files import run_name, scan_file
-from heldout.trec.lists import read_lists
 from heldout.trec.memory import MemoryRun, list_documents, run_from_frame, scan_memory
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
-from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.scanning.scanners import Scanner, find_scanner
 from heldout.trec.scans import Scan
@@ -181,10 +179,9 @@ def _read_lists(
             "a file",
             "write the run to a file first",
         )
-    with open_input(Path(path)) as file:
-        return read_lists(
-            file, path=path, form=run.form, order=run.order, queries=queries, limits=OWN_FILES
-        )
+    scan = scan_file(path, order=run.order, listed=OWN_FILES.documents)
+    scan.raise_errors()
+    return {query: scan.lists[query].documents for query in queries if query in scan.lists}
 
 
 def add_others(

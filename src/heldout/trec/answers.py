@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ _TOP = 10
 _FEWEST = 3
 """Documents from which on scores that rise are no accident."""
 _NONE = np.empty(0, dtype=np.int64)
-_NO_TIES = np.empty(0, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +45,18 @@ class QueryFacts:
     rises: bool = False
 
 
+class Listed(NamedTuple):
+    """The first documents of a query by their ids, and those that tie with the last of them.
+
+    Attributes:
+        documents: best first.
+        tied: bool, shape (documents - 1,), whether neighbours have equal scores in the order.
+    """
+
+    documents: tuple[str, ...]
+    tied: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A query's rows in the order, as integers.
@@ -54,11 +65,13 @@ class Answer:
         ranking: places and grades of the judged documents.
         top: uint64, `hash_document` of the first 100 documents, best first.
         facts: what is odd.
+        listed: its first documents; `None` where none were asked for.
     """
 
     ranking: JudgedRanking
     top: NDArray[np.uint64]
     facts: QueryFacts
+    listed: Listed | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +97,14 @@ class Examiner:
         path: the file, for messages.
         order: decides which columns must be right.
         depth: how many documents `Answer.top` has at most.
+        listed: how many `Answer.listed` has, and more where some tie with the last.
         report: receives every problem.
     """
 
     path: str
     order: Order
     depth: int
+    listed: int
     report: Callable[[Problem], None]
 
     def examine(
@@ -121,13 +136,15 @@ class Examiner:
             by_score = None
             if scores is not None:  # where they are equal, ranks say who comes first
                 by_score = best[np.argsort(-scores[best], kind="stable")]
-            facts = _facts(checks, rows, ranks, by_score, tied=_NO_TIES)
+            tied = np.zeros(len(best) - 1, np.bool_)
+            facts = _facts(checks, rows, ranks, by_score, tied=tied)
         else:
             if scores is None or not good:
                 return None
             best = order_by_score(scores, rows.documents)
             ordered = scores[best]
-            facts = _facts(checks, rows, ranks, best, tied=ordered[1:] == ordered[:-1])
+            tied = ordered[1:] == ordered[:-1]
+            facts = _facts(checks, rows, ranks, best, tied=tied)
             swapped = self.order == "trec" and _swapped(ordered, best, rows.documents)
             rises = _rises(scores, ranks)
             if swapped or rises:
@@ -142,7 +159,18 @@ class Examiner:
             ranking=_see(hits, best),
             top=hash_documents([rows.documents[row] for row in top]),
             facts=facts,
+            listed=_list(rows.documents, best, tied, self.listed) if self.listed else None,
         )
+
+
+def _list(
+    documents: Sequence[bytes], best: NDArray[np.int64], tied: NDArray[np.bool_], depth: int
+) -> Listed:
+    end = min(depth, len(best))
+    while end < len(best) and tied[end - 1]:
+        end += 1
+    found = tuple(documents[row].decode() for row in best[:end].tolist())
+    return Listed(found, tied[: end - 1])
 
 
 def _swapped(

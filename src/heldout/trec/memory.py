@@ -338,7 +338,7 @@ def scan_memory(
 def list_documents(
     run: MemoryRun, order: Order, queries: AbstractSet[str]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Whole lists, as `trec.lists.read_lists` reads them of a file.
+    """Return whole lists, as a scan lists them of a file.
 
     Args:
         run: its rows, which were scanned without errors.

@@ -184,6 +184,7 @@ def scan_run(
     limits: Limits | None = None,
     scanner: Scanner | None = None,
     signature_depth: int = SIGNATURE_DEPTH,
+    listed: int = 0,
 ) -> Scan:
     """Read a run once and see it through judgments.
 
@@ -200,6 +201,7 @@ def scan_run(
         limits: how much is read.
         scanner: who looks through it; `None` for the fastest. Nothing else depends on it.
         signature_depth: documents of a query in the signature; 0 if nobody needs it.
+        listed: documents of a query in `Scan.lists`; 0 if nobody needs their ids.
 
     Returns:
         The scan. Errors in the file are in it and not raised.
@@ -216,6 +218,7 @@ def scan_run(
         limits=limits or Limits(),
         scanner=scanner,
         depth=signature_depth,
+        listed=listed,
     )
     try:
         with _reader(replay, rules) as reader:
@@ -243,6 +246,7 @@ class _Rules:
     limits: Limits
     scanner: Scanner | None
     depth: int
+    listed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,7 +348,13 @@ class _Pass:
 
     def _examiner(self) -> Examiner:
         rules = self.rules
-        return Examiner(path=rules.path, order=self.order, depth=rules.depth, report=self.log.add)
+        return Examiner(
+            path=rules.path,
+            order=self.order,
+            depth=rules.depth,
+            listed=rules.listed,
+            report=self.log.add,
+        )
 
     def _scanner(self, form: Form, *, cuts_only: bool = False) -> TextScanner:
         rules = self.rules
@@ -442,8 +452,8 @@ class _Pass:
         return bool(segment.flags & UNICODE) and not is_clean(part.lines(segment))
 
     def _is_usual(self, part: _Part, segment: Segment) -> bool:
-        """Whether rows are in the order, numbered 1, 2, 3, …, without ties, and free to be any."""
-        if segment.flags & (UNSORTED | UNRANKED):
+        """Check that rows are in the order, numbered 1, 2, 3, …, and that nobody asks for ids."""
+        if self.rules.listed or segment.flags & (UNSORTED | UNRANKED):
             return False
         candidates = self.rules.expected.candidates
         return candidates is None or part.query(segment).decode() not in candidates
@@ -502,6 +512,7 @@ class _Pass:
             facts=facts,
             answers=None if self.log.errors else self.results.pack(),
             head=self.head,
+            lists=self.results.lists,
         )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest, Spellings, find_near, say_near
-from heldout.trec.answers import Answer, QueryFacts
+from heldout.trec.answers import Answer, Listed, QueryFacts
 from heldout.trec.orders import Order
 from heldout.trec.ranking import Rankings
 from heldout.trec.reading.streams import Limits
@@ -112,6 +112,7 @@ class Scan:
         answers: rankings by query, sorted by id, and their signature; `None` after an error.
         head: query -> documents on the first lines of the file, a few hundred: what its ids
             look like.
+        lists: query -> its first documents by their ids, where they were asked for.
     """
 
     path: str
@@ -124,6 +125,7 @@ class Scan:
     answers: tuple[Rankings, Signature] | None
     # A sample for hints: where blocks are tiny, it ends with the first one.
     head: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    lists: Mapping[str, Listed] = field(default_factory=dict, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -326,6 +328,7 @@ class Results:
         self._positions: list[NDArray[np.int64]] = []
         self._grades: list[NDArray[np.int64]] = []
         self._tops: list[NDArray[np.uint64]] = []
+        self.lists: dict[str, Listed] = {}
         self._usual = 0
         self._swapped = 0
         self._facts: list[QueryFacts] = []
@@ -356,6 +359,8 @@ class Results:
         """Any other."""
         self._facts.append(answer.facts)
         ranking = answer.ranking
+        if answer.listed is not None:
+            self.lists[query] = answer.listed
         self._add(query, ranking.retrieved, ranking.positions, ranking.grades, answer.top)
 
     def _add(

@@ -1,8 +1,7 @@
 """The first documents of each query of a run, and where a run lists certain documents.
 
-`tops` are by id: what pools are made of. The scan decides what comes first; it keeps hashes, and a
-second reading finds the ids they belong to. Orders break ties by id, as measures need it; whoever
-compares rankings wants documents of equal scores together (`tied_tops`).
+`tops` are by id: what pools are made of. Orders break ties by id, as measures need it; whoever
+compares rankings wants documents of equal scores together (`tie_tops`).
 
 `Places` are all that any labels of certain documents can see of a run. A run read once can be
 scored on labels that are made later, as long as these are among the documents that were looked for.
@@ -10,10 +9,8 @@ scored on labels that are made later, as long as these are among the documents t
 `Rankings` are both, for a person who looks at them side by side.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -23,13 +20,12 @@ from heldout.errors import InputError
 from heldout.trec.answers import SIGNATURE_DEPTH
 from heldout.trec.memory import MemoryRun, list_documents, scan_memory
 from heldout.trec.orders import Order
-from heldout.trec.ranking import JudgedRanking, sort_keys
-from heldout.trec.reading.streams import Block, Limits, TextReader, read_lines
+from heldout.trec.ranking import JudgedRanking
+from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.rows import COLUMNS, Form
 from heldout.trec.runs import scan_run
-from heldout.trec.scanning.scanners import hash_documents
-from heldout.trec.scans import Scan, Signature
-from heldout.trec.text import check_line, is_regular
+from heldout.trec.scans import Scan
+from heldout.trec.text import check_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,82 +122,30 @@ def _see(places: Mapping[str, int], grades: Mapping[str, int], retrieved: int) -
 TiedTops = Mapping[str, tuple[tuple[str, ...], ...]]
 """Query -> groups of documents with equal scores, the best first, ids sorted within a group."""
 
-Key = tuple[float, int]
-_SLACK = 4000
 
+def tie_tops(scan: Scan) -> TiedTops:
+    """Group the documents that a scan lists by equal scores.
 
-@dataclass(slots=True)
-class _Top:
-    """The best documents of a query so far: a key, of which lower is better, and an id."""
-
-    rows: list[tuple[Key, str]] = field(default_factory=list)
-
-    def cut(self, depth: int) -> None:
-        """Keep the first so many, and those that tie with the last of them."""
-        self.rows.sort()
-        if len(self.rows) > depth:
-            last = self.rows[depth - 1][0]
-            self.rows = [row for row in self.rows if row[0] <= last]
-
-    def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The documents by key."""
-        return tuple(
-            tuple(document for _, document in rows)
-            for _, rows in groupby(self.rows, key=itemgetter(0))
-        )
-
-
-def read_tied_tops(
-    source: BinaryIO,
-    *,
-    path: str,
-    form: Form,
-    order: Order,
-    depth: int,
-    limits: Limits | None = None,
-) -> TiedTops:
-    """Read a run that was scanned without errors, to keep its tops with their ties.
-
-    Args:
-        source: its bytes: plain, gzip, bzip2 or zstd.
-        path: its name for messages.
-        form: how its lines are laid out, as the scan says.
-        order: which documents tie: those of equal scores under `trec`, of scores equal as float32
-            under `trec9`; none under `msmarco`, where equal ranks stand in the order of the file.
-        depth: documents of each query, >= 1; more where some tie with the last.
-        limits: how much is read.
+    Under `trec9` scores tie that are equal as float32; under `msmarco` none do.
 
     Raises:
-        InputError: those of `TextReader`.
+        InputError: the run has errors.
     """
-    tops: dict[str, _Top] = {}
-    document = 2 if form == "trec" else 1
-    with TextReader(source, path=path, limits=limits or Limits()) as reader:
-        for number, line in read_lines(reader):
-            tokens = line.decode().split()
-            if len(tokens) != COLUMNS[form] or check_line(line, path=path, number=number):
-                continue  # a note of the scan: a blank line, a comment
-            top = tops.setdefault(tokens[0], _Top())
-            top.rows.append((_key(tokens, order, number), tokens[document]))
-            if len(top.rows) > depth + _SLACK:
-                top.cut(depth)
-    for top in tops.values():
-        top.cut(depth)
-    return {query: tops[query].groups() for query in sorted(tops)}
+    scan.raise_errors()
+    return {query: _group(*scan.lists[query]) for query in sorted(scan.lists)}
 
 
-def _key(tokens: list[str], order: Order, line: int) -> Key:
-    """Equal for documents that tie."""
-    if order == "msmarco":
-        return float(tokens[2 if len(tokens) == COLUMNS["msmarco"] else 3]), line
-    return -float(sort_keys(np.array([float(tokens[4])]), order)[0]), 0
+def _group(documents: tuple[str, ...], tied: NDArray[np.bool_]) -> tuple[tuple[str, ...], ...]:
+    ends = [*(np.flatnonzero(~tied) + 1).tolist(), len(documents)]
+    return tuple(
+        tuple(sorted(documents[start:end])) for start, end in zip([0, *ends], ends, strict=False)
+    )
 
 
 Tops = Mapping[str, tuple[str, ...]]
 """Query -> its first documents, best first."""
 
 _DOCUMENT: Mapping[Form, int] = {"msmarco": 1, "trec": 2}
-_NEWLINE = ord("\n")
 
 
 def read_tops(
@@ -215,23 +159,17 @@ def read_tops(
     """Read a run and keep the first documents of each query.
 
     Args:
-        source: a file or `BytesIO`, at its start; read twice.
+        source: its bytes: plain, gzip, bzip2 or zstd.
         path: its name for messages.
         depth: 1 to 100 documents of a query; a query may have fewer.
         order: how documents are ordered; `None` for what fits the run's columns.
         limits: how much is read.
 
     Raises:
-        InputError: all errors of the run, as `scan_run` finds them; `changed-file` if it changed
-            between the readings.
+        InputError: all errors of the run, as `scan_run` finds them.
         ValueError: a depth that is not kept.
     """
-    if not 1 <= depth <= SIGNATURE_DEPTH:
-        raise ValueError(depth)
-    start = source.tell()
-    scan = scan_run(source, path=path, order=order, limits=limits, signature_depth=depth)
-    source.seek(start)
-    return _tops(source, scan, limits)
+    return _tops(_list(source, depth, path=path, order=order, limits=limits), depth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,10 +194,10 @@ def read_rankings(
     order: Order | None = None,
     limits: Limits | None = None,
 ) -> Rankings:
-    """Read what `read_tops` and `read_places` read, in the time of the first.
+    """Read what `read_tops` and `read_places` read, at once.
 
     Args:
-        source: a file or `BytesIO`, at its start; read twice.
+        source: its bytes: plain, gzip, bzip2 or zstd.
         path: its name for messages.
         depth: 1 to 100 documents of a query.
         documents: query -> those whose places are wanted.
@@ -269,16 +207,20 @@ def read_rankings(
     Raises:
         InputError, ValueError: as `read_tops`.
     """
+    names, codes = _number(documents)
+    scan = _list(source, depth, path=path, order=order, limits=limits, qrels=codes)
+    return Rankings(tops=_tops(scan, depth), places=_places(scan, names))
+
+
+def _list(source: BinaryIO, depth: int, **rules: Any) -> Scan:
     if not 1 <= depth <= SIGNATURE_DEPTH:
         raise ValueError(depth)
-    start = source.tell()
-    names, codes = _number(documents)
-    scan = scan_run(
-        source, path=path, order=order, qrels=codes, limits=limits, signature_depth=depth
-    )
-    places = _places(scan, names)
-    source.seek(start)
-    return Rankings(tops=_tops(source, scan, limits), places=places)
+    return scan_run(source, signature_depth=0, listed=depth, **rules)
+
+
+def _tops(scan: Scan, depth: int) -> Tops:
+    scan.raise_errors()
+    return {query: scan.lists[query].documents[:depth] for query in sorted(scan.lists)}
 
 
 def memory_rankings(
@@ -298,65 +240,6 @@ def memory_rankings(
     lists = list_documents(run, scan.order, frozenset(run.queries))
     tops = {query: lists[query][:depth] for query in sorted(lists)}
     return Rankings(tops=tops, places=_places(scan, names))
-
-
-def _tops(source: BinaryIO, scan: Scan, limits: Limits | None) -> Tops:
-    """The ids of a scan's first documents, in a second reading.
-
-    Raises:
-        InputError: the run has errors, or changed.
-    """
-    signature, path = scan.signature, scan.path
-    form: Form = scan.form or "trec"
-    with TextReader(source, path=path, limits=limits or Limits()) as reader:
-        ids = _find_ids(reader, signature, form)
-    return {
-        query: tuple(_known(ids, int(document), path) for document in row if document)
-        for query, row in zip(signature.queries, signature.documents, strict=True)
-    }
-
-
-def _find_ids(reader: TextReader, wanted: Signature, form: Form) -> dict[int, str]:
-    """Hash -> id, of every document that is wanted anywhere."""
-    hashes = np.unique(wanted.documents)
-    ids: dict[int, str] = {}
-    for block in reader.blocks():
-        documents = _documents(block, form, reader.path)
-        found = hash_documents(documents)
-        for place in _first_places(found, hashes):
-            ids.setdefault(int(found[place]), documents[place].decode())
-    return ids
-
-
-def _first_places(found: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> list[int]:
-    distinct, places = np.unique(found, return_index=True)
-    return places[np.isin(distinct, hashes, assume_unique=True)].tolist()  # type: ignore[no-any-return]  # ints
-
-
-def _documents(block: Block, form: Form, path: str) -> list[bytes]:
-    columns, text = COLUMNS[form], block.text
-    tokens = text.split()
-    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == _NEWLINE)
-    if b"#" in text or not is_regular(text, ends, len(tokens), columns):
-        tokens = [token for line in _rows(block, path) for token in line.split()]
-    return tokens[_DOCUMENT[form] :: columns]
-
-
-def _rows(block: Block, path: str) -> Iterator[bytes]:
-    for number, line in enumerate(block.text[:-1].split(b"\n"), start=block.line):
-        if check_line(line, path=path, number=number) is None:
-            yield line
-
-
-def _known(ids: Mapping[int, str], document: int, path: str) -> str:
-    if document not in ids:
-        raise InputError.of(
-            "changed-file",
-            path,
-            "another run than a moment ago",
-            "a file that stays as it is while it is read",
-        )
-    return ids[document]
 
 
 def read_rows(source: BinaryIO, *, path: str, limits: Limits | None = None) -> dict[str, list[Any]]:

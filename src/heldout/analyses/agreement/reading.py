@@ -18,8 +18,7 @@ from heldout.trec.judgments import read_preferences, read_ratings
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, unscale
 from heldout.trec.reading.sources import open_input
-from heldout.trec.reading.streams import OWN_FILES
-from heldout.trec.tops import TiedTops, read_tied_tops
+from heldout.trec.tops import TiedTops, tie_tops
 
 Read = TypeVar("Read")
 
@@ -102,18 +101,8 @@ def read_tops(
     with progress.steps("reading runs", len(paths)) as done:
         for path in paths:
             name = _new_name(path, found)
-            scan = scan_file(path, order=order)
-            if scan.form is None or not scan.ok:
-                raise InputError([one for one in scan.problems if one.severity == "error"])
-            with open_input(Path(path)) as file:
-                found[name] = read_tied_tops(
-                    file,
-                    path=path,
-                    form=scan.form,
-                    order=scan.order,
-                    depth=depth,
-                    limits=OWN_FILES,
-                )
+            scan = scan_file(path, order=order, listed=depth)
+            found[name] = tie_tops(scan)
             orders[scan.order] = None
             done()
     return Tops(
