@@ -19,7 +19,7 @@ from scipy.special import expit
 from heldout.judging.campaign.judgments import PairVotes
 from heldout.judging.labels.choosing import prune, search
 from heldout.judging.labels.labels import Find, find_strongest, find_unbeaten, play
-from heldout.judging.studies.simulation import SPREAD
+from heldout.judging.studies.judges import SPREAD
 
 __all__ = ["DESIGNS", "Found", "simulate_design"]
 

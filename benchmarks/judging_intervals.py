@@ -16,8 +16,7 @@ from heldout.judging.campaign.judgments import Judgment, PairVotes
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.labels.contests import hold_contests
 from heldout.judging.models.calibration import Verdict, calibrate
-from heldout.judging.studies.bias import measure_bias
-from heldout.judging.studies.judges import judge_agreement
+from heldout.judging.studies.judges import judge_agreement, measure_bias
 from heldout.judging.studies.sample import order_agreement
 from heldout.stats.regression import clustered_share
 from heldout.trec.tops import Places

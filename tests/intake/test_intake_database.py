@@ -12,8 +12,7 @@ from heldout.database.database import open_database
 from heldout.database.errors import DatabaseError
 from heldout.intake.tables import INTAKE
 from heldout.intake.teams import list_teams
-from heldout.judging.database.database import CAMPAIGN
-from heldout.judging.database.tables import queries
+from heldout.judging.database.tables import CAMPAIGN, queries
 
 url = intake_stage.url
 

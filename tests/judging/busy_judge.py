@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from heldout.judging.campaign.judgments import Choice
 from heldout.judging.database.assignments import Assignment, Worker, answer, submit
 from heldout.judging.database.claims import claim
-from heldout.judging.database.database import open_database
+from heldout.judging.database.tables import open_database
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ import pytest
 
 from databases import ENGINES, new_url, wiped
 from heldout.database.database import Database
-from heldout.judging.database.database import CAMPAIGN
+from heldout.judging.database.tables import CAMPAIGN
 
 
 @pytest.fixture(params=ENGINES)

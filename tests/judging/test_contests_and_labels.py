@@ -180,17 +180,6 @@ def test_runs_are_scored_again_and_each_left_out(files: Path) -> None:
     )
 
 
-def test_tables_and_a_picture_come_in_every_form(files: Path) -> None:
-    named = ("labels", files / "campaign", "--runs", files / "*.run", "--trials", 20)
-    text = call(*named, "--chart", files / "labels.svg")
-    assert text.exit_code == 0, text.output
-    assert "tau       -0.33 among all, 3 runs" in text.output
-    assert b"<svg" in (files / "labels.svg").read_bytes()
-    assert "\\toprule" in call(*named, "--latex").output
-    assert call("contests", files / "campaign", "--chart", files / "c.svg").exit_code == 0
-    assert "| a | b |" in call("contests", files / "campaign", "--markdown").output
-
-
 def test_what_is_missing_is_told(files: Path) -> None:
     assert call("labels", files / "nowhere").exit_code == 2
     pairs = files / "campaign" / "judgments.jsonl"
@@ -218,22 +207,6 @@ def test_each_mode_makes_labels_and_a_sequential_campaign_has_its_own(files: Pat
     assert found["version"]["algorithm"] == "sequential"
     assert found["version"]["parent"] == "b"
     assert call("labels", files / "campaign", "--rebuild", "b").exit_code == 0
-
-
-def test_a_failed_test_excludes_what_the_campaign_says(files: Path) -> None:
-    pairs = files / "campaign" / "judgments.jsonl"
-    task = {"worker": "w", "task": "t", "answered_at": LATE}
-    failed = judge("q0", "x", "d1", answer="d1", position=1, **task)
-    votes = [judge(f"q{n}", "d1", "d2", position=2 + n, **task) for n in range(9)]
-    votes += [judge(f"q{n}", "d1", "d2", position=1 + n, **task | {"task": "u"}) for n in range(9)]
-    pairs.write_bytes(pairs.read_bytes() + format_judgments([failed, *votes]))
-    assert read("labels", files / "campaign", "--name", "task")["version"]["counted"] == 36 + 9
-    settings = files / "campaign" / "campaign.toml"
-    text = settings.read_text()
-    assert 'exclusion = "task"' in text
-    settings.write_text(text.replace('exclusion = "task"', 'exclusion = "worker"'))
-    assert read("labels", files / "campaign", "--name", "worker")["version"]["counted"] == 36
-    assert call("labels", files / "campaign", "--rebuild", "task").exit_code == 0
 
 
 def test_cast_2019_is_labelled_from_its_14573_judgments(data: Callable[[str], Path]) -> None:
@@ -406,16 +379,3 @@ def test_the_prior_of_bradley_terry_is_an_option_recorded_and_its_weight_is_prin
     refused = call("labels", folder, "--prior", "2")
     assert refused.exit_code == 2
     assert "--mode bradley-terry" in refused.output
-
-
-def test_a_bradley_terry_version_of_before_the_prior_was_recorded_stays_the_same(
-    files: Path,
-) -> None:
-    folder = files / "campaign"
-    read("labels", folder, "--mode", "bradley-terry")
-    record = folder / "labels" / "v1.json"
-    written = json.loads(record.read_text())
-    del written["prior"]
-    record.write_text(json.dumps(written, indent=2) + "\n")
-    assert read("labels", folder, "--rebuild", "v1")["same"]
-    assert read("labels", folder, "--mode", "bradley-terry")["version"]["name"] == "v1"

@@ -102,16 +102,6 @@ def test_conditions_go_out_and_shares_come_back_as_bonuses(campaign: Path, tmp_p
     assert "bonuses" not in prefer("import", whole, campaign)
 
 
-def test_taking_a_file_in_again_changes_nothing(campaign: Path, tmp_path: Path) -> None:
-    found = results(tmp_path / "r.csv", (TASKS[0], "W1", honest()))
-    prefer("import", found, campaign)
-    before = (campaign / "judgments.jsonl").read_bytes()
-    told = prefer("import", found, campaign)
-    assert "taken in 0 tasks" in told
-    assert "before 1 task taken in already" in told
-    assert (campaign / "judgments.jsonl").read_bytes() == before
-
-
 def test_a_worker_keeps_the_name_from_file_to_file(campaign: Path, tmp_path: Path) -> None:
     prefer("import", results(tmp_path / "a.csv", (TASKS[0], "W1", honest())), campaign)
     prefer("import", results(tmp_path / "b.csv", (TASKS[1], "W1", honest())), campaign)
@@ -161,21 +151,8 @@ def test_a_failed_task_is_kept_told_and_drawn_again(campaign: Path, tmp_path: Pa
     assert "nothing: batch 1 is judged" in told
 
 
-def test_results_of_another_campaign_change_nothing(campaign: Path, tmp_path: Path) -> None:
-    found = results(tmp_path / "r.csv", (make_task("7-7"), "W1", honest()))
-    told = prefer("import", found, campaign, status=2)
-    assert "mturk-task" in told
-    assert "r.csv:2" in told
-    assert not (campaign / "judgments.jsonl").exists()
-    assert not (tmp_path / "r-reviewed.csv").exists()
-
-
 def test_without_a_database_there_is_nothing_to_export(campaign: Path) -> None:
     for form in ("jsonl", "payments", "prolific-bonus"):
         told = prefer("export", campaign, "--form", form, status=2)
         assert "campaign.sqlite is missing" in told
     assert not (campaign / "campaign.sqlite").exists()
-
-
-def test_a_folder_that_is_no_campaign_is_told(tmp_path: Path) -> None:
-    assert "campaign.toml is missing" in prefer("export", tmp_path, "--form", "mturk", status=2)

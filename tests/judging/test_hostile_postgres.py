@@ -27,8 +27,8 @@ from heldout.intake.teams import (
 )
 from heldout.judging.database.assignments import Worker
 from heldout.judging.database.claims import claim
-from heldout.judging.database.database import CAMPAIGN
 from heldout.judging.database.overviews import assignments
+from heldout.judging.database.tables import CAMPAIGN
 
 
 @pytest.fixture(params=ENGINES)

@@ -3,8 +3,7 @@
 import numpy as np
 
 from heldout.judging.campaign.judgments import Judgment
-from heldout.judging.studies.judges import measure_attentiveness
-from heldout.judging.studies.simulation import SimulatedJudge
+from heldout.judging.studies.judges import SimulatedJudge, measure_attentiveness
 
 
 def answers(

@@ -13,7 +13,7 @@ from heldout.cli.program import main
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
-from heldout.judging.models.client import ROWS, read_rows
+from heldout.judging.models.client import read_rows
 
 QUERIES = 30
 
@@ -89,18 +89,6 @@ def test_a_calibration_asks_about_judged_pairs_and_compares(
     assert "under 300 pairs" in words.stdout
 
 
-def test_nothing_is_asked_twice_and_more_pairs_go_on_from_there(
-    campaign: Path, chat: ChatServer
-) -> None:
-    for limit, calls in (("5", 10), ("5", 10), ("20", 40), ("20", 40)):
-        told(call(campaign, "--endpoint", chat.url, "--limit", limit, "--json"))
-        assert len(chat.asked) == calls
-    rows = read_rows(campaign)
-    assert len({(row.query, row.a, row.b) for row in rows}) == len(rows) == 40
-    told(call(campaign, "--endpoint", chat.url, "--limit", "5", "--seed", "9", "--json"))
-    assert len(chat.asked) == 50
-
-
 def test_a_limit_takes_pairs_at_random_and_a_greater_one_goes_on(
     campaign: Path, chat: ChatServer
 ) -> None:
@@ -133,38 +121,6 @@ def test_the_next_pairs_are_those_without_votes_that_it_is_least_sure_of(
     assert [one["votes"] for one in found] == sorted(one["votes"] for one in found)
     flipped = [(one["a"], one["b"]) for one in found[:QUERIES]]
     assert set(flipped) == {("b", "c")}  # neither is good: the first, whichever it is
-
-
-def test_failures_are_rows_with_a_reason(campaign: Path) -> None:
-    def moody(body: dict[str, Any], number: int) -> Answer:
-        if number % 3 == 0:
-            return say("I would rather not choose.")
-        return honest(body, number)
-
-    with chat_server(moody) as chat:
-        found = told(
-            call(campaign, "--endpoint", chat.url, "--limit", "6", "--concurrency", "1", "--json")
-        )
-    assert found["failures"] == {"unparsed": 4}
-    assert found["answered"] == 8
-    assert [row.text for row in read_rows(campaign) if row.failure] == [
-        "I would rather not choose."
-    ] * 4
-
-
-def test_an_endpoint_that_refuses_everything_ends_with_its_reason_and_its_rows(
-    campaign: Path,
-) -> None:
-    with chat_server(lambda _body, _n: Answer(b'{"error": "bad key"}', 401)) as chat:
-        result = call(campaign, "--endpoint", chat.url, "--key-env", "K", env={"K": "sk-1"})
-    assert result.exit_code == 2
-    assert "status 401" in result.stderr
-    assert "--key-env" in result.stderr
-    assert "Traceback" not in result.output
-    rows = read_rows(campaign)
-    assert rows
-    assert {row.failure for row in rows} == {"http"}
-    assert "sk-1" not in (campaign / ROWS).read_text()
 
 
 def test_a_prompt_of_ones_own_is_sent_and_is_another_judge(
@@ -221,13 +177,3 @@ def test_a_campaign_without_texts_or_votes_is_told(tmp_path: Path, chat: ChatSer
     found = told(call(folder.path, "--endpoint", chat.url, "--calibrate", "--json"))
     assert found["calibration"]["accuracy"]["value"] is None
     assert chat.asked == []
-
-
-def test_tables_are_the_same_figures_in_every_form(campaign: Path, chat: ChatServer) -> None:
-    told(call(campaign, "--endpoint", chat.url, "--probabilities", "--json"))
-    plain = call(campaign, "--calibrate")
-    assert "run1" in plain.stdout
-    for form in ("--markdown", "--latex"):
-        result = call(campaign, "--calibrate", "--next", "3", form)
-        assert result.exit_code == 0
-        assert "What people should see next" in result.stdout

@@ -29,10 +29,9 @@ from heldout.judging.database.assignments import (
     submit,
 )
 from heldout.judging.database.claims import claim, offer
-from heldout.judging.database.database import CAMPAIGN, open_database
 from heldout.judging.database.organiser import payments_due, record_payment
 from heldout.judging.database.overviews import assignments, judgments, progress
-from heldout.judging.database.tables import events
+from heldout.judging.database.tables import CAMPAIGN, events, open_database
 
 url = judging_databases.url
 sqlite_database = judging_databases.sqlite_database

@@ -90,13 +90,6 @@ def test_whatever_passages_say_the_message_is_the_instruction_and_three_texts(
     assert told == {"question": question, "passage_a": a, "passage_b": b}
 
 
-def test_an_injection_stays_inside_its_passage() -> None:
-    _, user = call(INJECTION, "honest").messages(INSTRUCTION)
-    assert "\n" not in user["content"]
-    assert msgspec.json.decode(user["content"])["passage_a"] == INJECTION
-    assert msgspec.json.decode(user["content"])["passage_b"] == "honest"
-
-
 def test_each_pair_is_asked_in_both_orders() -> None:
     calls = plan_calls([PAIR, ("q", "d2", "d3"), PAIR], [POOL], JUDGE)
     assert [(one.a, one.b) for one in calls] == [

@@ -27,7 +27,7 @@ from heldout.judging.labels.choosing import (
     missing_votes,
     plan_batch,
 )
-from heldout.judging.studies.simulation import SimulatedJudge
+from heldout.judging.studies.judges import SimulatedJudge
 
 _SETTINGS = Settings(name="c", mode="sequential", lead=2, cap=5, tests=1, pairs=4)
 _TESTS = (Item(query="other", left="good", right="bad", answer="good"),)
@@ -178,16 +178,6 @@ def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path
     assert Counter(query for query, _, _ in pairs) == {"q0": 1, "q1": 2, "q2": 5, "q4": 3}
     words = CliRunner().invoke(prefer, ["tasks", str(tmp_path)]).stdout
     assert "every query has its best passage" in words
-
-
-def test_a_method_without_the_mode_is_refused(tmp_path: Path) -> None:
-    folder = CampaignFolder(tmp_path)
-    folder.create("paper")
-    folder.write_pools(make_pools(3))
-    folder.write_tests(_TESTS * 3)
-    found = CliRunner().invoke(prefer, ["tasks", str(tmp_path), "--method", "duels"])
-    assert found.exit_code == 2
-    assert "sequential" in found.output
 
 
 def test_the_first_batch_of_mode_paper_is_what_it_was(tmp_path: Path) -> None:

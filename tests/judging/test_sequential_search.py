@@ -12,7 +12,7 @@ from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.labels.choosing import FEW, MEETINGS, meeting_order, next_pairs, prune, search
 from heldout.judging.labels.labels import find_strongest, find_unbeaten
-from heldout.judging.studies.simulation import SimulatedJudge
+from heldout.judging.studies.judges import SimulatedJudge
 
 _SETTINGS = Settings(name="c", mode="sequential", lead=2, cap=7)
 

@@ -15,9 +15,9 @@ from heldout.judging.services.pools import (
     PoolOptions,
     PoolSource,
     create_campaign,
+    draw_next,
     load_pooled,
 )
-from heldout.judging.services.tasks import draw_next
 from heldout.progress_bar import Progress
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

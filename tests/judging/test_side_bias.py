@@ -9,8 +9,7 @@ from scipy.stats import binomtest
 
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
-from heldout.judging.studies.bias import measure_bias, text_lengths
-from heldout.judging.studies.simulation import SPREAD, SimulatedJudge
+from heldout.judging.studies.judges import SPREAD, SimulatedJudge, measure_bias, text_lengths
 from heldout.stats.regression import Choices, _cost, _derivatives, fit_effects
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout.judging.studies.simulation import SimulatedJudge
+from heldout.judging.studies.judges import SimulatedJudge
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

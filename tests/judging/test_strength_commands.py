@@ -13,7 +13,7 @@ from heldout.cli.program import prefer
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment, format_judgments
 from heldout.judging.campaign.pools import Candidate, Pool
-from heldout.judging.studies.simulation import SimulatedJudge
+from heldout.judging.studies.judges import SimulatedJudge
 
 
 def call(*arguments: object, code: int = 0) -> str:

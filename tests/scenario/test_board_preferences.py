@@ -17,7 +17,7 @@ from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.database.campaigns import load_campaign
-from heldout.judging.database.database import open_database
+from heldout.judging.database.tables import open_database
 from heldout.trec.qrels import read_qrels
 
 pytestmark = pytest.mark.slow

@@ -10,9 +10,9 @@ from fastapi import FastAPI
 from httpx2 import Response
 from judging_stage import Caller, Clock, Stage, Stages
 
-from heldout.judging.database.database import open_database
+from heldout.judging.database.tables import open_database
 from heldout.judging.pages.admin import Admin, admin_routes
-from heldout.judging.pages.app import make_app
+from heldout.judging.pages.judge import make_app
 
 TOKEN = "an organiser's token"  # noqa: S105 - of the tests
 

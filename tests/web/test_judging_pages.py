@@ -47,14 +47,6 @@ def test_a_whole_task_is_judged_and_ends_with_the_code(stage: Make) -> None:
     assert {(row.by, row.active_ms, row.submitted) for row in rows} == {("form", None, True)}
 
 
-def test_a_refresh_shows_the_same_pair_on_the_same_sides(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
-    texts = {words_of(one.client.get(f"{root}/item/1")) for _ in range(5)}
-    assert len(texts) == 1
-    assert one.judgments() == ()
-
-
 def test_who_comes_back_by_a_signed_link_goes_on_where_they_were(stage: Make) -> None:
     one = stage(links="personal")
     root = one.begin()
@@ -85,17 +77,6 @@ def test_going_back_shows_the_answer_and_a_change_replaces_it(stage: Make) -> No
 def test_the_first_question_has_nothing_to_go_back_to(stage: Make) -> None:
     one = stage()
     assert ">Back<" not in one.client.get(f"{one.begin()}/item/1").text
-
-
-def test_cannot_judge_is_an_answer_with_a_reason(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
-    assert one.answer(root, 1, "none", reason="neither").status_code == 303
-    (row,) = one.judgments()
-    assert (row.preferred, row.reason) == (None, "neither")
-    page = one.client.get(f"{root}/item/1")
-    assert shown_choice(page) == ["none"]
-    assert '<option value="neither" selected>' in page.text
 
 
 def test_a_reason_beside_a_choice_is_left_out(stage: Make) -> None:

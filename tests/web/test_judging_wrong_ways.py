@@ -9,15 +9,6 @@ from judging_stage import QUERY, Make, fields_of, shown_choice, words_of
 stage = judging_stage.stage
 
 
-def test_a_double_post_is_one_answer(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
-    fields = {**fields_of(one.client.get(f"{root}/item/1")), "choice": "a"}
-    answers = [one.post(f"{root}/item/1", fields) for _ in range(3)]
-    assert {answer.headers["location"] for answer in answers} == {f"{root}/item/2"}
-    assert len(one.judgments()) == 1
-
-
 def test_a_stale_form_shows_the_present_answer_and_asks_again(stage: Make) -> None:
     one = stage()
     root = one.begin()
@@ -82,13 +73,6 @@ def test_a_position_that_is_none_is_told(stage: Make, position: str) -> None:
     page = one.client.get(f"{one.begin()}/item/{position}")
     assert page.status_code == 404
     assert "no such" in words_of(page)
-
-
-def test_consenting_twice_by_a_signed_link_begins_one_task(stage: Make) -> None:
-    one = stage(links="personal")
-    roots = {one.begin("ada").rpartition(".")[0] for _ in range(3)}
-    assert len(roots) == 1
-    assert one.begin("bob").rpartition(".")[0] not in roots
 
 
 @pytest.mark.parametrize("batch", ["", "x", "0", "7", "9" * 30, "1;drop"])

@@ -26,10 +26,10 @@ from heldout.errors import InputError
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.questions import ANSWERABLE, TRIAGE, QuestionForm
 from heldout.judging.database.campaigns import load_campaign, read_campaign
-from heldout.judging.database.database import open_database
-from heldout.judging.pages.app import make_app
+from heldout.judging.database.tables import open_database
+from heldout.judging.pages.judge import make_app
 from heldout.judging.services.exchange import write_judgments
-from heldout.judging.services.tasks import draw_next
+from heldout.judging.services.pools import draw_next
 from heldout.survivorship.discarded.campaign import count_triage
 from heldout.survivorship.discarded.folder import QuestionFolder
 

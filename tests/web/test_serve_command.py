@@ -24,7 +24,7 @@ from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.pools import Pool
 from heldout.judging.campaign.rows import Task
 from heldout.judging.database.campaigns import load_campaign, read_campaign
-from heldout.judging.database.database import open_database
+from heldout.judging.database.tables import open_database
 from ports import free_port
 
 TOML = f"""

@@ -20,7 +20,7 @@ from heldout.intake.app import intake_parts
 from heldout.intake.form import Pace
 from heldout.intake.pages import UPLOAD as ADDRESS
 from heldout.intake.uploads import IntakeLimits
-from heldout.judging.pages.app import make_app
+from heldout.judging.pages.judge import make_app
 
 __all__ = ["make_place"]
 

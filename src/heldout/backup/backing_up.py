@@ -315,7 +315,7 @@ def _branch(git: Git) -> str:
 def list_schemas() -> "tuple[Schema, ...]":
     """The schemas whose tables a database of heldout may have."""
     from heldout.intake.tables import INTAKE  # noqa: PLC0415 - needs the extra
-    from heldout.judging.database.database import CAMPAIGN  # noqa: PLC0415 - needs the extra
+    from heldout.judging.database.tables import CAMPAIGN  # noqa: PLC0415 - needs the extra
 
     return CAMPAIGN, INTAKE
 

@@ -310,9 +310,9 @@ def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
     """The pages, and the checks of what they need."""
     from heldout.database.database import check_schemas
     from heldout.intake.app import intake_parts, make_intake_app, start_worker
-    from heldout.judging.database.database import CAMPAIGN
+    from heldout.judging.database.tables import CAMPAIGN
     from heldout.judging.pages.admin import Admin, admin_routes
-    from heldout.judging.pages.app import make_app, utc_now
+    from heldout.judging.pages.judge import make_app, utc_now
 
     database, shared = _open_databases(os.environ)
     intake = _intake_of(os.environ, database if shared else None)
@@ -336,7 +336,7 @@ def _open_databases(environ: Mapping[str, str]) -> "tuple[Database | None, bool]
     """
     from heldout.database.database import open_database
     from heldout.intake.tables import INTAKE
-    from heldout.judging.database.database import CAMPAIGN
+    from heldout.judging.database.tables import CAMPAIGN
 
     url = environ[_DATABASE]
     if not url:
@@ -380,13 +380,13 @@ class _Served:
 
 def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> str:
     """Load what is new, say what is served, and give the database's address, "" for none."""
-    import heldout.judging.pages.app  # noqa: F401 - what is not installed is told before all else
+    import heldout.judging.pages.judge  # noqa: F401 - what is not installed is told before all else
     from heldout.database.database import sqlite_url
     from heldout.judging.campaign.files import CampaignFolder
     from heldout.judging.database.campaigns import read_campaign
-    from heldout.judging.database.database import open_database
     from heldout.judging.database.organiser import read_launch_state, set_launch
     from heldout.judging.database.overviews import uncounted_pay
+    from heldout.judging.database.tables import open_database
     from heldout.judging.platforms.links import study_link
 
     folder = CampaignFolder(campaign)
@@ -431,7 +431,7 @@ def _has_campaign(url: str | None) -> bool:
         return False
     from heldout.database.errors import DatabaseError
     from heldout.judging.database.campaigns import read_campaign
-    from heldout.judging.database.database import open_database
+    from heldout.judging.database.tables import open_database
 
     database = open_database(url)
     try:

@@ -31,9 +31,8 @@ from heldout.judging.labels.maintenance import LeadRule
 from heldout.judging.services.label_versions import Change, compare_version, score_versions
 from heldout.judging.services.maintaining import RoundOptions, read_campaign
 from heldout.judging.services.maintaining import publish_version as publish_labels
-from heldout.judging.services.pools import Pooled, PoolOptions, create_campaign
-from heldout.judging.services.tasks import draw_next
-from heldout.judging.studies.simulation import SimulatedJudge
+from heldout.judging.services.pools import Pooled, PoolOptions, create_campaign, draw_next
+from heldout.judging.studies.judges import SimulatedJudge
 from heldout.trec.tops import Tops, read_tops
 
 if TYPE_CHECKING:
@@ -194,8 +193,8 @@ def _judge(
     try:
         from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
         from heldout.judging.database.campaigns import load_campaign  # noqa: PLC0415 - needs the extra
-        from heldout.judging.database.database import open_database  # noqa: PLC0415 - needs the extra
         from heldout.judging.database.overviews import judgments  # noqa: PLC0415 - needs an extra
+        from heldout.judging.database.tables import open_database  # noqa: PLC0415 - needs the extra
     except ImportError as error:
         raise SetupError("judging needs the extra web: pip install 'heldout[web]'") from error
     database = open_database(sqlite_url(folder.database.absolute()))

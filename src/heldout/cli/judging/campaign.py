@@ -32,11 +32,14 @@ from heldout.judging.services.pools import (
     PoolOptions,
     PoolSource,
     create_campaign,
+    draw_next,
     load_pooled,
+    price_document,
+    price_facts,
     read_documents,
     refuse_pools,
+    size_facts,
 )
-from heldout.judging.services.tasks import draw_next, price_document, price_facts, size_facts
 from heldout.options import Json, Opt, Seed
 
 

@@ -11,10 +11,9 @@ from heldout.errors import InputError, OptionError
 from heldout.judging.campaign.judgments import count_votes
 from heldout.judging.campaign.pools import stand_for
 from heldout.judging.labels.source import Judged, JudgedSource, count_valid, load_judged, read_first
-from heldout.judging.studies.bias import bias_answer
 from heldout.judging.studies.categories import split_answer
-from heldout.judging.studies.contests import compare_by_contests
-from heldout.judging.studies.strengths import compare_strengths
+from heldout.judging.studies.contests import compare_by_contests, compare_strengths
+from heldout.judging.studies.judges import bias_answer
 from heldout.options import Level, Opt, Seed
 from heldout.stats.bradley_terry import PRIOR
 from heldout.trec.tops import Tops

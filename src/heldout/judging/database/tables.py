@@ -1,7 +1,10 @@
-"""The tables of a campaign.
+"""The tables of a campaign in its database, SQLite or PostgreSQL, which is opened here.
 
 Judgments, payments and events are only added to. `tasks.state` and `assignments.failed` say
-nothing that the other tables do not: a test derives them.
+nothing that the other tables do not: a test derives them. Of the other modules `campaigns` fills
+the tables, `claims` hands out tasks, `assignments` is what a judge does with one, `overviews` and
+`organiser` are for the organiser. `heldout.database` says what goes wrong; the wing's own codes are
+`database-empty`, `payment-key` and `unknown-assignment`.
 """
 
 from sqlalchemy import (
@@ -21,7 +24,9 @@ from sqlalchemy import (
     text,
 )
 
+from heldout.database import database
 from heldout.database.columns import Instant, new_metadata
+from heldout.database.database import Database, Schema
 
 metadata = new_metadata()
 
@@ -195,3 +200,16 @@ events = Table(
     Column("assignment", Integer, ForeignKey("assignments.id"), index=True),
     Column("note", Text, nullable=False),
 )
+
+
+CAMPAIGN = Schema(name="campaign", metadata=metadata)
+"""The tables of a campaign."""
+
+
+def open_database(url: str, *, processes: int = 1) -> Database:
+    """Open the database of a campaign: see `heldout.database.database.open_database`.
+
+    Raises:
+        DatabaseError, SetupError: as there.
+    """
+    return database.open_database(url, CAMPAIGN, processes=processes)

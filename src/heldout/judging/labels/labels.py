@@ -349,8 +349,7 @@ class LabelVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         judgments_sha256: of the recorded judgments, as JSON lines.
         pools_sha256: of the pools, as JSON lines.
         qrels_sha256: of NAME.qrels.
-        prior: of `bradley-terry`, the precision of its prior; `None` with other algorithms, and in
-            versions of before it was recorded, which have 1.
+        prior: of `bradley-terry`, the precision of its prior; `None` with other algorithms.
     """
 
     name: str

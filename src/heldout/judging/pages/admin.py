@@ -27,12 +27,13 @@ from heldout.judging.database import organiser, overviews
 from heldout.judging.database.campaigns import Campaign, read_campaign
 from heldout.judging.database.overviews import Progress
 from heldout.judging.platforms.links import completion_address, read_code, study_link
-from heldout.judging.studies.bias import describe_effect, measure_bias
 from heldout.judging.studies.judges import (
     STUDY_ACCURACY,
+    describe_effect,
     expected_alpha,
     judge_agreement,
     judging_quality,
+    measure_bias,
 )
 from heldout.web.forms import Form, address_of, go_to, read_count, refuse_elsewhere
 from heldout.web.pages import render_template

@@ -1,22 +1,24 @@
-"""The judge's way: consent, one pair a page, stopping, the end. Plain forms; the script only helps.
+"""The judge's pages: consent, one pair a page, stopping, the end; and the application of them.
 
-Whoever holds an assignment's token sees its pages: there are no cookies and no sign-in. An answer
-is saved before the next page is shown, and a page that could not save says so and keeps the choice.
+Plain forms; the script only helps. Whoever holds an assignment's token sees its pages: there are no
+cookies and no sign-in. An answer is saved before the next page is shown, and a page that could not
+save says so and shows the choice.
 """
 
 import hashlib
 import hmac
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, cast, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, FastAPI, Path, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
 
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
@@ -26,7 +28,7 @@ from heldout.judging.campaign.questions import CANNOT, FORMS, QuestionForm, find
 from heldout.judging.campaign.settings import Platform, Settings
 from heldout.judging.database import assignments, claims
 from heldout.judging.database.assignments import LONGEST_WORKER, Answered, Assignment, Shown, Worker
-from heldout.judging.database.campaigns import Campaign
+from heldout.judging.database.campaigns import Campaign, read_campaign
 from heldout.judging.database.claims import NoTask, Offer
 from heldout.judging.database.overviews import uncounted_pay
 from heldout.judging.pages.arrivals import Addresses, Arrival, read_arrival
@@ -46,7 +48,7 @@ from heldout.judging.pages.questions import (
     split_paragraphs,
     study_of,
 )
-from heldout.web.forms import Form, address_of, go_to, network_of, read_count
+from heldout.web.forms import Form, address_of, go_to, make_application, network_of, read_count
 from heldout.web.guard import RETRY_SECONDS, respond, respond_briefly
 from heldout.web.pages import Study
 from heldout.web.sessions import Attempts
@@ -494,3 +496,39 @@ def judging_routes(judging: Judging) -> APIRouter:
     router.post("/a/{token}/exit")(judging.stopped)
     router.get("/a/{token}/done")(judging.done)
     return router
+
+
+def utc_now() -> datetime:
+    """The time, UTC."""
+    return datetime.now(UTC)
+
+
+def make_app(
+    database: Database,
+    *,
+    clock: Callable[[], datetime] = utc_now,
+    routers: Iterable[APIRouter] = (),
+    mounts: Mapping[str, ASGIApp] | None = None,
+) -> FastAPI:
+    """The pages of the campaign that a database holds.
+
+    Args:
+        database: open; who opened it closes it.
+        clock: the time, UTC.
+        routers: further pages, as those of the organiser.
+        mounts: applications that answer below an address.
+
+    Raises:
+        DatabaseError: code `database-empty`: no campaign was loaded yet; or the database is gone.
+    """
+    campaign = read_campaign(database)
+    judging = Judging(database=database, campaign=campaign, clock=clock)
+    return make_application(
+        study_of(campaign.settings),
+        (judging_routes(judging), *routers),
+        mounts=mounts,
+        mturk=campaign.settings.platform == "mturk",
+        is_missing=lambda error: (
+            isinstance(error, DatabaseError) and error.code == "unknown-assignment"
+        ),
+    )

@@ -76,7 +76,7 @@ def opened_database(folder: CampaignFolder, url: str | None) -> "Iterator[Databa
         DatabaseError: see `ErrorCode`.
     """
     from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
-    from heldout.judging.database.database import open_database  # noqa: PLC0415 - needs the extra
+    from heldout.judging.database.tables import open_database  # noqa: PLC0415 - needs the extra
 
     if url is None and not folder.database.is_file():
         raise StoreError(f"{folder.database} is missing; `heldout serve` makes it")

@@ -327,17 +327,11 @@ def _make(judged: Judged, rules: Rules, name: str | None, folder: Path | None) -
         parent=None if newest is None else newest.name,
     )
     if newest is not None and name in (None, newest.name):
-        again = replace(made, version=_renamed(made.version, newest))
+        same = msgspec.structs.replace(made.version, name=newest.name, parent=newest.parent)
+        again = replace(made, version=same)
         if again.version == newest:
             return again
     return made
-
-
-def _renamed(version: LabelVersion, like: LabelVersion) -> LabelVersion:
-    """The same under another's name; one of before the prior was recorded has the usual one."""
-    same = like.prior is None and version.prior == PASSAGE_PRIOR
-    prior = None if same else version.prior
-    return msgspec.structs.replace(version, name=like.name, parent=like.parent, prior=prior)
 
 
 def _next_name(folder: Path | None) -> str:

@@ -1,4 +1,4 @@
-"""Begin a campaign: pools of the tops of runs and of the known answers, and proposed tests."""
+"""A campaign begun and continued: pools and proposed tests, the next tasks, and what they cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,32 @@ from typing import Annotated
 
 import numpy as np
 
+from heldout.answers.answer import to_document
 from heldout.collections.named import load_qrels, load_queries
 from heldout.collections.tables import parse_documents
 from heldout.errors import InputError, OptionError, StoreError, plural
-from heldout.judging.campaign.drawing import propose_tests
+from heldout.judging.campaign.drawing import list_pairs, list_queries, propose_tests
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.pools import Pool, build_pools, sample_pools
-from heldout.judging.campaign.rows import read_text
+from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sample_pools
+from heldout.judging.campaign.rows import Task, read_text
+from heldout.judging.campaign.settings import (
+    Price,
+    Settings,
+    describe_hourly,
+    format_money,
+    hourly_pay,
+    price_tasks,
+)
+from heldout.judging.labels.choosing import (
+    Method,
+    count_answers,
+    count_planned,
+    draw_batch,
+    missing_votes,
+    plan_batch,
+)
 from heldout.judging.labels.source import known_answers
+from heldout.judging.platforms.links import first_tasks
 from heldout.judging.services.boards import PublishedSource, open_set
 from heldout.judging.studies.categories import split_queries
 from heldout.options import Opt, Seed
@@ -202,3 +220,127 @@ def _cut_to_split(
     return {run: {one.query: (one.other,) for one in pairs}}, {
         one.query: (one.known,) for one in pairs
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """Tasks that were drawn.
+
+    Attributes:
+        settings: of the campaign.
+        earlier: those that were there.
+        tasks: the new ones.
+        waiting: in mode sequential, pairs in earlier tasks that still wait for answers; 0 where
+            tasks were drawn.
+    """
+
+    settings: Settings
+    earlier: tuple[Task, ...]
+    tasks: tuple[Task, ...]
+    waiting: int
+
+    @property
+    def price(self) -> Price:
+        """Of the new tasks."""
+        planned = count_planned(self.tasks)
+        judgments = sum(planned.values())
+        return price_tasks(len(self.tasks), self.settings, pairs=len(planned), judgments=judgments)
+
+
+def draw_next(folder: CampaignFolder, *, method: Method | None, seed: int) -> Drawn:
+    """Draw the next tasks of a campaign and write them.
+
+    Args:
+        folder: the campaign.
+        method: in mode sequential, how pairs are chosen; `None` for duels.
+        seed: one seed always draws the same tasks.
+
+    Raises:
+        OptionError: a method in another mode.
+        StoreError: the campaign has no settings or pools.
+    """
+    settings, earlier = folder.settings(kind=None), folder.tasks()
+    if method and settings.mode != "sequential":
+        raise OptionError('--method needs mode = "sequential" in campaign.toml')
+    drawn = _draw(folder, settings, earlier, method=method or "duels", seed=seed)
+    if drawn:
+        folder.write_tasks([*earlier, *drawn])
+    waiting = 0
+    if settings.mode == "sequential" and not drawn:
+        given = count_answers(folder.judgments(), settings)
+        waiting = sum(count > given.get(pair, 0) for pair, count in count_planned(earlier).items())
+    return Drawn(settings=settings, earlier=earlier, tasks=drawn, waiting=waiting)
+
+
+def _draw(
+    folder: CampaignFolder,
+    settings: Settings,
+    earlier: Sequence[Task],
+    *,
+    method: Method,
+    seed: int,
+) -> tuple[Task, ...]:
+    batch = max((task.batch for task in earlier), default=0) + 1
+    if settings.mode == "sequential":
+        wanted = plan_batch(
+            folder.pools(),
+            folder.judgments(),
+            settings,
+            planned=count_planned(earlier),
+            method=method,
+        )
+    else:
+        planned = count_planned(first_tasks(earlier))
+        listed = list_pairs if settings.kind == "preference" else list_queries
+        wanted = missing_votes(listed(folder.pools()), settings.judges, planned=planned)
+    tests = folder.tests() if settings.tests else ()
+    return draw_batch(wanted, tests, settings, seed=seed, batch=batch)
+
+
+# Sizes of pools and what judging them costs, in words and as JSON.
+
+_BAR = 40
+
+
+def size_facts(found: PoolSizes) -> list[tuple[str, str]]:
+    """Sizes of pools in lines, with a histogram."""
+    if found.mean is None:
+        return [("pools", "none")]
+    most = max(found.histogram.values())
+    facts = [
+        ("pools", plural(found.queries, "query", "queries")),
+        ("passages", f"mean {found.mean:.2f}, median {found.median:g}"),
+        ("single", f"{found.single:,} with one passage: nothing to judge"),
+        ("pairs", f"{found.pairs:,}"),
+    ]
+    return facts + [
+        (f"size {size}", f"{'█' * max(1, round(count * _BAR / most))} {count:,}")
+        for size, count in found.histogram.items()
+    ]
+
+
+def price_facts(found: Price, settings: Settings) -> list[tuple[str, str]]:
+    """A price in lines, and what an hour pays where the settings say."""
+    hourly = [("an hour", describe_hourly(settings))]
+    asked = [("judgments", _judgments(found, settings)), ("tasks", f"{found.tasks:,}")]
+    if found.tasks and not found.total:
+        return [*asked, ("price", "none: reward and fee are 0 in campaign.toml")]
+    return [
+        *asked,
+        ("rewards", format_money(found.rewards, found.currency)),
+        ("fees", format_money(found.fees, found.currency)),
+        ("price", f"{format_money(found.total, found.currency)}, repeated tasks not counted"),
+        *(hourly if settings.minutes or settings.minimum_hourly else ()),
+    ]
+
+
+def price_document(found: Price, settings: Settings) -> dict[str, object]:
+    """A price as JSON; money in hundredths of the currency."""
+    return to_document(found, "total") | to_document({"hourly": hourly_pay(settings)})
+
+
+def _judgments(found: Price, settings: Settings) -> str:
+    pairs = plural(found.pairs, "pair" if settings.kind == "preference" else "question")
+    if not found.pairs or found.judgments % found.pairs:
+        return f"{found.judgments:,} on {pairs}"
+    return f"{found.judgments:,}: {pairs} by {plural(found.judgments // found.pairs, 'judge')} each"

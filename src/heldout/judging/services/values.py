@@ -42,10 +42,9 @@ from heldout.judging.services.labels import (
     relabelled_answer,
 )
 from heldout.judging.services.pools import read_documents
-from heldout.judging.studies.bias import bias_answer
-from heldout.judging.studies.contests import compare_by_contests
+from heldout.judging.studies.contests import compare_by_contests, compare_strengths
+from heldout.judging.studies.judges import bias_answer
 from heldout.judging.studies.labels import rescored_answer
-from heldout.judging.studies.strengths import compare_strengths
 from heldout.scoring.given_runs import GivenRuns, read_given_places, read_given_tops
 from heldout.scoring.names import read_own_measure
 from heldout.stats.bradley_terry import PRIOR

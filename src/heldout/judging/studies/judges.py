@@ -1,22 +1,41 @@
-"""How far judges agree on pairs, and how far they should, being right as often as they are.
+"""What judges do: how far they agree, how attentive they are, and which sides they prefer.
 
 Low agreement alone is no sign of careless judges, nor of careful ones: where the two passages are
 nearly as good, honest judges differ; tests show who is careless. What is expected of judges follows
 from how often one is right.
+
+Sides are drawn at random, so that judges without a habit prefer the left passage half the time,
+whatever the passages are: that is tested exactly. Beside it a model gives the size of both effects
+for passages that are equally good otherwise:
+
+    logit P(left preferred) = b0 + b1 log(length left / length right) + theta_left - theta_right
+
+theta, how good a passage is otherwise, is normal with the spread `SPREAD`. Length and quality are
+not drawn at random. b1 says how much longer passages are preferred, and not why: long ones may say
+more. Intervals take all of a query, or of a worker, as one observation, whichever makes them wider.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
+from math import log
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import expit
 
+from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Column, Table, columns, shorten
 from heldout.judging.campaign.judgments import Judgment, Reason, failed_tests, last_answers
+from heldout.judging.campaign.pools import Pool, normalise
 from heldout.judging.campaign.settings import Settings
+from heldout.judging.labels.source import Judged
 from heldout.stats.agreement import krippendorff_alpha, krippendorff_interval
 from heldout.stats.bradley_terry import CrowdAnswers, fit_crowd
+from heldout.stats.regression import Choices, Effects, fit_effects
+from heldout.stats.tests import compare_counts
 
 STUDY_ACCURACY = 1228 / 1868
 """How often a worker preferred the known answer to the second document of a run that agreed with
@@ -285,3 +304,333 @@ def _spread(seconds: Iterable[float]) -> Spread | None:
         return None
     low, middle, high = np.quantile(found, [0.25, 0.5, 0.75]).tolist()
     return Spread(answers=len(found), quartiles=(low, middle, high))
+
+
+SPREAD = 0.8
+"""Standard deviation of strengths; a vote on two random passages is right 69% of the time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedJudge:
+    """A judge who prefers the stronger passage, more often the more it is stronger.
+
+    Attributes:
+        strengths: (query, document) -> strength in logits.
+        rng: where answers come from.
+        careless: share of answers that look at neither passage.
+        left: logits by which the left passage is preferred for being on the left.
+    """
+
+    strengths: Mapping[tuple[str, str], float]
+    rng: Generator = field(compare=False)
+    careless: float = 0.0
+    left: float = 0.0
+
+    def choose(self, query: str, left: str, right: str) -> str:
+        """The preferred one of two documents of a query.
+
+        Raises:
+            KeyError: the strength of one is not known.
+        """
+        ahead = self.strengths[query, left] - self.strengths[query, right]
+        if self.rng.random() < self.careless:
+            ahead = 0.0
+        return left if self.rng.random() < expit(ahead + self.left) else right
+
+
+_UNBOUND = "the choices follow it without an exception, or another effect explains it"
+_SAME = "all pairs have passages of the same length"
+_ALONE = "one query and one worker have no interval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """An effect of the model.
+
+    Attributes:
+        value: in logits; of length, for texts e times as long; `None` where undefined.
+        low: lower end of its interval; `None` where undefined.
+        high: upper end; `None` where undefined.
+        why: why it is undefined, else `None`.
+    """
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    why: str | None = None
+
+
+_NOT_FITTED = Effect(why="not asked for")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideBias:
+    """What sides and lengths did.
+
+    Attributes:
+        judgments: those that count and have known sides.
+        unknown: those whose sides are not known, which are left out.
+        left: how often the left passage was preferred.
+        p: of the exact test that both sides are preferred as often; `None` without a judgment.
+        low: least share of the left side, by an exact interval; `None` without a judgment.
+        high: greatest.
+        position: b0, of the left side.
+        length: b1, of the logarithm of length in characters.
+        uneven: pairs judged an even number of times, but not as often on each side.
+        queries: how many were judged.
+        workers: how many are known to have judged.
+        level: of each interval by itself.
+    """
+
+    judgments: int
+    unknown: int
+    left: int
+    p: float | None
+    low: float | None
+    high: float | None
+    position: Effect
+    length: Effect
+    uneven: int
+    queries: int
+    workers: int
+    level: float
+
+    @property
+    def share(self) -> float | None:
+        """How often the left passage was preferred, as a share."""
+        return self.left / self.judgments if self.judgments else None
+
+
+def text_lengths(pools: Iterable[Pool]) -> Mapping[tuple[str, str], int]:
+    """(query, document) -> characters of its normalised text, of passages with a text."""
+    return {
+        (pool.query, doc): len(text)
+        for pool in pools
+        for one in pool.candidates
+        if (text := normalise(one.text))
+        for doc in one.ids
+    }
+
+
+def measure_bias(
+    judgments: Iterable[Judgment],
+    *,
+    lengths: Mapping[tuple[str, str], int] | None = None,
+    level: float = 0.95,
+    effects: bool = True,
+) -> SideBias:
+    """Measure the effects of side and length.
+
+    Args:
+        judgments: those that count, as `counted` gives them. The sides of one without a place in a
+            task and without a time are not known: four columns do not say what was shown left.
+        lengths: (query, document) -> characters, at least 1; `None` where texts are not known.
+            Length is fitted on the judgments of which both are known.
+        level: of each interval by itself.
+        effects: whether to fit them, which takes a second for some 15,000 judgments.
+    """
+    every = [one for one in judgments if one.preferred is not None]
+    known = [one for one in every if one.position or one.shown_at]
+    left = sum(one.preferred == one.left for one in known)
+    test = compare_counts(len(known) - left, left, level=level)
+    return SideBias(
+        judgments=len(known),
+        unknown=len(every) - len(known),
+        left=left,
+        p=test.p,
+        low=None if test.low is None else (1 + test.low) / 2,
+        high=None if test.high is None else (1 + test.high) / 2,
+        position=_position(known, level) if effects else _NOT_FITTED,
+        length=_length(known, lengths or {}, level) if effects else _NOT_FITTED,
+        uneven=_uneven(known),
+        queries=len({one.query for one in known}),
+        workers=len({one.worker for one in known if one.worker}),
+        level=level,
+    )
+
+
+def _position(known: Sequence[Judgment], level: float) -> Effect:
+    if not known:
+        return Effect(why="no judgment has known sides")
+    return _effect(_fit(known, np.ones((len(known), 1)), level), 0)
+
+
+def _length(
+    known: Sequence[Judgment], lengths: Mapping[tuple[str, str], int], level: float
+) -> Effect:
+    rows, ahead = [], []
+    for one in known:
+        left, right = lengths.get((one.query, one.left)), lengths.get((one.query, one.right))
+        if left and right:
+            rows.append(one)
+            ahead.append(log(left / right))
+    if not rows:
+        return Effect(why="no judged pair has both its texts")
+    if not any(ahead):
+        return Effect(why=_SAME)
+    return _effect(_fit(rows, np.column_stack([np.ones(len(rows)), ahead]), level), 1)
+
+
+def _fit(rows: Sequence[Judgment], columns: NDArray[np.float64], level: float) -> Effects | None:
+    choices = Choices(
+        columns=columns,
+        pair=_number(one.pair for one in rows),
+        turned=np.array([one.left > one.right for one in rows]),
+        chose_left=np.array([one.preferred == one.left for one in rows]),
+    )
+    clusterings = [_number(one.query for one in rows)]
+    if all(one.worker for one in rows):
+        clusterings.append(_number(one.worker for one in rows))
+    return fit_effects(choices, clusterings, spread=SPREAD, level=level)
+
+
+def _number(names: Iterable[Hashable]) -> NDArray[np.int64]:
+    """The number of each name, in the order in which they come."""
+    places: dict[Hashable, int] = {}
+    return np.array([places.setdefault(name, len(places)) for name in names], np.int64)
+
+
+def _effect(found: Effects | None, place: int) -> Effect:
+    if found is None:
+        return Effect(why=_UNBOUND)
+    value = float(found.values[place])
+    if found.low is None or found.high is None:
+        return Effect(value=value, why=_ALONE)
+    return Effect(value=value, low=float(found.low[place]), high=float(found.high[place]))
+
+
+def _uneven(known: Iterable[Judgment]) -> int:
+    total: Counter[tuple[str, str, str]] = Counter()
+    turned: Counter[tuple[str, str, str]] = Counter()
+    for one in known:
+        total[one.pair] += 1
+        turned[one.pair] += one.left > one.right
+    return sum(count % 2 == 0 and turned[pair] * 2 != count for pair, count in total.items())
+
+
+# Habits of judges as an answer: sides, length, and how attentive each one is.
+
+_TWICE = 2
+_MOST = 20
+
+
+def bias_answer(judged: Judged, *, level: float) -> Answer:
+    """Do judges prefer a side, or the longer passage, and how attentive is each of them?
+
+    Effects are in logits; the judges come the least attentive first.
+
+    Args:
+        judged: judgments, and pools with texts.
+        level: of the intervals.
+    """
+    until = judged.rules.until
+    known = (
+        one
+        for one in judged.judgments
+        if (until is None or one.answered_at <= until) and (one.position or one.shown_at)
+    )
+    found = measure_bias(judged.valid, lengths=text_lengths(judged.pools), level=level)
+    judges = measure_attentiveness(known)
+    odds = ""
+    if found.length.value is not None:
+        odds = f"; twice as long: odds of {_TWICE**found.length.value:.2f}"
+    lines = [
+        ("position", describe_effect(found.position, found.level)),
+        ("length", describe_effect(found.length, found.level) + odds),
+    ]
+    if found.unknown:
+        lines.append(("left out", f"{found.unknown:,} judgments whose sides are not known"))
+    if found.uneven:
+        lines.append(("balance", f"{found.uneven:,} pairs were not on each side as often"))
+    tables = [_effects(found), *([_judges(judges)] if judges.judges else [])]
+    return Answer(
+        answer=_headline(found),
+        summary=lines,
+        tables=tables,
+        short=[shorten(table, _MOST, what="judge") for table in tables],
+        document=to_document(found, "share")
+        | {
+            "test": "binomial, exact, two-sided",
+            "interval": "by query or by worker, the wider one",
+            "judges": to_document(judges),
+        },
+    )
+
+
+def _headline(found: SideBias) -> str:
+    """Whether judges prefer a side, and whether the longer passage."""
+    if found.share is None:
+        return "Whether judges prefer a side is unknown: no judgment says which side a passage had."
+    side = _say_effect(found.position, "a side", "the left side", "the right side")
+    length = _say_effect(found.length, "a length", "longer passages", "shorter passages")
+    return (
+        f"Judges chose the left passage in {found.share:.1%} of {found.judgments:,} judgments "
+        f"({found.level:.0%} interval {found.low:.1%} to {found.high:.1%}): {side}, and {length}."
+    )
+
+
+def _say_effect(effect: Effect, none: str, above: str, below: str) -> str:
+    if effect.value is None or effect.low is None or effect.high is None:
+        return f"no test of a preference for {none}"
+    if effect.low <= 0 <= effect.high:
+        return f"no significant preference for {none}"
+    return f"a significant preference for {above if effect.low > 0 else below}"
+
+
+def describe_effect(effect: Effect, level: float) -> str:
+    """An effect in logits with its interval, or why there is none."""
+    if effect.value is None:
+        return f"undefined: {effect.why}"
+    size = f"{effect.value:+.3f} logits"
+    if effect.low is None:
+        return f"{size}; {effect.why}"
+    return f"{size}, {level:.0%} interval {effect.low:+.3f} to {effect.high:+.3f}"
+
+
+def _effects(found: SideBias) -> Table:
+    named = {"on the left": found.position, "e times as long": found.length}
+    return Table(
+        title="What judges prefer beside the better passage",
+        columns=(
+            Column(name="a passage that is"),
+            *columns("difference", "logits", "low", "high", decimals=3),
+        ),
+        rows=tuple((name, one.value, one.low, one.high) for name, one in named.items()),
+        notes=(
+            "Length is no accident: longer passages may be better. Sides are drawn at random.",
+            *(f"{one.why}." for one in named.values() if one.why),
+        ),
+        method=(
+            (
+                f"{found.level:.0%} intervals, each by itself, that take a query "
+                f"({found.queries:,}) or a worker ({found.workers:,}) as one observation, "
+                "whichever is wider."
+            ),
+        ),
+    )
+
+
+def _judges(found: Attentiveness) -> Table:
+    return Table(
+        title="Judges, the least attentive first",
+        columns=(
+            Column(name="judge"),
+            *columns("count", "answers", "tests", "failed"),
+            *columns("share", "attentiveness", decimals=2),
+            *columns("difference", "habit", decimals=2),
+        ),
+        rows=tuple(astuple(one) for one in found.judges),
+        notes=(
+            (
+                "attentiveness: how often an answer comes from the passages; otherwise from a "
+                "habit, above 0 for the left side, in logits."
+            ),
+            *(() if found.converged else ("The search for these figures did not end.",)),
+        ),
+        method=(
+            (
+                "Crowd Bradley-Terry with a prior, which decides where answers are few; no "
+                "intervals. Nobody is excluded by it."
+            ),
+        ),
+    )

@@ -25,12 +25,12 @@ from heldout.judging.labels.contests import PERFECT, first_documents, hold_conte
 from heldout.judging.labels.rescoring import ScoredLabels
 from heldout.judging.labels.source import Judged
 from heldout.judging.studies import sample
-from heldout.judging.studies.bias import bias_answer
 from heldout.judging.studies.categories import split_answer
 from heldout.judging.studies.contests import contests_answer
 from heldout.judging.studies.judges import (
     STUDY_ACCURACY,
     JudgeAgreement,
+    bias_answer,
     expected_alpha,
     judge_agreement,
 )
