@@ -16,7 +16,7 @@ from heldout.errors import StoreError
 from heldout.files.durable import ASIDE, Folder, write_whole
 from heldout.files.zipped import write_zip
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.labels.labels import read_version, read_versions
+from heldout.judging.labels.labels import newest_version, read_version
 from heldout.judging.models.client import ROWS, open_rows
 from heldout.survivorship.training.study import _read_record, _write_json
 
@@ -296,7 +296,7 @@ OWN: dict[str, tuple[str, Callable[[Path], object]]] = {
     "pools": ("pool.jsonl", lambda folder: CampaignFolder(folder).write_pools(())),
     "settings": ("campaign.toml", lambda folder: CampaignFolder(folder).settings()),
     "judgments": ("judgments.jsonl", lambda folder: CampaignFolder(folder).write_judgments(())),
-    "versions": ("v1.json", read_versions),
+    "versions": ("v1.json", newest_version),
     "a version": ("v1.json", lambda folder: read_version(folder, "v1")),
     "rows of models": (ROWS, _append_row),
     "their lock": (f".{ROWS}.lock", _append_row),

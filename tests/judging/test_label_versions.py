@@ -7,8 +7,8 @@ from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item
 from heldout.judging.campaign.settings import Settings
+from heldout.judging.labels.labels import format_labels
 from heldout.judging.labels.maintenance import LeadRule
-from heldout.judging.services.label_versions import format_labels
 from heldout.judging.services.maintaining import Campaign, draw_challenges, label, weigh_challenges
 
 

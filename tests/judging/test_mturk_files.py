@@ -25,7 +25,6 @@ from heldout.judging.platforms.mturk import (
     cell_html,
     format_bonuses,
     format_review,
-    hit_cells,
     hit_files,
     qualifications,
     read_results,
@@ -363,13 +362,6 @@ def test_a_worker_who_is_excluded_whole_has_every_task_drawn_again() -> None:
     settings = msgspec.structs.replace(SETTINGS, exclusion="worker")
     assert len(repeat_tasks((TASK, other), judgments, SETTINGS, rng)) == 1
     assert len(repeat_tasks((TASK, other), judgments, settings, rng)) == 2
-
-
-def test_the_row_of_a_task_names_its_id_and_texts_in_order() -> None:
-    cells = hit_cells(TASK, TEXTS)
-    assert list(cells)[:4] == ["task", "query_1", "left_1", "right_1"]
-    assert cells["task"] == "1-00001-1"
-    assert cells["right_3"] == "passage qa"
 
 
 CONDITIONS = [

@@ -133,17 +133,3 @@ def test_a_task_is_judged_without_javascript(visit: Callable[..., Visit]) -> Non
     expect(page.get_by_text("C0FFEE")).to_be_visible()
     assert [row.by for row in one.stage.judgments()] == ["form"] * 5
     one.end("422")
-
-
-def test_stopping_without_javascript_names_the_amount_first(visit: Callable[..., Visit]) -> None:
-    one = visit()
-    page = one.begin(java_script_enabled=False)
-    page.get_by_role("radio", name="Passage A").check()
-    page.get_by_role("button", name="Next").click()
-    page.get_by_role("link", name="Stop and be paid…").click()
-    expect(page.get_by_text("1 of 4 answered: $0.50 is yours.")).to_be_visible()
-    page.get_by_role("link", name="Continue with question 2").click()
-    page.get_by_role("link", name="Stop and be paid…").click()
-    page.get_by_role("button", name="Stop and be paid").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("You have stopped")
-    one.end()

@@ -106,16 +106,6 @@ def test_an_empty_next_is_asked_about_here_and_leaves_back_as_it_was(
     one.end()
 
 
-def test_two_presses_are_one_answer(visit: Callable[..., Visit]) -> None:
-    one = visit()
-    page = one.begin()
-    page.keyboard.press("1")
-    page.evaluate("for (let n = 0; n < 3; n++) document.getElementById('item').requestSubmit()")
-    page.wait_for_url("**/item/2")
-    assert len(one.stage.judgments()) == 1
-    one.end()
-
-
 def test_a_server_that_cannot_save_is_told_in_place(visit: Callable[..., Visit]) -> None:
     one = visit()
     page = one.begin()

@@ -8,11 +8,12 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Row,
     Select,
     case,
     delete,
@@ -177,12 +178,6 @@ def _register(connection: Connection, worker: Worker, now: datetime) -> int:
     new = engine.insert(workers).values(row).on_conflict_do_nothing(index_elements=["platform_id"])
     connection.execute(new)
     return int(connection.execute(_select_worker(worker).with_for_update()).scalar_one())
-
-
-class _Waiting(NamedTuple):
-    task: str
-    batch: int
-    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +353,7 @@ class _Visit:
         )
         return self.connection.execute(found).scalar_one_or_none()
 
-    def _take_task(self, batch: int) -> _Waiting | None:
+    def _take_task(self, batch: int) -> Row[Any] | None:
         """A task that waits, locked: first of those that nobody is busy with, then of the others.
 
         The others are waited for: who is busy with one may be ending its lease, and not taking it.
@@ -380,7 +375,7 @@ class _Visit:
 
     def _find_task(
         self, *wanted: ColumnElement[bool], lock: Literal["pass over", "wait"] | None = None
-    ) -> _Waiting | None:
+    ) -> Row[Any] | None:
         """The first task with pairs that are all new to the worker.
 
         Args:
@@ -401,8 +396,7 @@ class _Visit:
         )
         if lock is not None:
             found = found.with_for_update(skip_locked=lock == "pass over", of=tasks)
-        row = self.connection.execute(found).one_or_none()
-        return None if row is None else _Waiting(*row)
+        return self.connection.execute(found).one_or_none()
 
     def _explain(self, batch: int | None) -> NoTask:
         """Why there is no task, in this batch if one was agreed to; 0 is one that is not there."""

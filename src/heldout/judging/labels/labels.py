@@ -434,9 +434,7 @@ def make_version(
     valid = counted(seen, exclusion=rules.exclusion, failures=rules.failures)
     votes = count_votes(valid, same=stand_for(pools))
     labels = make_labels(pools, votes, find=find_by(rules))
-    by_query = sorted(labels.labels.items())
-    _check_ids(by_query)
-    qrels = format_qrels({query: dict.fromkeys(docs, 1) for query, docs in by_query})
+    qrels = format_labels(labels.labels)
     played = labels.tournaments.values()
     prior = rules.prior if rules.algorithm == "bradley-terry" else None
     version = LabelVersion(
@@ -483,19 +481,18 @@ def _count_prior_decides(
     )
 
 
-def _check_ids(labels: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Refuse what would be another row of qrels, or none."""
-    for query, docs in labels:
-        for one in (query, *docs):
-            if not one or not one.isprintable() or len(one.split()) != 1 or one != one.strip():
-                raise InputError(
-                    Problem(
-                        code="label-id",
-                        path="judgments",
-                        found=show(one),
-                        expected="an id without blanks or control characters",
-                    )
-                )
+def format_labels(labels: Mapping[str, Sequence[str]]) -> bytes:
+    """A qrels file of labels without grades, by query; those without a label are left out.
+
+    Raises:
+        InputError: code `label-id`: an id would be another row of qrels, or none.
+    """
+    found = [(query, docs) for query, docs in sorted(labels.items()) if docs]
+    for one in (name for query, docs in found for name in (query, *docs)):
+        if not one or not one.isprintable() or len(one.split()) != 1 or one != one.strip():
+            expected = "an id without blanks or control characters"
+            raise InputError.of("label-id", "judgments", show(one), expected)
+    return format_qrels({query: dict.fromkeys(docs, 1) for query, docs in found})
 
 
 def rules_of(version: LabelVersion) -> Rules:
@@ -543,34 +540,19 @@ _PRIVATE = 0o600
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
-def read_versions(folder: Path) -> tuple[LabelVersion, ...]:
-    """All versions of a folder, each after its parent; none where there is no folder.
+def newest_version(folder: Path) -> LabelVersion | None:
+    """The last version of a folder, which is no other's parent; `None` where there is none.
 
     Raises:
         InputError: as `parse_version`.
         StoreError: a parent is missing.
     """
-    files = (
-        name.removesuffix(".json") for name in Folder(folder).names() if name.endswith(".json")
-    )
-    found = {name: read_version(folder, name) for name in files}
-    ordered: dict[str, LabelVersion] = {}
-    while len(ordered) < len(found):
-        ready = [
-            one
-            for name, one in found.items()
-            if name not in ordered and (one.parent is None or one.parent in ordered)
-        ]
-        if not ready:
-            lost = min(found.keys() - ordered.keys())
-            raise StoreError(f"{folder / lost}.json names a parent that is not there")
-        ordered |= {one.name: one for one in ready}
-    return tuple(ordered.values())
-
-
-def newest_version(folder: Path) -> LabelVersion | None:
-    """The last version; `None` where there is none."""
-    return next(reversed(read_versions(folder)), None)
+    names = (name for name in Folder(folder).names() if name.endswith(".json"))
+    found = [read_version(folder, name.removesuffix(".json")) for name in names]
+    parents = {one.parent for one in found if one.parent is not None}
+    if lost := parents - {one.name for one in found}:
+        raise StoreError(f"{folder / min(lost)}.json is missing, which another version names")
+    return next((one for one in found if one.name not in parents), None)
 
 
 def read_version(folder: Path, name: str) -> LabelVersion:

@@ -9,7 +9,6 @@ it.
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import PurePosixPath
 
 import msgspec
@@ -32,12 +31,11 @@ from heldout.errors import HeldoutError, InputError, StoreError
 from heldout.files.durable import Folder
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.settings import Exclusion
-from heldout.judging.labels.labels import Algorithm
+from heldout.judging.labels.labels import Algorithm, format_labels
 from heldout.judging.labels.maintenance import Replacement
 from heldout.judging.labels.rescoring import rank_means
 from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import Both, TauRange, find_taus
-from heldout.trec.qrels import format_qrels, read_qrels
 
 _MARK = "-pref-"
 _PRIVATE, _OPEN = 0o600, 0o644
@@ -95,28 +93,6 @@ class BoardLabels:
     view: View
     record: LabelRecord
     digest: str
-
-
-def format_labels(labels: Mapping[str, Sequence[str]]) -> bytes:
-    """A qrels file of labels without grades.
-
-    Raises:
-        InputError: code `label-id`: an id would be read as something else.
-    """
-    graded = {query: dict.fromkeys(docs, 1) for query, docs in sorted(labels.items()) if docs}
-    data = format_qrels(graded)
-    try:
-        again = read_qrels(BytesIO(data), path="labels").judgments if graded else {}
-    except InputError:
-        again = {}
-    if again != graded:
-        raise InputError.of(
-            code="label-id",
-            path="pool.jsonl",
-            found="a query or document whose id cannot stand in qrels",
-            expected="ids without blanks or control characters",
-        )
-    return data
 
 
 def list_versions(session: Session) -> Mapping[str, tuple[BoardLabels, ...]]:

@@ -30,7 +30,7 @@ from heldout.judging.campaign.judgments import Judgment, counted, format_judgmen
 from heldout.judging.campaign.pools import Pool, stand_for
 from heldout.judging.campaign.rows import Item, Task, format_rows
 from heldout.judging.campaign.settings import Mode, Settings, format_money
-from heldout.judging.labels.labels import Algorithm
+from heldout.judging.labels.labels import Algorithm, format_labels
 from heldout.judging.labels.maintenance import (
     BUDGET,
     CAP,
@@ -52,7 +52,6 @@ from heldout.judging.services.label_versions import (
     Change,
     LabelRecord,
     compare_version,
-    format_labels,
     list_versions,
     publish_labels,
     score_versions,
