@@ -55,9 +55,8 @@ def test_order_and_sides_are_not_those_of_the_pool() -> None:
 
 
 def test_too_few_tests_are_refused() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="too-few-tests"):
         draw_tasks(pairs(1), _TESTS[:2], Settings(name="x"), rng=rng())
-    assert caught.value.problems[0].code == "too-few-tests"
 
 
 def test_tests_are_of_other_queries_where_there_are_enough() -> None:

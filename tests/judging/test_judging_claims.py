@@ -271,9 +271,8 @@ def test_where_sides_are_balanced_a_copy_keeps_them(database: Database) -> None:
 )
 def test_a_worker_without_a_usable_id_is_refused(database: Database, name: str) -> None:
     load(database)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="worker-id"):
         claim(database, Worker(platform_id=name, signed=True), batch=1, now=NOW)
-    assert caught.value.problems[0].code == "worker-id"
     assert isinstance(offer(database, Worker(platform_id=name, signed=True), now=NOW), Offer)
 
 
@@ -300,12 +299,10 @@ def test_an_assignment_of_another_database_is_unknown(database: Database) -> Non
         lambda: resume(database, 7, now=NOW),
         lambda: answer(database, 7, 1, LEFT, replaces=0, shown_at=NOW, now=NOW),
     ):
-        with pytest.raises(DatabaseError) as caught:
+        with pytest.raises(DatabaseError, match="unknown-assignment"):
             call()
-        assert caught.value.code == "unknown-assignment"
 
 
 def test_a_database_without_tasks_says_so(database: Database) -> None:
-    with pytest.raises(DatabaseError) as caught:
+    with pytest.raises(DatabaseError, match="database-empty"):
         offer(database, None, now=NOW)
-    assert caught.value.code == "database-empty"

@@ -190,6 +190,5 @@ def test_a_nul_in_a_text_is_replaced_on_both_engines(database: Database) -> None
 
 
 def test_a_campaign_that_was_not_loaded_says_so(database: Database) -> None:
-    with pytest.raises(DatabaseError) as caught:
+    with pytest.raises(DatabaseError, match="database-empty"):
         read_campaign(database)
-    assert caught.value.code == "database-empty"

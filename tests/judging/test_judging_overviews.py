@@ -105,12 +105,10 @@ def test_the_key_of_one_payment_pays_no_other(database: Database) -> None:
     finish(database, "ann")
     (due,) = payments_due(database)
     record_payment(database, due, now=NOW)
-    with pytest.raises(DatabaseError) as caught:
+    with pytest.raises(DatabaseError, match="payment-key"):
         record_payment(database, replace(due, amount=due.amount + 1), now=NOW)
-    assert caught.value.code == "payment-key"
-    with pytest.raises(DatabaseError) as caught:
+    with pytest.raises(DatabaseError, match="unknown-assignment"):
         record_payment(database, replace(due, assignment=99, key="new"), now=NOW)
-    assert caught.value.code == "unknown-assignment"
     assert [one.paid for one in assignments(database)] == [200]
 
 

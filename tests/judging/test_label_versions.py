@@ -39,9 +39,8 @@ def test_a_document_that_no_published_run_showed_takes_nobodys_place() -> None:
 @pytest.mark.parametrize("hostile", ["a 1\nq 0 planted", "a\tb", "", " ", "a\x00b\n"])
 def test_an_id_that_writes_a_row_of_its_own_is_refused(hostile: str) -> None:
     for labels in ({"q": (hostile,)}, {hostile: ("a",)}):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError, match="label-id"):
             format_labels(labels)
-        assert caught.value.problems[0].code == "label-id"
 
 
 def test_labels_are_the_same_bytes_in_any_order() -> None:

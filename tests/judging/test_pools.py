@@ -46,9 +46,8 @@ def test_the_same_words_are_judged_once_and_the_known_answer_keeps_its_id() -> N
 
 
 def test_a_document_without_text_is_named() -> None:
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="no-text"):
         build_pools({"A": {"q1": ("d1",)}}, {}, queries=_QUERIES, documents={"d2": "x"})
-    assert caught.value.problems[0].code == "no-text"
 
 
 @given(tops=_TOPS, seed=st.integers(0, 99))

@@ -150,9 +150,8 @@ def test_what_a_failed_test_excludes_is_part_of_a_version() -> None:
 @pytest.mark.parametrize("doc", ["x 1", "x 1\nq2 0 evil", "x\t", "\u200bx", "\u202ex", ""])
 def test_an_id_that_would_write_rows_of_its_own_into_qrels_is_refused(doc: str) -> None:
     rows = [Judgment(query="q1", left=doc, right="b", preferred=doc)]
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match="label-id"):
         make_version("v1", pool_judged(rows), rows, Rules())
-    assert error.value.problems[0].code == "label-id"
 
 
 def test_a_changed_judgment_is_seen_when_a_version_is_made_again(tmp_path: Path) -> None:
@@ -190,17 +189,15 @@ def test_the_newest_version_is_no_others_parent_whatever_its_name(tmp_path: Path
 
 @pytest.mark.parametrize("name", ["../v1", "", "a/b", ".hidden", "x" * 65, "é"])
 def test_a_name_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match="label-name"):
         write_version(tmp_path, make(judged("q1", "ba"), name=name))
-    assert error.value.problems[0].code == "label-name"
     assert not list(tmp_path.iterdir())
 
 
 def test_a_description_that_is_none_is_an_error() -> None:
     for data in (b"{}", b"\xff", b"[1]", msgspec.json.encode({"name": "v1"})):
-        with pytest.raises(InputError) as error:
+        with pytest.raises(InputError, match="bad-row"):
             parse_version(data, path="v1.json")
-        assert error.value.problems[0].code == "bad-row"
 
 
 def test_pools_of_judgments_hold_what_was_judged_and_the_known_answer() -> None:
@@ -226,6 +223,5 @@ def test_pools_of_first_documents_tell_the_runs_and_deeper_ones_do_not() -> None
     deep = Pool(
         query="q", candidates=(Candidate(doc="a", runs=("A",)), Candidate(doc="b", runs=("A",)))
     )
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match="deep-pool"):
         pooled_tops([deep])
-    assert error.value.problems[0].code == "deep-pool"

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.judging.campaign.pools import Pool, normalise
 from heldout.judging.campaign.rows import Item, Task, Why
 from heldout.judging.campaign.settings import Settings
@@ -66,14 +66,12 @@ def draw_tasks(
         InputError: code `too-few-tests`: fewer than a task needs.
     """
     if len(tests) < settings.tests:
-        raise InputError(
-            Problem(
-                code="too-few-tests",
-                path="tests.jsonl",
-                found=f"{len(tests)} tests",
-                expected=f"at least the {settings.tests} of a task",
-                hint="write pairs of a known answer and an off-topic passage",
-            )
+        raise InputError.of(
+            code="too-few-tests",
+            path="tests.jsonl",
+            found=f"{len(tests)} tests",
+            expected=f"at least the {settings.tests} of a task",
+            hint="write pairs of a known answer and an off-topic passage",
         )
     shuffled = [pairs[place] for place in rng.permutation(len(pairs)).tolist()]
     groups = [

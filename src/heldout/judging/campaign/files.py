@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import InputError, StoreError
 from heldout.files.durable import Folder
 from heldout.judging.campaign.judgments import Judgment, format_judgments, parse_judgments
 from heldout.judging.campaign.pools import Pool, pool_check
@@ -101,14 +101,12 @@ class CampaignFolder:
         tests = self._read("tests.jsonl", Item)
         for number, test in enumerate(tests, 1):
             if test.left == test.right or test.answer not in (test.left, test.right):
-                raise InputError(
-                    Problem(
-                        code="bad-test",
-                        path=str(self.path / "tests.jsonl"),
-                        line=number,
-                        found=f"{test.left} against {test.right}, answer {test.answer}",
-                        expected="two passages and the one to be preferred",
-                    )
+                raise InputError.of(
+                    code="bad-test",
+                    path=str(self.path / "tests.jsonl"),
+                    line=number,
+                    found=f"{test.left} against {test.right}, answer {test.answer}",
+                    expected="two passages and the one to be preferred",
                 )
         return tests
 

@@ -191,14 +191,12 @@ def _refuse_repeated(found: Sequence[Judgment], path: str) -> None:
 
 
 def _doubled(path: str, found: str, hint: str) -> InputError:
-    return InputError(
-        Problem(
-            code="doubled-judgments",
-            path=path,
-            found=found,
-            expected="each judgment once",
-            hint=hint,
-        )
+    return InputError.of(
+        code="doubled-judgments",
+        path=path,
+        found=found,
+        expected="each judgment once",
+        hint=hint,
     )
 
 
@@ -410,14 +408,12 @@ def pooled_tops(pools: Iterable[Pool]) -> Mapping[str, Tops]:
         for one in pool.candidates:
             for run in one.runs:
                 if pool.query in found[run]:
-                    raise InputError(
-                        Problem(
-                            code="deep-pool",
-                            path="pool.jsonl",
-                            found=f"several documents of {run} for query {pool.query}",
-                            expected="first documents alone",
-                            hint="name the run files: --runs 'GLOB'",
-                        )
+                    raise InputError.of(
+                        code="deep-pool",
+                        path="pool.jsonl",
+                        found=f"several documents of {run} for query {pool.query}",
+                        expected="first documents alone",
+                        hint="name the run files: --runs 'GLOB'",
                     )
                 found[run][pool.query] = (one.doc,)
     return dict(sorted(found.items()))

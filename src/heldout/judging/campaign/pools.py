@@ -194,13 +194,11 @@ def sample_pools(
     """
     fit = [pool for pool in pools if pool.pairs]
     if count > len(fit):
-        raise InputError(
-            Problem(
-                code="too-few-pools",
-                path="pool",
-                found=f"{len(fit):,} pools of two or more passages",
-                expected=f"{count:,} to sample",
-            )
+        raise InputError.of(
+            code="too-few-pools",
+            path="pool",
+            found=f"{len(fit):,} pools of two or more passages",
+            expected=f"{count:,} to sample",
         )
     chosen = rng.choice(len(fit), size=count, replace=False)
     return tuple(fit[place] for place in sorted(chosen.tolist()))

@@ -12,7 +12,7 @@ from heldout.database.database import Database, keep_others_out
 from heldout.database.errors import DatabaseError
 from heldout.errors import InputError, Problem, quote
 from heldout.judging.campaign.pools import Pool, Texts, changed_text, gather_texts, missing_texts
-from heldout.judging.campaign.rows import Task, raise_problems
+from heldout.judging.campaign.rows import UNSOUND, Task, raise_problems
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.rows import MARK, add_items, log_event, read_tasks
 from heldout.judging.database.tables import (
@@ -261,11 +261,7 @@ def _list_errors(
         expected = "the number of a batch that was not loaded before, from 1"
         yield "old-batch", f"a new task of batch {task.batch}", expected
     if not task.is_sound:
-        yield (
-            "task-item",
-            name,
-            "items of two different passages, an answer of these, no pair twice",
-        )
+        yield "task-item", name, UNSOUND
 
 
 def _update_terms(

@@ -28,7 +28,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.assignments import (
     LONGEST_WORKER,
@@ -137,13 +137,11 @@ def claim(database: Database, worker: Worker, *, batch: int, now: datetime) -> A
         DatabaseError: see `offer`.
     """
     if not _is_usable(worker.platform_id):
-        raise InputError(
-            Problem(
-                code="worker-id",
-                path="worker",
-                found=quote(worker.platform_id),
-                expected=f"1 to {LONGEST_WORKER} printable characters",
-            )
+        raise InputError.of(
+            code="worker-id",
+            path="worker",
+            found=quote(worker.platform_id),
+            expected=f"1 to {LONGEST_WORKER} printable characters",
         )
 
     def write(connection: Connection) -> Assignment | NoTask:

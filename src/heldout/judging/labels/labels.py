@@ -18,7 +18,7 @@ from typing import Literal
 
 import msgspec
 
-from heldout.errors import InputError, Problem, StoreError, plural
+from heldout.errors import InputError, StoreError, plural
 from heldout.files.durable import Folder
 from heldout.ids import Digest, digest_bytes
 from heldout.judging.campaign.judgments import (
@@ -523,14 +523,12 @@ def parse_version(data: bytes, *, path: str) -> LabelVersion:
     try:
         return msgspec.json.decode(data, type=LabelVersion)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputError(
-            Problem(
-                code="bad-row",
-                path=path,
-                found=show(data[:80]),
-                expected="the description of a label version",
-                hint=str(error),
-            )
+        raise InputError.of(
+            code="bad-row",
+            path=path,
+            found=show(data[:80]),
+            expected="the description of a label version",
+            hint=str(error),
         ) from None
 
 
@@ -600,11 +598,9 @@ def _check_name(name: str) -> str:
     """
     if _NAME.fullmatch(name):
         return name
-    raise InputError(
-        Problem(
-            code="label-name",
-            path="--name",
-            found=name,
-            expected="up to 64 letters, digits, dots, hyphens or underscores",
-        )
+    raise InputError.of(
+        code="label-name",
+        path="--name",
+        found=name,
+        expected="up to 64 letters, digits, dots, hyphens or underscores",
     )

@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.judging.campaign.drawing import Pair
 from heldout.judging.campaign.judgments import Judgment, count_votes, counted, honest_answers
 from heldout.judging.campaign.pools import Candidate, Pool, build_pools, normalise, stand_for
@@ -87,8 +87,8 @@ class LeadRule:
         else:
             return
         found = f"a {name} of {value} within {self.cap} votes"
-        raise InputError(
-            Problem(code="bad-lead", path=f"--{name}", found=found, expected=expected, hint=hint)
+        raise InputError.of(
+            code="bad-lead", path=f"--{name}", found=found, expected=expected, hint=hint
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.ids import find_near, say_near
 from heldout.judging.campaign.judgments import PairVotes, Votes
 from heldout.judging.campaign.pools import Pool
@@ -228,15 +228,13 @@ def score_each(
         )
         found = score(see_through(copied, labels), judged).scores[measure]
         if not found.defined.all():
-            raise InputError(
-                Problem(
-                    code="missing-scores",
-                    path=run,
-                    found=f"{measure} is not defined for {int((~found.defined).sum()):,} of the "
-                    "label sets",
-                    expected="a score for every query",
-                    hint="RR@10 is 0 where nothing is found; FirstRel has no value there",
-                )
+            raise InputError.of(
+                code="missing-scores",
+                path=run,
+                found=f"{measure} is not defined for {int((~found.defined).sum()):,} of the "
+                "label sets",
+                expected="a score for every query",
+                hint="RR@10 is 0 where nothing is found; FirstRel has no value there",
             )
         rows.append(found.values[columns])
     return np.array(rows, np.float64).reshape(len(runs), *which.shape)
@@ -367,15 +365,13 @@ def rescore(
         query for query, one in after.labels.items() if one and before.labels.get(query)
     )
     if not queries:
-        raise InputError(
-            Problem(
-                code="no-common-query",
-                path=before.name,
-                found=f"labels of {len(before.labels):,} queries",
-                expected=f"labels of some of the {len(after.labels):,} queries with {after.name}",
-                hint=say_near(find_near(before.labels, after.labels))
-                or "are these the qrels of another query set?",
-            )
+        raise InputError.of(
+            code="no-common-query",
+            path=before.name,
+            found=f"labels of {len(before.labels):,} queries",
+            expected=f"labels of some of the {len(after.labels):,} queries with {after.name}",
+            hint=say_near(find_near(before.labels, after.labels))
+            or "are these the qrels of another query set?",
         )
     scores = _Scores(
         runs=tuple(runs),

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from heldout.collections.named import load_qrels
 from heldout.database.times import format_time
-from heldout.errors import InputError, Problem, plural
+from heldout.errors import InputError, plural
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import (
     Judgment,
@@ -178,15 +178,13 @@ def count_valid(judged: Judged) -> tuple[Judgment, ...]:
     valid, rules = judged.valid, judged.rules
     if not valid:
         by_then = f" up to {rules.until}" if rules.until else ""
-        raise InputError(
-            Problem(
-                code="no-judgments",
-                path="judgments",
-                found=f"{plural(len(judged.judgments), 'judgment')}, of which none counts{by_then}",
-                expected="at least one that counts",
-                hint="tests, answers without a preference, unfinished tasks and tasks with failed "
-                "tests do not count",
-            )
+        raise InputError.of(
+            code="no-judgments",
+            path="judgments",
+            found=f"{plural(len(judged.judgments), 'judgment')}, of which none counts{by_then}",
+            expected="at least one that counts",
+            hint="tests, answers without a preference, unfinished tasks and tasks with failed "
+            "tests do not count",
         )
     return valid
 
@@ -207,14 +205,12 @@ def name_judged_runs(patterns: Sequence[str]) -> Mapping[str, str]:
     """
     named = name_runs(patterns)
     if PERFECT in named:
-        raise InputError(
-            Problem(
-                code="repeated-system",
-                path=named[PERFECT],
-                found=f"a run called {PERFECT}",
-                expected="another name: so is the run that always shows the known answer",
-                hint="rename the file",
-            )
+        raise InputError.of(
+            code="repeated-system",
+            path=named[PERFECT],
+            found=f"a run called {PERFECT}",
+            expected="another name: so is the run that always shows the known answer",
+            hint="rename the file",
         )
     return named
 
@@ -243,14 +239,12 @@ def _read_judgments(source: JudgedSource, folder: CampaignFolder | None) -> tupl
 
 
 def _no_judgments(source: JudgedSource, found: str) -> InputError:
-    return InputError(
-        Problem(
-            code="no-judgments",
-            path=str(source.judgments or source.campaign or Path()),
-            found=found,
-            expected="at least one",
-            hint="`heldout prefer export` writes those of the judging pages",
-        )
+    return InputError.of(
+        code="no-judgments",
+        path=str(source.judgments or source.campaign or Path()),
+        found=found,
+        expected="at least one",
+        hint="`heldout prefer export` writes those of the judging pages",
     )
 
 

@@ -37,7 +37,7 @@ from heldout.judging.studies.judges import (
 )
 from heldout.web.forms import Form, address_of, go_to, read_count, refuse_elsewhere
 from heldout.web.pages import render_template
-from heldout.web.sessions import COOKIE, SESSION, Attempts, Session, SessionSigner
+from heldout.web.sessions import COOKIE, SESSION, Attempts, SessionSigner
 
 PAGE = 100
 """Rows of a page."""
@@ -53,12 +53,10 @@ class Entered:
     """An organiser at a page.
 
     Attributes:
-        session: theirs.
         campaign: the campaign as it stands.
         form_token: for the forms of the page.
     """
 
-    session: Session
     campaign: Campaign
     form_token: str
 
@@ -268,7 +266,7 @@ class Admin:
             refuse_elsewhere(request)
             if not signer.is_form_token(session, fields.get("form_token", "")):
                 raise HTTPException(403)
-        return Entered(session=session, campaign=campaign, form_token=signer.form_token(session))
+        return Entered(campaign=campaign, form_token=signer.form_token(session))
 
     def _ask_token(self, problem: str = "", *, status: int = 200) -> HTMLResponse:
         settings = read_campaign(self.database).settings
