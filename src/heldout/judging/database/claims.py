@@ -351,7 +351,7 @@ class _Visit:
         )
         return self.connection.execute(found).scalar_one_or_none()
 
-    def _take_task(self, batch: int) -> Row[Any] | None:
+    def _take_task(self, batch: int) -> Row[Any, Any, Any] | None:
         """A task that waits, locked: first of those that nobody is busy with, then of the others.
 
         The others are waited for: who is busy with one may be ending its lease, and not taking it.
@@ -373,7 +373,7 @@ class _Visit:
 
     def _find_task(
         self, *wanted: ColumnElement[bool], lock: Literal["pass over", "wait"] | None = None
-    ) -> Row[Any] | None:
+    ) -> Row[Any, Any, Any] | None:
         """The first task with pairs that are all new to the worker.
 
         Args:
