@@ -16,12 +16,12 @@ from heldout.collections.tables import is_beir_qrels, parse_beir_qrels, parse_be
 from heldout.errors import InputError
 from heldout.files.frames import PARQUET, is_frame, read_parquet
 from heldout.ids import digest_bytes
+from heldout.trec.judgments import read_subtopics
 from heldout.trec.memory import qrels_from_frame, qrels_from_mapping
 from heldout.trec.qrels import Qrels, parse_qrels, read_qrels
 from heldout.trec.queries import Queries, format_queries, read_queries
 from heldout.trec.reading.sources import open_input, read_file
 from heldout.trec.reading.streams import Limits, TextReader
-from heldout.trec.subtopics import read_subtopics
 
 
 def load_qrels(

@@ -1,18 +1,20 @@
-"""Labels of several judges: preferences between two items, and grades with the judge's name.
+"""Labels beyond qrels: preferences between two items, grades with the judge's name, subtopics.
 
 Preferences have four columns between blanks: query, item A, item B, the preferred one. Items are
 documents, or systems where people judged whole result lists. Grades of several judges have the
 columns of qrels, with the judge's name in the column that qrels leave empty: one line for each
-label that each judge gave.
+label that each judge gave. In the diversity tasks of TREC that column names a subtopic (Clarke et
+al., TREC 2009 Web track).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from heldout.errors import Problem
-from heldout.trec.reading.streams import Limits, open_rows
-from heldout.trec.text import parse_grade, show
+from heldout.errors import Problem, plural
+from heldout.trec.qrels import Qrels
+from heldout.trec.reading.streams import Limits, TextReader, open_rows, read_lines
+from heldout.trec.text import ProblemLog, check_line, parse_grade, parse_integer, show
 
 _COLUMNS = 4
 
@@ -137,3 +139,62 @@ def _add_line(found: Judgments, line: bytes, path: str, number: int) -> Problem 
         "decide which grade holds",
         line=number,
     )
+
+
+def read_subtopics(source: BinaryIO, *, path: str, limits: Limits | None = None) -> Qrels:
+    """Read judgments by subtopic to their end: plain, gzip, bzip2 or zstd.
+
+    Args:
+        source: their bytes.
+        path: their name for messages.
+        limits: how much is read.
+
+    Returns:
+        `subtopics` as they stand there; as `judgments` a document's highest grade of any subtopic,
+        which is what measures without subtopics take.
+
+    Raises:
+        InputError: all problems up to `limits.problems`: `wrong-columns`, `grade-not-a-number`,
+            `conflicting-judgment` (of one subtopic), `bad-utf8`, `control-character`, `empty-file`,
+            and those of `TextReader`.
+    """
+    limits = limits or Limits()
+    log = ProblemLog(limits.problems)
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    with TextReader(source, path=path, limits=limits) as reader:
+        for number, line in read_lines(reader):
+            problem = check_line(line, path=path, number=number)
+            problem = problem or _add_subtopic(found, line, path, number)
+            if problem is not None:
+                log.add(problem)
+    if not found and not log.errors:
+        log.add(Problem("empty-file", path, "no judgments", "at least one line"))
+    log.raise_errors()
+    judgments: dict[str, dict[str, int]] = {}
+    for query, parts in found.items():
+        highest = judgments.setdefault(query, {})
+        for grades in parts.values():
+            for document, grade in grades.items():
+                highest[document] = max(grade, highest.get(document, grade))
+    return Qrels(judgments=judgments, digest=reader.digest(), notes=log.notes(), subtopics=found)
+
+
+def _add_subtopic(
+    found: dict[str, dict[str, dict[str, int]]], line: bytes, path: str, number: int
+) -> Problem | None:
+    columns = line.split()
+    if len(columns) != _COLUMNS:
+        what = f"{plural(len(columns), 'column')} in {show(line)}"
+        expected = "4 columns: query, subtopic, document, grade"
+        return Problem("wrong-columns", path, what, expected, line=number)
+    grade = parse_integer(columns[3])
+    if grade is None:
+        what = f"grade {show(columns[3])}"
+        return Problem("grade-not-a-number", path, what, "a whole number", line=number)
+    query, subtopic, document = (column.decode() for column in columns[:3])
+    before = found.setdefault(query, {}).setdefault(subtopic, {}).setdefault(document, grade)
+    if before == grade:
+        return None
+    what = f"{show(document)} for {show(query)}, subtopic {show(subtopic)}: {grade} after {before}"
+    expected = "one judgment per query, subtopic and document"
+    return Problem("conflicting-judgment", path, what, expected, line=number)

@@ -175,10 +175,10 @@ def read_qrels(
             for problem in _read_block(judgments, block, path, columns):
                 log.add(problem)
     log.extend(reader.notes)
-    log.extend(columns.check(path))
+    log.extend([*columns.check(path)])
     if not judgments and not log.errors:
         log.add(Problem("empty-file", path, "no judgments", "at least one line"))
-    log.extend(_check_documents(judgments, path))
+    log.extend([*_check_documents(judgments, path)])
     log.raise_errors()
     scaled, scale = scale_grades(judgments)
     return Qrels(judgments=scaled, digest=reader.digest(), scale=scale, notes=log.notes())
