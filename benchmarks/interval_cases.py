@@ -8,7 +8,6 @@ from interval_trainings import curve_mean, share
 from interval_worlds import (
     GAIN,
     Trial,
-    bootstrap,
     difference,
     drift,
     facet_differences,
@@ -79,16 +78,6 @@ CASES: Sequence[Case] = (
     Case(
         analysis="compare, outcomes, progress, facets", interval="difference of means by t",
         world=_PAIR.format(GAIN, 60), near=True, trial=difference("t"), trials=300,
-    ),
-    Case(
-        analysis="(library)", interval="difference of means, BCa",
-        world=_PAIR.format(GAIN, 60), near=True, trial=bootstrap("bca"),
-        trials=300, least=0.89,
-    ),
-    Case(
-        analysis="(library)", interval="difference of means, percentiles",
-        world=_PAIR.format(GAIN, 60), near=True, trial=bootstrap("percentile"),
-        trials=300, least=0.91,
     ),
     Case(
         analysis="compare, outcomes", interval="found by one alone, exact binomial",

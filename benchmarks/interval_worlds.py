@@ -25,7 +25,7 @@ from heldout.analyses.teams import look_at_teams
 from heldout.scoring.first_ranks import Side, first_ranks
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.power import middle_spread
-from heldout.stats.resampling import IntervalMethod, bootstrap_ranks, mean_interval
+from heldout.stats.resampling import bootstrap_ranks
 from heldout.stats.student import crossed_t
 from heldout.stats.tests import run_test
 
@@ -33,7 +33,6 @@ __all__ = [
     "GAIN",
     "Held",
     "Trial",
-    "bootstrap",
     "difference",
     "drift",
     "facet_differences",
@@ -223,17 +222,6 @@ def difference(test: str) -> Trial:
 
     def trial(rng: Generator, level: float) -> Held:
         found = run_test(test, *draw_pair(rng, 60), level=level)
-        return holds(found.low, found.high, GAIN)
-
-    return trial
-
-
-def bootstrap(method: IntervalMethod) -> Trial:
-    """The same by the bootstrap."""
-
-    def trial(rng: Generator, level: float) -> Held:
-        a, b = draw_pair(rng, 60)
-        found = mean_interval(b - a, rng, level=level, method=method, trials=999)
         return holds(found.low, found.high, GAIN)
 
     return trial

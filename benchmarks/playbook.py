@@ -26,7 +26,7 @@ from heldout.rankers.terms import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
 from heldout.scoring.evaluate import evaluate
 from heldout.scoring.measures import parse_measure
 from heldout.stats import exact
-from heldout.stats.resampling import mean_interval
+from heldout.stats.resampling import bca_interval, bootstrap_means
 from heldout.stats.tests import run_test
 from heldout.trec.ranking import JudgedRanking
 
@@ -181,7 +181,9 @@ def find_answered(run: Run, labels: Labels) -> set[QueryId]:
 def _cells(before: NDArray[np.float64], after: NDArray[np.float64]) -> Sequence[str]:
     differences = exact.differences(before, after)
     t = run_test("t", before, after, level=0.95)
-    drawn = mean_interval(differences, np.random.default_rng(0), level=0.95, trials=10_000)
+    means = bootstrap_means(differences[np.newaxis], np.random.default_rng(0), trials=10_000)
+    without = (differences.sum() - differences) / (len(differences) - 1)
+    drawn = bca_interval(means[:, 0], float(differences.mean()), without)
     spans = [
         "-" if low is None or high is None else f"{low:+.4f} to {high:+.4f}"
         for low, high in ((t.low, t.high), (drawn.low, drawn.high))

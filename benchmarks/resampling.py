@@ -7,12 +7,11 @@ from scipy import stats
 
 from heldout.files.executors import open_executor
 from heldout.stats.resampling import bootstrap_ranks
-from heldout.stats.sign_flips import flip_test, max_t
+from heldout.stats.sign_flips import max_t
 
 __all__ = [
     "FLIPS",
     "LOOPED_TRIALS",
-    "flip_all_pairs",
     "loop_over_trials",
     "multiply_counts",
     "multiply_signs",
@@ -50,12 +49,6 @@ def multiply_counts(values: Floats, trials: int) -> None:
     counts = np.ones((_BLOCK, values.shape[1]))
     for _ in range(trials // _BLOCK):
         _ = counts @ values.T
-
-
-def flip_all_pairs(values: Floats) -> object:
-    """Ours, on all cores, not corrected."""
-    with open_executor() as executor:
-        return flip_test(values, Generator(PCG64(0)), flips=FLIPS, executor=executor)
 
 
 def range_all_pairs(values: Floats) -> object:

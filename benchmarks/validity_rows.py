@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from resampling import (
     FLIPS,
     LOOPED_TRIALS,
-    flip_all_pairs,
     loop_over_trials,
     multiply_counts,
     multiply_signs,
-    permute_one_pair,
     range_all_pairs,
     rank_resampled,
 )
@@ -138,14 +136,6 @@ ROWS: tuple[Row, ...] = (
         peer_name=f"numpy index loop, {LOOPED_TRIALS} trials",
         floor=lambda scores: multiply_counts(scores.rr, 10_000),
         at_most_seconds=0.7,
-    ),
-    Row(
-        what=f"sign flips of all pairs, {FLIPS:,}",
-        ours=lambda scores: flip_all_pairs(scores.rr),
-        peer=lambda scores: permute_one_pair(scores.rr),
-        peer_name="scipy, a tenth of one pair",
-        floor=lambda scores: multiply_signs(scores.rr),
-        at_most_seconds=0.3,
     ),
     Row(
         what=f"max-t with step-down, {FLIPS:,}",

@@ -106,15 +106,15 @@ def test_every_p_is_that_of_one_test_at_a_time(queries: int, kind: str) -> None:
     ways: list[tuple[dict[str, object], dict[str, dict[str, object]]]] = [
         ({}, {"rank-sum": {"kind": "mann-whitney"}, "signed-rank": {"zeros": "wilcox"}}),
         (
-            {"rank_sum": "ranksums", "zeros": "pratt", "continuity": True},
+            {"rank_sum": "ranksums", "zeros": "pratt"},
             {
                 "rank-sum": {"kind": "ranksums"},
                 "signed-rank": {"zeros": "pratt", "continuity": True},
             },
         ),
         (
-            {"zeros": "zsplit", "continuity": False},
-            {"signed-rank": {"zeros": "zsplit", "continuity": False}},
+            {"zeros": "zsplit"},
+            {"signed-rank": {"zeros": "zsplit"}},
         ),
     ]
     for batch, single in ways:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heldout.stats import resampling
 from heldout.stats.resampling import Block, bootstrap_ranks, map_blocks, map_shares
-from heldout.stats.sign_flips import flip_test, max_t
+from heldout.stats.sign_flips import max_t
 
 SYSTEMS = 100
 BLOCK = 8
@@ -36,7 +36,6 @@ def draw_all(values: NDArray[np.int64], blocks: Sequence[Block]) -> list[int]:
 
 DRAWS: dict[str, Draw] = {
     "bootstrap_ranks": lambda values, draws: bootstrap_ranks(values, rng(), trials=draws),
-    "flip_test": lambda values, draws: flip_test(values, rng(), flips=draws),
     "max_t": lambda values, draws: max_t(values, rng(), flips=draws),
 }
 

@@ -10,7 +10,6 @@ from scipy.stats import kendalltau, spearmanr
 from heldout.stats.bradley_terry import (
     Comparisons,
     CrowdAnswers,
-    CrowdPriors,
     crowd_cost,
     fit_crowd,
     fit_strengths,
@@ -51,9 +50,8 @@ def test_the_gradient_is_what_small_steps_say(seed: int) -> None:
         rng, items=5, care=rng.random(4), habit=rng.normal(0, 2, 4), each=int(rng.integers(1, 12))
     )
     at = rng.normal(0, 1.5, 5 + 2 * 4)
-    priors = CrowdPriors(strength=0.7, careful=3, careless=1.5, habit=0.4)
-    _, slope = crowd_cost(at, answers, priors)
-    steps = approx_fprime(at, lambda x: crowd_cost(x, answers, priors)[0], 1e-6)
+    _, slope = crowd_cost(at, answers)
+    steps = approx_fprime(at, lambda x: crowd_cost(x, answers)[0], 1e-6)
     np.testing.assert_allclose(slope, steps, atol=2e-4, rtol=1e-4)
 
 

@@ -129,18 +129,11 @@ class ReliabilityOptions:
     zeros: Annotated[Zeros, Opt("Treatment of differences of 0 in the signed-rank test.")] = (
         "wilcox"
     )
-    continuity: Annotated[bool, Opt("Continuity correction of the signed-rank test.")] = (
-        PairOptions().continuity
-    )
 
     @property
     def tests(self) -> PairOptions:
         """Those of them that the tests take."""
-        return PairOptions(
-            rank_sum=self.rank_sum,
-            zeros=self.zeros,
-            continuity=self.continuity,
-        )
+        return PairOptions(rank_sum=self.rank_sum, zeros=self.zeros)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -515,7 +508,6 @@ def _method(result: Reliability) -> tuple[str, ...]:
 
 def _describe_tests(result: Reliability) -> tuple[str, ...]:
     options = result.options
-    continuity = "with" if options.continuity else "without"
     here = "" if result.correlation is None else f" (here r = {result.correlation:.2f} on average)"
     return (
         (
@@ -523,7 +515,7 @@ def _describe_tests(result: Reliability) -> tuple[str, ...]:
             f"agree on what is hard{here} it is conservative: too little is significant."
         ),
         (
-            f"Signed-rank: differences of 0 by {options.zeros}, normal approximation {continuity} "
+            f"Signed-rank: differences of 0 by {options.zeros}, normal approximation with "
             "continuity correction, however few queries a half has. Sign: exact binomial."
         ),
     )

@@ -120,8 +120,7 @@ def _slope(
 ) -> Slope:
     low = high = width = None
     if drawn is not None:
-        interval = percentile_interval(drawn, estimate, level=level)
-        low, high = interval.low, interval.high
+        low, high = percentile_interval(drawn, level=level)
         width = None if factor is None or low is None else factor * float(drawn.std())
     error = _ols_width(gaps, estimate, level)
     return Slope(

@@ -204,13 +204,10 @@ class PairOptions:
         rank_sum: `mann-whitney` corrects for ties and continuity, `ranksums` for neither.
         zeros: of signed-rank: `wilcox` drops differences of 0 before ranking, `pratt` after it,
             `zsplit` gives half of their ranks to each side.
-        continuity: of signed-rank, which goes by the normal approximation however few the
-            differences are.
     """
 
     rank_sum: Corrections = "mann-whitney"
     zeros: Zeros = "wilcox"
-    continuity: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -330,7 +327,6 @@ def compare_pairs(
                 losses=losses,
                 size=sizes,
                 zeros=options.zeros,
-                continuity=options.continuity,
             ),
             "t": t_p(mean, squares, size=sizes, near=near),
         },

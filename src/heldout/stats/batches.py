@@ -62,9 +62,8 @@ def signed_rank_p(
     losses: _Numbers,
     size: _Numbers | int,
     zeros: Zeros = "wilcox",
-    continuity: bool = True,
 ) -> Ps:
-    """Wilcoxon's signed-rank test by the normal approximation.
+    """Wilcoxon's signed-rank test by the normal approximation, with its continuity correction.
 
     Args:
         doubled: twice the sum of ranks of positive differences, ranked without those of 0.
@@ -74,7 +73,6 @@ def signed_rank_p(
         size: all differences.
         zeros: `wilcox` drops differences of 0 before ranking, `pratt` after it, `zsplit` gives
             half of their ranks to each side.
-        continuity: whether the statistic is brought half a rank nearer to its mean.
 
     Returns:
         Undefined where every difference is 0.
@@ -87,7 +85,7 @@ def signed_rank_p(
     squares = _squares(total) - ties / 12
     # As in scipy, zsplit leaves the ranks of zeros in the variance
     shared = (dropped**3 - dropped) / 12 if zeros == "zsplit" else _squares(dropped)
-    return _normal_p(above - mean, squares / 4 - shared / 4, continuity=continuity, some=used > 0)
+    return _normal_p(above - mean, squares / 4 - shared / 4, continuity=True, some=used > 0)
 
 
 def rank_sum_p(

@@ -426,6 +426,8 @@ def _pulls(comparisons: Comparisons, at: Floats, model: Model) -> Floats:
 
 _START = 1.0
 _CROWD_STEPS = 5000
+_CAREFUL, _CARELESS = 4.0, 2.0
+"""Of the Beta prior of gamma; strengths and habits have a normal one of precision 1."""
 Places = NDArray[np.int64]
 
 
@@ -453,23 +455,6 @@ class CrowdAnswers:
     known: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrowdPriors:
-    """What is believed before an answer.
-
-    Attributes:
-        strength: precision of normal strengths, > 0.
-        careful: first parameter of the Beta of gamma, >= 1.
-        careless: the second, >= 1.
-        habit: precision of the normal habits, > 0.
-    """
-
-    strength: float = 1.0
-    careful: float = 4.0
-    careless: float = 2.0
-    habit: float = 1.0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CrowdStrengths:
     """What was found.
@@ -487,13 +472,8 @@ class CrowdStrengths:
     converged: bool
 
 
-def fit_crowd(answers: CrowdAnswers, *, priors: CrowdPriors | None = None) -> CrowdStrengths:
-    """The most likely strengths and judges.
-
-    Args:
-        answers: at least one item and one judge.
-        priors: `None` for those of `CrowdPriors`.
-    """
+def fit_crowd(answers: CrowdAnswers) -> CrowdStrengths:
+    """Return the most likely strengths and judges, of at least one item and one judge."""
     items, judges = answers.items, answers.judges
     start = np.zeros(items + 2 * judges)
     start[items : items + judges] = _START
@@ -502,7 +482,7 @@ def fit_crowd(answers: CrowdAnswers, *, priors: CrowdPriors | None = None) -> Cr
     found = minimize(
         crowd_cost,
         start,
-        args=(answers, priors or CrowdPriors()),
+        args=(answers,),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": _CROWD_STEPS, "maxfun": _CROWD_STEPS, "ftol": 1e-13, "gtol": 1e-7},
@@ -517,13 +497,12 @@ def fit_crowd(answers: CrowdAnswers, *, priors: CrowdPriors | None = None) -> Cr
     )
 
 
-def crowd_cost(at: Floats, answers: CrowdAnswers, priors: CrowdPriors) -> tuple[float, Floats]:
+def crowd_cost(at: Floats, answers: CrowdAnswers) -> tuple[float, Floats]:
     """Minus the logarithm of the posterior, and its gradient.
 
     Args:
         at: strengths, logits of gamma, habits, one after another.
         answers: what was answered.
-        priors: what was believed.
     """
     items, judges = answers.items, answers.judges
     strength, logit, habit = np.split(at, [items, items + judges])
@@ -535,9 +514,9 @@ def crowd_cost(at: Floats, answers: CrowdAnswers, priors: CrowdPriors) -> tuple[
     gamma = expit(logit)[answers.judge]
     chance = np.maximum(gamma * seen + (1 - gamma) * guess, np.finfo(np.float64).tiny)
 
-    care_prior = (priors.careful - 1) * log_expit(logit) + (priors.careless - 1) * log_expit(-logit)
+    care_prior = (_CAREFUL - 1) * log_expit(logit) + (_CARELESS - 1) * log_expit(-logit)
     cost = -np.log(chance).sum() - care_prior.sum()
-    cost += (priors.strength * strength @ strength + priors.habit * habit @ habit) / 2
+    cost += (strength @ strength + habit @ habit) / 2
 
     by_strength = np.where(free, side * gamma * seen * (1 - seen) / chance, 0.0)
     by_logit = gamma * (1 - gamma) * (seen - guess) / chance
@@ -545,12 +524,12 @@ def crowd_cost(at: Floats, answers: CrowdAnswers, priors: CrowdPriors) -> tuple[
     pull = np.bincount(answers.left, by_strength, items)
     pull -= np.bincount(answers.right, by_strength, items)
     share = expit(logit)
-    care_slope = (priors.careful - 1) * (1 - share) - (priors.careless - 1) * share
+    care_slope = (_CAREFUL - 1) * (1 - share) - (_CARELESS - 1) * share
     slope = np.concatenate(
         [
-            priors.strength * strength - pull,
+            strength - pull,
             -np.bincount(answers.judge, by_logit, judges) - care_slope,
-            priors.habit * habit - np.bincount(answers.judge, by_habit, judges),
+            habit - np.bincount(answers.judge, by_habit, judges),
         ]
     )
     return float(cost), slope

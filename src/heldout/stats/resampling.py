@@ -16,7 +16,7 @@ and BCa intervals are for one number; looking at many of them needs a correction
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -242,78 +242,26 @@ def _sum_block(whole: Whole, size: int, rng: Generator, trials: int) -> NDArray[
     return sums.astype(np.float64)
 
 
-IntervalMethod = Literal["percentile", "bca"]
+class Interval(NamedTuple):
+    """The ends of an interval for one number; `None` where it is undefined."""
 
-_CONSTANT = "every draw gives the same value"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """An interval for one number.
-
-    Attributes:
-        estimate: the number itself.
-        low, high: its ends, `None` where undefined.
-        level: how often such intervals should hold the true value, in (0, 1).
-        method: how it was made.
-        draws: how many draws it is made of.
-        why: why it is undefined, else "".
-    """
-
-    estimate: float
     low: float | None
     high: float | None
-    level: float
-    method: IntervalMethod
-    draws: int
-    why: str = ""
 
 
-def mean_interval(
-    values: NDArray[np.float64],
-    rng: Generator,
-    *,
-    level: float = 0.95,
-    method: IntervalMethod = "bca",
-    trials: int = 10_000,
-    executor: Executor | None = None,
-) -> Interval:
-    """An interval for the mean, as of differences between two systems query by query.
-
-    Args:
-        values: one finite number for each query, at least one.
-        rng: where draws come from.
-        level: in (0, 1).
-        method: `bca` corrects for bias and for a variance that grows with the mean.
-        trials: draws of the bootstrap, >= 1.
-        executor: where to compute; `None` for here.
-
-    Returns:
-        An interval that is undefined for one value, and for values that are all equal.
-    """
-    draws = bootstrap_means(values[np.newaxis], rng, trials=trials, executor=executor)[:, 0]
-    estimate = float(values.mean())
-    if method == "percentile":
-        return percentile_interval(draws, estimate, level=level)
-    # The mean without one value, up to what all have in common.
-    jackknife = (values.sum() - values) / max(len(values) - 1, 1)
-    return bca_interval(draws, estimate, jackknife, level=level)
+_NONE = Interval(None, None)
 
 
-def percentile_interval(
-    draws: NDArray[np.float64], estimate: float, *, level: float = 0.95
-) -> Interval:
-    """The quantiles of the draws.
+def percentile_interval(draws: NDArray[np.float64], *, level: float = 0.95) -> Interval:
+    """Return the quantiles of the draws; undefined where all are equal.
 
     Args:
         draws: the number in each trial of a bootstrap, at least one.
-        estimate: the number itself.
         level: in (0, 1).
     """
-    tails = ((1 - level) / 2, (1 + level) / 2)
     if np.ptp(draws) == 0:
-        return _interval(draws, estimate, level, "percentile", why=_CONSTANT)
-    return _interval(draws, estimate, level, "percentile", tails)
+        return _NONE
+    return Interval(*np.quantile(draws, ((1 - level) / 2, (1 + level) / 2)).tolist())
 
 
 def bca_interval(
@@ -323,7 +271,7 @@ def bca_interval(
     *,
     level: float = 0.95,
 ) -> Interval:
-    """Quantiles of the draws, moved for their bias and for their acceleration.
+    """Return quantiles of the draws, moved for their bias and for their acceleration.
 
     Args:
         draws: the number in each trial of a bootstrap, at least one.
@@ -335,36 +283,11 @@ def bca_interval(
         An interval that is undefined where all draws, or all of the jackknife, are equal, and
         where no draw lies on one side of the estimate.
     """
-    if np.ptp(draws) == 0 or np.ptp(jackknife) == 0:
-        return _interval(draws, estimate, level, "bca", why=_CONSTANT)
     below = (np.mean(draws < estimate) + np.mean(draws <= estimate)) / 2
-    if below in (0, 1):
-        why = "every draw lies on one side of the estimate"
-        return _interval(draws, estimate, level, "bca", why=why)
+    if np.ptp(draws) == 0 or np.ptp(jackknife) == 0 or below in (0, 1):
+        return _NONE
     pull = jackknife.mean() - jackknife
     acceleration = np.sum(pull**3) / (6 * np.sum(pull**2) ** 1.5)
     bias = ndtri(below)
     at = bias + ndtri([(1 - level) / 2, (1 + level) / 2])
-    moved = ndtr(bias + at / (1 - acceleration * at))
-    return _interval(draws, estimate, level, "bca", (float(moved[0]), float(moved[1])))
-
-
-def _interval(
-    draws: NDArray[np.float64],
-    estimate: float,
-    level: float,
-    method: IntervalMethod,
-    tails: Sequence[float] = (),
-    *,
-    why: str = "",
-) -> Interval:
-    ends = np.quantile(draws, tails).tolist() if tails else (None, None)
-    return Interval(
-        estimate=estimate,
-        low=ends[0],
-        high=ends[1],
-        level=level,
-        method=method,
-        draws=len(draws),
-        why=why,
-    )
+    return Interval(*np.quantile(draws, ndtr(bias + at / (1 - acceleration * at))).tolist())

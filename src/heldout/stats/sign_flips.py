@@ -1,4 +1,4 @@
-"""Sign-flip permutation tests of all pairs of systems, and their max-t correction.
+"""Sign-flip permutation tests of two systems, and of all pairs with the max-t correction.
 
 Where two systems are equally good, the sign of their difference on a query is a coin's. Flipping
 the scores of a query for all systems at once flips every pair's difference, so one product of
@@ -36,7 +36,6 @@ _CELLS = 1 << 22
 """Flipped sums that are held at once: systems by flips, in double precision 32 MB."""
 _ROWS = 128
 _TASKS = 32
-_WORD = 8
 _WHOLE = 2.0**53
 _ROUNDING = 1e-12
 """Values of t that differ by less than this share are equal, as those of two pairs may be."""
@@ -57,38 +56,30 @@ Doubles = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-def flip_test(
-    values: NDArray[np.float64],
-    rng: Generator,
-    *,
-    flips: int = 10_000,
-    executor: Executor | None = None,
-) -> NDArray[np.float64]:
-    """Two-sided p of every pair, not corrected for how many pairs there are.
+def flip_test(a: Doubles, b: Doubles, rng: Generator, *, flips: int = 10_000) -> float | None:
+    """Return the two-sided p of one pair of systems.
 
     Args:
-        values: finite scores, shape (systems, queries).
+        a: finite scores of a system.
+        b: those of another on the same queries.
         rng: where signs come from.
         flips: how many, >= 1.
-        executor: where to compute; `None` for here.
 
     Returns:
-        Symmetric, shape (systems, systems). NaN where undefined: on the diagonal and where two
-        systems have equal scores on every query. A flip hits where its mean difference is at
-        least as large as the one found; those that differ by less than rounding are equal.
+        `None` where the two have equal scores on every query. A flip hits where its mean difference
+        is at least as large as the one found; those that differ by less than rounding are equal.
     """
-    whole = whole_numbers(values, summed=values.shape[1])
-    pairs = _Pairs(len(values))
+    whole = whole_numbers(np.stack((a, b)), summed=len(a))
+    if (np.abs(whole.values[1] - whole.values[0]) <= whole.nothing).all():
+        return None
     sums = _sums(whole)
-    size = block_size(len(values))
-    hits = np.zeros(pairs.count, np.int64)
-    for share in map_shares(
-        _flip_share, whole, sums, rng=rng, draws=flips, size=size, executor=executor
-    ):
-        hits += share
-    p = (1 + hits) / (1 + flips)
-    p[~_differ(whole, sums)] = np.nan
-    return pairs.square(p)
+    least, hits = abs(sums[1] - sums[0]) - _slack(whole), 0
+    size = block_size(2)
+    counts = [min(size, flips - start) for start in range(0, flips, size)]
+    for group in _group(list(zip(rng.spawn(len(counts)), counts, strict=True)), 2):
+        flipped = _flip_sums(whole, sums, group).astype(np.float64)
+        hits += int(np.count_nonzero(np.abs(flipped[1] - flipped[0]) >= least))
+    return (1 + hits) / (1 + flips)
 
 
 def max_t(
@@ -429,43 +420,6 @@ def _compare_each(
     return hits
 
 
-def _flip_share(whole: Whole, sums: Doubles, blocks: Sequence[Block]) -> NDArray[np.int64]:
-    """For each pair, in how many flips its difference is at least as large as the one found."""
-    pairs = _Pairs(len(sums))
-    hits = np.zeros(pairs.count, np.int64)
-    for group in _group(blocks, len(sums)):
-        flipped = _flip_sums(whole, sums, group)
-        # No difference exceeds what both rows have above or below the first: most pairs are far
-        # apart
-        flipped -= flipped[0].copy()
-        reach = np.abs(flipped).max(axis=1).astype(np.float64)
-        for row in range(len(sums) - 1):
-            least = np.abs(sums[row + 1 :] - sums[row]) - _slack(whole)
-            near = np.flatnonzero(least <= reach[row] + reach[row + 1 :])
-            counts = hits[pairs.slice(row)]
-            for start in range(0, len(near), _ROWS):
-                some = near[start : start + _ROWS]
-                differences = flipped[some + row + 1]
-                differences -= flipped[row]
-                np.abs(differences, out=differences)
-                counts[some] += _count_rows(differences, least[some].astype(differences.dtype))
-    return hits
-
-
-def _count_rows(values: Floats, least: Floats) -> NDArray[np.int64]:
-    """How many values of each row are at least as large as that row asks.
-
-    A byte of 1 or 0 for each is added up eight at a time, which numpy does not do by itself; rows
-    of up to 2,040 values do not overflow a byte.
-    """
-    rows, width = values.shape
-    reached = np.zeros((rows, -(-width // _WORD) * _WORD), np.bool_)
-    np.greater_equal(values, least[:, np.newaxis], out=reached[:, :width])
-    bytewise = reached.view(np.uint64).sum(axis=1).view(np.uint8)
-    counts: NDArray[np.int64] = bytewise.reshape(rows, _WORD).sum(axis=1, dtype=np.int64)
-    return counts
-
-
 def _sums(whole: Whole) -> Doubles:
     sums: Doubles = whole.values.sum(axis=1, dtype=np.float64)
     return sums
@@ -497,22 +451,6 @@ def _draw_signs(rng: Generator, queries: int, flips: int) -> NDArray[np.uint8]:
     """Whether a query keeps its sign, 1 or 0, shape (queries, flips)."""
     bits = np.unpackbits(np.frombuffer(rng.bytes(-(-queries * flips // 8)), np.uint8))
     return bits[: queries * flips].reshape(queries, flips)
-
-
-def _differ(whole: Whole, sums: Doubles) -> NDArray[np.bool_]:
-    """Whether the rows of each pair differ by more than rounding."""
-    values, pairs = whole.values, _Pairs(len(sums))
-    differ = np.empty(pairs.count, np.bool_)
-    for row in range(pairs.rows - 1):
-        # Where sums are far apart, some difference is no rounding
-        far = np.abs(sums[row + 1 :] - sums[row]) > whole.nothing * values.shape[1]
-        near = np.flatnonzero(~far)
-        for start in range(0, len(near), _ROWS):
-            some = near[start : start + _ROWS]
-            apart = np.abs(values[some + row + 1] - values[row]) > whole.nothing
-            far[some] = apart.any(axis=1)
-        differ[pairs.slice(row)] = far
-    return differ
 
 
 def _squares(whole: Whole, executor: Executor | None) -> Doubles:
