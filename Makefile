@@ -57,7 +57,7 @@ unit: $(UNIT)
 	$(PYTEST) -m "not night and not neural and not slow and not real and not browser"
 
 # The same on the lowest versions of all dependencies that pyproject.toml allows.
-EXTRAS := cluster,data,frames,measures,png,rankers,timestamps,web
+EXTRAS := cluster,data,fast,frames,measures,png,rankers,timestamps,web
 UV := .venv-lowest/bin/uv pip
 lowest:
 	$(PYTHON) -m venv .venv-lowest

@@ -63,6 +63,13 @@ _WEB = ("fastapi", "uvicorn", "python-multipart", "itsdangerous", "SQLAlchemy", 
 _TORCH = ("torch", "transformers", "sentencepiece", "protobuf", "sentence-transformers")
 _EXTRAS: tuple[tuple[str, Group, str, str, tuple[str, ...]], ...] = (
     (
+        "fast",
+        "analyses",
+        "reliability",
+        "heldout analyse reliability computes compiled; without it the answers are the same",
+        ("numba",),
+    ),
+    (
         "cluster",
         "analyses",
         "analyses on a cluster",

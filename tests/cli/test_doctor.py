@@ -96,8 +96,8 @@ def test_nothing_optional(hide: Callable[..., None], monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", "")
     result = call()
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("All that scoring runs needs is here; 29 of 29 ")
-    for extra in ("cluster", "png", "web", "rankers", "neural", "timestamps", "measures"):
+    assert result.output.startswith("All that scoring runs needs is here; 30 of 30 ")
+    for extra in ("fast", "cluster", "png", "web", "rankers", "neural", "timestamps", "measures"):
         assert f"pip install 'heldout[{extra}]'\n" in result.output
     assert "apt install git" in result.output
     document = json.loads(call("--json").output)

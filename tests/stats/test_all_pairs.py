@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from scipy import stats
 
+from heldout.stats import all_pairs
 from heldout.stats.all_pairs import (
     PairedTest,
     PairOptions,
@@ -131,6 +132,24 @@ def test_every_p_is_that_of_one_test_at_a_time(queries: int, kind: str) -> None:
                         assert found == pytest.approx(expected.p, rel=0, abs=CLOSE), name
                     mean = np.round(np.mean(y - x), 12)
                     assert tests.means[half, place, split] == pytest.approx(mean, abs=2e-12)
+
+
+@pytest.mark.parametrize("queries", [90, 901])
+def test_numba_and_numpy_give_the_same_bytes(queries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    random = np.random.default_rng(3)
+    values = reciprocal_ranks(random, 5, queries)
+    tied = random.integers(0, queries // 3, values.shape) * np.pi
+    for scores in (values, np.sqrt(values + 0.1 * random.random(values.shape)), tied):
+        first = draw_halves(random, queries, 5)
+        fast = compare_all(scores, first)
+        with monkeypatch.context() as patched:
+            patched.setattr(all_pairs, "load_compiled", lambda: None)
+            plain = compare_all(scores, first)
+        for pair, (tests, place) in fast.items():
+            for name in get_args(PairedTest):
+                ours, theirs = tests.p[name][:, place], plain[pair][0].p[name][:, plain[pair][1]]
+                assert ours.tobytes() == theirs.tobytes()
 
 
 tables = hnp.arrays(

@@ -14,6 +14,8 @@ products of float64 are exact.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -104,6 +106,16 @@ def _whole(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(numbers).astype(np.int64).swapaxes(1, 2)
 
 
+@cache
+def load_compiled() -> ModuleType | None:
+    """Return the loops that numba compiles (`stats.compiled`), `None` where it does not load."""
+    try:
+        from heldout.stats import compiled  # noqa: PLC0415 - numba is an extra, slow to load
+    except ImportError:
+        return None
+    return compiled
+
+
 class SignedSums(NamedTuple):
     """Whole numbers, int64 of shape (2, pairs, splits): of the first half, then of the second.
 
@@ -135,9 +147,12 @@ def sum_signed_ranks(
     """
     shape = (2, len(differences), member.shape[1])
     sums = SignedSums(*(np.zeros(shape, np.int64) for _ in SignedSums._fields))
-    inside = np.ascontiguousarray(member.T, dtype=np.float64)
     # 16 bits are sorted by their digits
     orders = np.argsort(keys, axis=1, kind="stable" if keys.itemsize <= _DIGITS else None)
+    if loops := load_compiled():
+        loops.sum_signed_ranks(differences, keys, orders, member, tuple(sums))
+        return sums
+    inside = np.ascontiguousarray(member.T, dtype=np.float64)
     for pair, (own, order) in enumerate(zip(differences, orders, strict=True)):
         queries = order[np.count_nonzero(own == 0) :]
         if len(queries):
@@ -408,6 +423,14 @@ def _rank_scores(
     systems = sorted({*a.tolist(), *b.tolist()})
     inside = {system: _turn(halves, system) for system in systems}
     below = {system: np.cumsum(inside[system], axis=1) for system in systems}
+    if loops := load_compiled():
+        turned = {system: np.ascontiguousarray(one.T) for system, one in below.items()}
+        for pair, both in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+            scores = tuple(halves.ordered[system] for system in both)
+            counts = tuple(turned[system] for system in both)
+            loops.rank_scores(scores, counts, doubled[:, pair], ties[:, pair])
+        doubled += (halves.sizes * (halves.sizes + 1))[:, None]
+        return doubled, ties
     for pair, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
         doubled[:, pair] = _rank_both(halves, one, other, inside[other], below[one])
         ties[:, pair] = _tie_both(halves, one, other, below)
