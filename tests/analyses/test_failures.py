@@ -141,7 +141,7 @@ def files(tmp_path: Path) -> Path:
 def failures(files: Path, **options: object) -> Failures:
     runs = find_compared(str(files / "a.run"), str(files / "b.run"))
     qrels = read_file(read_qrels, files / "qrels")
-    return Failures.of(list_failures(runs, qrels, **options))  # type: ignore[arg-type]  # options of any kind
+    return list_failures(runs, qrels, **options)  # type: ignore[arg-type]  # options of any kind
 
 
 def test_files_give_the_same_and_texts_are_counted(files: Path) -> None:
@@ -183,7 +183,7 @@ def test_runs_in_memory_give_what_their_files_give(files: Path) -> None:
     sides = {name: Named(name=name, runs=(name,)) for name in runs}
     qrels = read_file(read_qrels, files / "qrels")
     found = list_failures(ComparedRuns(runs=runs, **sides), qrels, depth=2)
-    assert Failures.of(found) == failures(files, depth=2)
+    assert found == failures(files, depth=2)
 
 
 def test_the_measure_fits_the_labels_where_nobody_names_one(files: Path) -> None:

@@ -11,7 +11,6 @@ from playwright.sync_api import Browser, Page, expect
 import chromium
 from chromium import SCREENS
 from heldout.analyses.outcomes.failures import list_failures
-from heldout.analyses.outcomes.failures_page import Failures
 from heldout.scoring.sources import find_compared
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import read_file
@@ -50,7 +49,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         documents=texts,
         k=5,
     )
-    Failures.of(found).write(folder / "out.html")
+    found.write(folder / "out.html")
     return folder / "out.html"
 
 

@@ -19,8 +19,7 @@ from heldout.analyses.dated import Dated, beside_dev, beside_reserve, date_score
 from heldout.analyses.entries import BoardScores, parse_entries
 from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.outcomes.comparison import Comparison
-from heldout.analyses.outcomes.failures import Documents, list_failures
-from heldout.analyses.outcomes.failures_page import Failures
+from heldout.analyses.outcomes.failures import Documents, Failures, list_failures
 from heldout.analyses.outcomes.options import CompareOptions
 from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.analyses.views.analysis import LoadedViews, name_views, views_of_scores
@@ -398,7 +397,7 @@ def failures(
     """
     if isinstance(queries, str | PathLike):
         queries = load_queries(fspath(queries)).texts
-    found = list_failures(
+    return list_failures(
         _sides(a, b),
         read_qrels(qrels),
         judgments=label_of(qrels),
@@ -411,7 +410,6 @@ def failures(
         order=order,
         reading=Reading(),
     )
-    return Failures.of(found)
 
 
 def _sides(a: Any, b: Any) -> ComparedRuns:

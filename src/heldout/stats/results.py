@@ -162,15 +162,11 @@ class TestColumns(Sequence[TestResult]):
         numbers: Floats = getattr(self, name)
         return numbers if self.place is None else numbers[self.place]
 
-    def put(self, start: int, other: "TestColumns") -> None:
-        """Take over what others say, of the pairs from `start` on."""
-        for name in _ARRAYS:
-            getattr(self, name)[start : start + len(other)] = getattr(other, name)
-
-    def resized(self, size: int) -> "TestColumns":
-        """Room for so many pairs, of the same test."""
-        room = {name: np.empty(size, getattr(self, name).dtype) for name in _ARRAYS}
-        return replace(self, **room)  # type: ignore[arg-type]  # names of arrays alone
+    @classmethod
+    def join(cls, parts: Sequence["TestColumns"]) -> "TestColumns":
+        """Return what several say of one test, of pairs that follow each other."""
+        whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
+        return replace(parts[0], **whole)  # type: ignore[arg-type]  # names of arrays alone
 
     def take(self, places: NDArray[np.intp]) -> "TestColumns":
         """Those of some pairs."""

@@ -17,8 +17,8 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.curves import curves_chart, curves_title, success_curves
-from heldout.analyses.outcomes.failures import check_single, list_failures
-from heldout.analyses.outcomes.failures_page import Failures, check_page
+from heldout.analyses.outcomes.failures import Failures, check_single, list_failures
+from heldout.analyses.outcomes.failures_page import check_page
 from heldout.analyses.outcomes.options import CompareOptions, Correction, Rules
 from heldout.analyses.outcomes.outcomes import analyse_outcomes, describe_outcomes
 from heldout.analyses.outcomes.verdicts import Side as Winner
@@ -411,7 +411,7 @@ class Comparison:
         if qrels is None:
             parsed = [read_measure(one) for one in options.measures[:1]]
             qrels = load_qrels(options.qrels, subtopics=need_subtopics(parsed))
-        found = list_failures(
+        return list_failures(
             self.runs,
             qrels,
             judgments=options.qrels,
@@ -426,7 +426,6 @@ class Comparison:
             reading=reading,
             progress=reading.progress,
         )
-        return Failures.of(found)
 
     def answer(self, scores: ComparedScores) -> Answer:
         """Which side is better: by the measures that were asked for, and by outcomes."""

@@ -157,7 +157,7 @@ def _by_grade_and_rank(one: Missed) -> tuple[int, float, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryDifferences(Framed):
+class Failures(Framed):
     """Two runs query by query.
 
     Attributes:
@@ -241,6 +241,29 @@ class QueryDifferences(Framed):
 
     def __repr__(self) -> str:
         return f"A {self.a}\nB {self.b}\n{self.answer}"
+
+    def _repr_html_(self) -> str:
+        """Show the answer, the picture, the largest losses and gains in a notebook."""
+        from heldout.analyses.outcomes.failures_page import to_notebook  # noqa: PLC0415 - a circle
+
+        return to_notebook(self)
+
+    def write(self, path: Path | str) -> Path:
+        """Write the page, with its data in a folder beside it, or nothing.
+
+        Args:
+            path: ends in `.html`. Something is there only if an earlier call wrote it.
+
+        Returns:
+            The folder, as `out_files` for `out.html`, which the page needs.
+
+        Raises:
+            InputError: code `page-name`.
+            StoreError: there is something else of either name.
+        """
+        from heldout.analyses.outcomes.failures_page import write_page  # noqa: PLC0415 - a circle
+
+        return write_page(self, Path(path))
 
     def columns(self) -> dict[str, list[Any]]:
         """A row for each query, as columns; no first relevant document is `None`."""
@@ -371,7 +394,7 @@ def list_failures(
     order: Order | None = None,
     reading: Reading | None = None,
     progress: Progress = SILENT,
-) -> QueryDifferences:
+) -> Failures:
     """Compare two runs query by query.
 
     Args:
@@ -416,7 +439,7 @@ def list_failures(
     )
     found = compare_lists(a, b, qrels.judgments, better=scores.better, k=k, rel=rel, texts=queries)
     texts, missing = _texts(found, documents, progress)
-    return QueryDifferences(
+    return Failures(
         a=a.name,
         b=b.name,
         qrels=judgments,

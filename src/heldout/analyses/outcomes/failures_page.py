@@ -13,7 +13,7 @@ always goes with its data; then the data of an earlier page are removed.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
@@ -24,8 +24,8 @@ import msgspec
 
 from heldout.analyses.outcomes.failures import (
     MOST_MISSED,
+    Failures,
     QueryDifference,
-    QueryDifferences,
     Ranking,
 )
 from heldout.answers.notebook import to_html
@@ -111,7 +111,7 @@ def _others(folder: Path) -> Iterator[Path]:
                 yield file
 
 
-def write_page(failures: QueryDifferences, path: Path) -> Path:
+def write_page(failures: Failures, path: Path) -> Path:
     """Write a page and its folder, or leave what is there as it is.
 
     Args:
@@ -150,7 +150,7 @@ def write_page(failures: QueryDifferences, path: Path) -> Path:
     return page_folder(path)
 
 
-def render_page(failures: QueryDifferences, *, data: str) -> bytes:
+def render_page(failures: Failures, *, data: str) -> bytes:
     """The page itself.
 
     Args:
@@ -175,7 +175,7 @@ def render_page(failures: QueryDifferences, *, data: str) -> bytes:
     return _START + text.encode()
 
 
-def to_notebook(failures: QueryDifferences, *, shown: int = 5) -> str:
+def to_notebook(failures: Failures, *, shown: int = 5) -> str:
     """HTML for a notebook: the answer, the picture, the largest losses and gains."""
     ends = (
         ("Largest losses of B", [one for one in failures.queries if one.gain < 0][:shown]),
@@ -206,7 +206,7 @@ def to_notebook(failures: QueryDifferences, *, shown: int = 5) -> str:
     )
 
 
-def _facts(failures: QueryDifferences) -> list[str]:
+def _facts(failures: Failures) -> list[str]:
     """What the figures rest on, a line each."""
     lower = " (lower is better)" if failures.better == "lower" else ""
     chosen = ""
@@ -243,7 +243,7 @@ def _number(value: float, *, signed: bool = False) -> str:
     return text.replace("-", "\u2212")
 
 
-def draw_changes(failures: QueryDifferences) -> Plot:
+def draw_changes(failures: Failures) -> Plot:
     """The difference on each query, from the largest loss of B to its largest gain.
 
     Where there are more queries than bars have room, a bar is the mean of neighbours.
@@ -279,7 +279,7 @@ def draw_changes(failures: QueryDifferences) -> Plot:
     return plot
 
 
-def data_files(failures: QueryDifferences) -> Iterator[tuple[str, bytes]]:
+def data_files(failures: Failures) -> Iterator[tuple[str, bytes]]:
     """The files beside the page, by name: style, script, the list of queries, chunks."""
     yield "page.css", _read("heldout.answers", "heldout.css") + _read(_ROOM, "failures.css")
     yield "page.js", _read(_ROOM, "failures.js")
@@ -405,7 +405,7 @@ class _Chunk:
         return self.known[document]
 
 
-def _chunks(failures: QueryDifferences) -> Iterable[_Chunk]:
+def _chunks(failures: Failures) -> Iterable[_Chunk]:
     chunk = _Chunk(start=0)
     for number, one in enumerate(failures.queries):
         if chunk.size > _CHUNK:
@@ -413,32 +413,3 @@ def _chunks(failures: QueryDifferences) -> Iterable[_Chunk]:
             chunk = _Chunk(start=number)
         chunk.add(one, failures.texts)
     yield chunk
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Failures(QueryDifferences):
-    """Two runs query by query, with their page."""
-
-    @classmethod
-    def of(cls, differences: QueryDifferences) -> "Failures":
-        """The same, with the page."""
-        return cls(**{one.name: getattr(differences, one.name) for one in fields(differences)})
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the answer, the picture, the largest losses and gains."""
-        return to_notebook(self)
-
-    def write(self, path: Path | str) -> Path:
-        """Write the page, with its data in a folder beside it, or nothing.
-
-        Args:
-            path: ends in `.html`. Something is there only if an earlier call wrote it.
-
-        Returns:
-            The folder, as `out_files` for `out.html`, which the page needs.
-
-        Raises:
-            InputError: code `page-name`.
-            StoreError: there is something else of either name.
-        """
-        return write_page(self, Path(path))

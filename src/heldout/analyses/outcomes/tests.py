@@ -10,7 +10,7 @@ Source: Lin et al. 2021, §§4 and 5, table 2.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple, overload
@@ -293,9 +293,7 @@ def compare_runs(
     place = {name: row for row, name in enumerate(ranks.systems)}
     rows = np.array([place[run] for side in some.sides for run in side.runs], np.intp)
     ask = _Ask(margins, level, ranks.k)
-    found = _gather(
-        len(some), _compare_all(ranks.ranks, (rows[some.a], rows[some.b]), ask, executor)
-    )
+    found = _gather(_compare_all(ranks.ranks, (rows[some.a], rows[some.b]), ask, executor))
     binomial, a_not_fewer, b_not_fewer = _test_counts(found.a_only, found.b_only, ranks, ask)
     return TestedPairs(
         pairs=some,
@@ -358,7 +356,7 @@ def _compare_all(
 def _compare_part(
     ranks: Floats, scale: "_Scale | None", rows: tuple[Rows, Rows], ask: _Ask
 ) -> _Compared:
-    return _gather(len(rows[0]), _compare_some(ranks, scale, rows, ask))
+    return _gather(_compare_some(ranks, scale, rows, ask))
 
 
 def _compare_some(
@@ -374,30 +372,15 @@ def _part(rows: tuple[Rows, Rows], start: int, size: int) -> tuple[Rows, Rows]:
     return first[start : start + size], second[start : start + size]
 
 
-def _gather(size: int, parts: Iterator[_Compared]) -> _Compared:
-    """Parts as one, of which no two are held at once."""
-    whole: _Compared | None = None
-    start = 0
-    for part in parts:
-        if whole is None:
-            whole = _Compared(*(_room(one, size) for one in part))
-        columns: list[tuple[Any, Any]] = list(zip(whole, part, strict=True))
-        for into, one in columns:
-            if isinstance(one, dict):
-                for line, test in one.items():
-                    into[line].put(start, test)
-            else:
-                into[..., start : start + len(part.both)] = one
-        start += len(part.both)
-    if whole is None:
-        raise ValueError("no pair")
-    return whole
-
-
-def _room(like: Any, size: int) -> Any:
-    if isinstance(like, dict):
-        return {line: test.resized(size) for line, test in like.items()}
-    return np.empty((*like.shape[:-1], size), like.dtype)
+def _gather(parts: Iterable[_Compared]) -> _Compared:
+    """Return parts as one."""
+    found = list(parts)
+    tests = {
+        line: TestColumns.join([part.tests[line] for part in found]) for line in found[0].tests
+    }
+    columns = [name for name in _Compared._fields if name != "tests"]
+    arrays = {name: np.concatenate([getattr(p, name) for p in found], axis=-1) for name in columns}
+    return _Compared(**arrays, tests=tests)
 
 
 def _test_counts(

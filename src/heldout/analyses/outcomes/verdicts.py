@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.options import Correction, Rules
 from heldout.analyses.outcomes.tests import FOUND, Line, PairTests, TestedPairs, line_of
-from heldout.stats.results import bonferroni, bonferroni_column, holm, holm_column, with_none
+from heldout.stats.results import bonferroni_column, holm_column, with_none
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -304,9 +304,7 @@ def correct_lines(
 
 def correct(ps: Sequence[P], correction: Correction) -> Sequence[P]:
     """Correct the p-values of a family; an undefined one counts, and stays undefined."""
-    if correction == "none":
-        return ps
-    return (holm if correction == "holm" else bonferroni)(ps)
+    return with_none(correct_column(np.array(ps, np.float64), correction))
 
 
 def correct_column(ps: Floats, correction: Correction) -> Floats:
