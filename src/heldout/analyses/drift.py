@@ -31,7 +31,7 @@ from heldout.charts.scores import Entry, gap_chart, scatter_chart
 from heldout.errors import plural
 from heldout.ids import Digest
 from heldout.options import Opt
-from heldout.stats.resampling import Interval, percentile_interval
+from heldout.stats.resampling import percentile_interval
 
 Verdict = Literal["no drift", "mask or difficulty", "not explained", "undefined"]
 """`no drift`: none is found, for neither the difference nor what the ratio leaves of it has a trend
@@ -233,7 +233,7 @@ def _trends(
     now = _slopes(pair.first_means[np.newaxis], pair.second_means[np.newaxis], years)
     drawn = None if draws is None else _slopes(*draws, years)
     intervals = [
-        (None, None) if drawn is None else _interval(drawn[:, n], level)
+        (None, None) if drawn is None else percentile_interval(drawn[:, n], level=level)
         for n in range(now.shape[1])
     ]
     difference, remainder, ratio = (
@@ -276,12 +276,6 @@ def _median_known(row: NDArray[np.float64]) -> float:
     """The median of the numbers in a row that has NaN for what is undefined; NaN without any."""
     known = row[~np.isnan(row)]
     return float(np.median(known)) if len(known) else np.nan
-
-
-def _interval(draws: NDArray[np.float64], level: float) -> Interval:
-    return (
-        Interval(None, None) if np.isnan(draws).any() else percentile_interval(draws, level=level)
-    )
 
 
 def _median(values: NDArray[np.float64]) -> float | None:

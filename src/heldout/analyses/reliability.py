@@ -130,11 +130,6 @@ class ReliabilityOptions:
         "wilcox"
     )
 
-    @property
-    def tests(self) -> PairOptions:
-        """Those of them that the tests take."""
-        return PairOptions(rank_sum=self.rank_sum, zeros=self.zeros)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reliability:
@@ -270,7 +265,13 @@ def _count_tile(
     options: ReliabilityOptions,
 ) -> _Counted:
     """Count some pairs of systems A and B."""
-    tests = compare_pairs(halves, a, b, options.tests, near=options.alpha)
+    tests = compare_pairs(
+        halves,
+        a,
+        b,
+        PairOptions(rank_sum=options.rank_sum, zeros=options.zeros),
+        near=options.alpha,
+    )
     better: dict[Better, NDArray[np.float64]] = {
         "mean": np.sign(tests.means),
         "median": np.sign(medians[:, b] - medians[:, a]),

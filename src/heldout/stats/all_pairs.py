@@ -111,7 +111,7 @@ def load_compiled() -> ModuleType | None:
     """Return the loops that numba compiles (`stats.compiled`), `None` where it does not load."""
     try:
         from heldout.stats import compiled  # noqa: PLC0415 - numba is an extra, slow to load
-    except ImportError:
+    except (ImportError, RuntimeError):  # or no folder can be written to
         return None
     return compiled
 

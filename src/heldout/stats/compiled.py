@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 Whole = NDArray[np.int64]
 
 
-def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function compiled, stored for other processes where a folder can be written to."""
-    try:
-        compiled: Callable[..., Any] = numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # no folder can be written to
-        compiled = numba.njit(nogil=True)(function)
-    return compiled
+_compile: Callable[[Callable[..., Any]], Callable[..., Any]] = numba.njit(nogil=True, cache=True)
 
 
 @_compile

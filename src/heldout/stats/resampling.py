@@ -253,13 +253,13 @@ _NONE = Interval(None, None)
 
 
 def percentile_interval(draws: NDArray[np.float64], *, level: float = 0.95) -> Interval:
-    """Return the quantiles of the draws; undefined where all are equal.
+    """Return the quantiles of the draws; undefined where all are equal, or one is NaN.
 
     Args:
         draws: the number in each trial of a bootstrap, at least one.
         level: in (0, 1).
     """
-    if np.ptp(draws) == 0:
+    if not np.ptp(draws) > 0:
         return _NONE
     return Interval(*np.quantile(draws, ((1 - level) / 2, (1 + level) / 2)).tolist())
 
