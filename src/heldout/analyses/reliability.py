@@ -265,13 +265,8 @@ def _count_tile(
     options: ReliabilityOptions,
 ) -> _Counted:
     """Count some pairs of systems A and B."""
-    tests = compare_pairs(
-        halves,
-        a,
-        b,
-        PairOptions(rank_sum=options.rank_sum, zeros=options.zeros),
-        near=options.alpha,
-    )
+    asked = PairOptions(rank_sum=options.rank_sum, zeros=options.zeros)
+    tests = compare_pairs(halves, a, b, asked, near=options.alpha)
     better: dict[Better, NDArray[np.float64]] = {
         "mean": np.sign(tests.means),
         "median": np.sign(medians[:, b] - medians[:, a]),

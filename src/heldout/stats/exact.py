@@ -219,16 +219,6 @@ class Samples:
         last = np.cumsum(self.distinct())
         return np.stack((last - self.distinct(), last), axis=1)
 
-    def some(self, kept: NDArray[np.bool_]) -> "Samples":
-        """Some of the samples."""
-        inside = kept[self.owners]
-        return Samples(
-            values=self.values[inside],
-            counts=self.counts[inside],
-            owners=(np.cumsum(kept) - 1)[self.owners[inside]],
-            sizes=self.sizes[kept],
-        )
-
     def rank_sizes(self) -> SignedRanks:
         """Rank the sizes of all values, none of which is 0, within each sample."""
         size = np.abs(self.values)
