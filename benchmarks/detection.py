@@ -23,7 +23,7 @@ from detection_speed import describe_speed
 from heldout.board.policy.ensembles import Ensemble, fit
 from heldout.board.policy.similarity import DEPTH, Likeness, classify, compare
 from heldout.ids import DocId, QueryId
-from heldout.rankers.run import Task
+from heldout.rankers.run import RankingTask
 from heldout.rankers.terms import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
 
 _BEGIN = "<!-- results: written by benchmarks/detection.py -->"
@@ -180,7 +180,7 @@ def describe_settings(data: Path) -> str:
         documents = re.findall(r"<DOCNO>(\S+?)</DOCNO>(.*?)</DOC>", file.read(), re.DOTALL)
     topics = (folder / "query-text.trec").read_text("utf-8")
     queries = re.findall(r"<num>(\d+)</num>\s*<title>(.*?)</title>", topics, re.DOTALL)
-    task = Task(
+    task = RankingTask(
         documents={DocId(number): text for number, text in documents},
         queries={QueryId(number): text for number, text in queries},
         depth=DEPTH,

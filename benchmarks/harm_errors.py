@@ -18,19 +18,19 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.outcomes.options import Margins, Rules
+from heldout.analyses.outcomes.options import DeclaredRules, Margins
 from heldout.analyses.outcomes.tests import TestedPairs, compare_runs
 from heldout.analyses.outcomes.verdicts import judge_pairs
 from heldout.ids import Digest
-from heldout.scoring.first_ranks import FirstRanks, Side
+from heldout.scoring.first_ranks import FirstRanks, MethodSide
 
 __all__ = ["ALPHA", "MARGINS", "WORLDS", "Missed", "World", "draw", "miss_harm"]
 
 ALPHA = 0.025
 MARGINS = Margins()
 MORE = 20
-RULES = Rules(correction="none")
-PLAIN = Rules(correction="none", harm="plain")
+RULES = DeclaredRules(correction="none")
+PLAIN = DeclaredRules(correction="none", harm="plain")
 Integers = NDArray[np.int64]
 
 _BATCH = 200
@@ -119,7 +119,7 @@ def miss_harm(world: World, *, trials: int) -> Missed:
             k=world.k,
             digest=Digest("0"),
         )
-        sides = [Side(name=name, runs=(name,)) for name in names]
+        sides = [MethodSide(name=name, runs=(name,)) for name in names]
         pairs = list(zip(sides[:size], sides[size:], strict=True))
         compared = compare_runs(ranks, pairs, MARGINS, level=0.95)
         for pair in compared:
@@ -136,7 +136,7 @@ def miss_harm(world: World, *, trials: int) -> Missed:
     )
 
 
-def _count_strict(pairs: TestedPairs, rules: Rules) -> int:
+def _count_strict(pairs: TestedPairs, rules: DeclaredRules) -> int:
     verdicts = [one.verdict for one in judge_pairs(pairs, rules)]
     return sum((one.word, one.better) == ("strict", "B") for one in verdicts)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from heldout.board.rules.release import is_clear
 from heldout.redteam.boards import NamedRule
-from heldout.redteam.game import Baseline, Plan, Weak, begin, rng_of
+from heldout.redteam.game import Baseline, GamePlan, Weak, begin, rng_of
 from heldout.redteam.releases import Exchange, Scores, coins
 
 Steps = tuple[int, float, float]
@@ -144,7 +144,7 @@ def play_year(
     named: NamedRule,
     pair: Exchange,
     baseline: Baseline,
-    plan: Plan,
+    plan: GamePlan,
     *,
     number: int,
     steps: Steps = LEAPS,
@@ -241,7 +241,7 @@ def summarise_years(years: Sequence[Year], creeping: Sequence[Year], *, release:
 
 
 def play_honest(
-    named: NamedRule, pair: Exchange, baseline: Baseline, plan: Plan, *, years: int
+    named: NamedRule, pair: Exchange, baseline: Baseline, plan: GamePlan, *, years: int
 ) -> HonestLine:
     """Years of both kinds under one rule.
 

@@ -22,7 +22,7 @@ from heldout.analyses.outcomes.tests import compare_runs
 from heldout.analyses.progress import trace_progress
 from heldout.analyses.ranges import rank_ranges
 from heldout.analyses.teams import look_at_teams
-from heldout.scoring.first_ranks import Side, first_ranks
+from heldout.scoring.first_ranks import MethodSide, first_ranks
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.power import middle_spread
 from heldout.stats.resampling import bootstrap_ranks
@@ -196,7 +196,7 @@ def success_of_few(rng: Generator, level: float) -> Held:
     a = draw_ranks(rng, 100)
     b = np.where(rng.random(100) < _FEW, draw_ranks(rng, 100, _BETTER), a)
     ranks = first_ranks(as_table(np.array([a, b])), k=_K)
-    first, second = (Side(name=name, runs=(name,)) for name in ("s0", "s1"))
+    first, second = (MethodSide(name=name, runs=(name,)) for name in ("s0", "s1"))
     curves = success_curves(ranks, first, second, rng, band="pointwise", level=level)
     truth = _FEW * ((1 - _FOUND) ** 3 - (1 - _BETTER) ** 3)
     return holds(curves.low[2], curves.high[2], truth)
@@ -211,7 +211,7 @@ def late_by_both(rng: Generator, level: float) -> Held:
     b = np.where(_chance(rng, 100, 0.18 / 0.98), 1.0, a)
     b = np.where(_chance(rng, 100, 0.02), 1 / 11, b)
     ranks = first_ranks(as_table(np.array([a, b])), k=20)
-    sides = (Side(name="s0", runs=("s0",)), Side(name="s1", runs=("s1",)))
+    sides = (MethodSide(name="s0", runs=("s0",)), MethodSide(name="s1", runs=("s1",)))
     (pair,) = compare_runs(ranks, [sides], Margins(), level=level)
     found = pair.tests["esl_t"]
     return holds(found.low, found.high, 0.0)
@@ -241,7 +241,7 @@ def found_by_both(line: Literal["esl_t", "rr_t", "esl_signed_rank"]) -> Trial:
 
     def trial(rng: Generator, level: float) -> Held:
         ranks = first_ranks(as_table(np.array(draw_pair(rng, 100))), k=_K)
-        sides = (Side(name="s0", runs=("s0",)), Side(name="s1", runs=("s1",)))
+        sides = (MethodSide(name="s0", runs=("s0",)), MethodSide(name="s1", runs=("s1",)))
         (pair,) = compare_runs(ranks, [sides], Margins(), level=level)
         found = pair.tests[line]
         return holds(found.low, found.high, _both_truth(line))
@@ -268,7 +268,7 @@ def success(band: Band) -> Trial:
 
     def trial(rng: Generator, level: float) -> Held:
         ranks = first_ranks(as_table(np.array(draw_pair(rng, 100))), k=_K)
-        a, b = (Side(name=name, runs=(name,)) for name in ("s0", "s1"))
+        a, b = (MethodSide(name=name, runs=(name,)) for name in ("s0", "s1"))
         curves = success_curves(ranks, a, b, rng, band=band, level=level, draws=399)
         depths = np.arange(1, _K + 1)
         truth = _CHANGED * ((1 - _FOUND) ** depths - (1 - _BETTER) ** depths)

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 from heldout.judging.campaign.judgments import Judgment, PairVotes
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.labels.contests import hold_contests
-from heldout.judging.models.calibration import Verdict, calibrate
+from heldout.judging.models.calibration import ModelVerdict, calibrate
 from heldout.judging.studies.judges import judge_agreement, measure_bias
 from heldout.judging.studies.sample import order_agreement
 from heldout.stats.regression import clustered_share
@@ -161,7 +161,7 @@ def model_kappa(queries: int, share: float) -> Trial:
                 for n, side in enumerate(sides)
             }
             verdicts += [
-                Verdict(
+                ModelVerdict(
                     pair=(f"q{number}", f"a{n}", f"b{n}"),
                     share=float(side if n < agreed else 1 - side),
                 )
@@ -198,7 +198,7 @@ def length_slope(queries: int, habit: float) -> Trial:
                 won = rng.random() < _logistic(lean + own * longer)
                 here[docs[n], docs[n + 1]] = PairVotes(first=people, second=3 - people)
                 pair = (f"q{number}", docs[n], docs[n + 1])
-                verdicts.append(Verdict(pair=pair, share=float(won)))
+                verdicts.append(ModelVerdict(pair=pair, share=float(won)))
             votes[f"q{number}"] = here
         found = calibrate(verdicts, votes, pools=pools, rng=rng).length
         return _holds(found.low[1], found.high[1], 0.0) if found.low else None

@@ -21,7 +21,7 @@ from playbook_collections import COLLECTIONS, read_collection
 from heldout.ids import Digest, DocId, QueryId
 from heldout.rankers.methods import choose_method, rank_hybrid
 from heldout.rankers.neural.dense import DenseSettings, Encoder, load_encoder, rank_dense
-from heldout.rankers.run import Hit, Run, Task, fuse_reciprocal, fuse_scores
+from heldout.rankers.run import Hit, RankingTask, Run, fuse_reciprocal, fuse_scores
 from heldout.rankers.terms import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
 from heldout.scoring.evaluate import evaluate
 from heldout.scoring.measures import parse_measure
@@ -38,7 +38,7 @@ COLUMNS = (
     *("collection", "ranker", "nDCG@10", "difference"),
     *("t, 95%", "bootstrap, 95%", "alone", "s.d."),
 )
-Ranker = Callable[[Task], Run]
+Ranker = Callable[[RankingTask], Run]
 Labels = Mapping[QueryId, Mapping[DocId, int]]
 
 BASELINES: Mapping[str, Ranker] = {
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _write_collection(name: str, data: Path, rankers: Mapping[str, Ranker], against: str) -> None:
     collection = read_collection(name, data)
-    task = Task(documents=collection.documents, queries=collection.queries, depth=100)
+    task = RankingTask(documents=collection.documents, queries=collection.queries, depth=100)
     baseline = BASELINES[against](task)
     others = {ranker: rank for ranker, rank in rankers.items() if ranker != against}
     scores = score_run(baseline, collection.qrels)

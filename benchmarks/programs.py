@@ -38,7 +38,7 @@ from town import Town, found_town  # noqa: E402 - the same
 
 from heldout.board.log.manifest import Program  # noqa: E402 - the same
 from heldout.board.organiser.containers import find_engine  # noqa: E402 - the same
-from heldout.board.organiser.running import Plan, Ran, run_plan  # noqa: E402 - the same
+from heldout.board.organiser.running import Ran, RunPlan, run_plan  # noqa: E402 - the same
 from heldout.board.rules.spec import Programs  # noqa: E402 - the same
 from heldout.board.store.vault import Vault  # noqa: E402 - the same
 
@@ -184,7 +184,7 @@ def play(
     queries: Mapping[str, str],
 ) -> Ran:
     """Run the words of a shell as a program within 48 MiB, one processor and 24 processes."""
-    plan = Plan(
+    plan = RunPlan(
         id="20261102-one",
         program=Program(image=here.image, command=("/bin/sh", "-c", script)),
         files={},

@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from heldout.board.rules.release import ReleaseRule, is_clear
 from heldout.board.rules.template import SPLIT_ABOVE
 from heldout.charts.axes import score_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import RECORD, stand_alone
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, parse_rule
-from heldout.redteam.game import Plan, Weak
-from heldout.redteam.playing import Source, SystemOptions, Systems, draw, find_systems
-from heldout.redteam.releases import Exchange, Labels, Scores, guess, newcomer
+from heldout.redteam.game import GamePlan, Weak
+from heldout.redteam.playing import SystemOptions, Systems, SystemsSource, draw, find_systems
+from heldout.redteam.releases import Exchange, GameLabels, Scores, guess, newcomer
 from heldout.redteam.replay import (
     conclude_replay,
     describe_replay,
@@ -39,7 +39,7 @@ from heldout.redteam.replay import (
     replay,
     tabulate_replay,
 )
-from heldout.redteam.report import Case, Line, play_cases, play_worst_again
+from heldout.redteam.report import AttackCase, AttackLine, play_cases, play_worst_again
 
 DECIMALS = 3
 GAPS = (0.0, 8.0, 16.0, 32.0, 48.0)
@@ -59,13 +59,13 @@ FEEDBACK = ReleaseRule().feedback
 _LEFT = ("attack", "rule", "baseline", "n", "", "steps", "what is published")
 
 
-def draw_chart(lines: Sequence[Line]) -> str:
+def draw_chart(lines: Sequence[AttackLine]) -> str:
     """The chart as an SVG file, in the light or dark of whoever looks."""
     title = "The strongest attack on each rule with each baseline, in standard errors"
     return stand_alone(attack_chart(lines), title=title)
 
 
-def attack_chart(lines: Sequence[Line]) -> Plot:
+def attack_chart(lines: Sequence[AttackLine]) -> Plot:
     """Bars under the name of each rule, in the order of the lines.
 
     A bar is the larger of what stands on the board and what the attacker's last run is worth.
@@ -84,7 +84,7 @@ def attack_chart(lines: Sequence[Line]) -> Plot:
     plot = Plot(
         x=score_axis([0.0, 1.0, *(harm for _, _, harm in bars)], room=0.02),
         rows=[
-            Row(name=name, note=f"{round(harm, 2) + 0.0:.2f}", head=head)
+            PlotRow(name=name, note=f"{round(harm, 2) + 0.0:.2f}", head=head)
             for head, name, harm in bars
         ],
         foot="gain in u, the standard error of a difference",
@@ -104,7 +104,7 @@ def find(demo: Path, queries: int, measure: str = "RR@10") -> tuple[Systems, Sco
         measure=measure,
         order="msmarco",
     )
-    systems = draw(find_systems(Source(options=options)), queries, seed=0)
+    systems = draw(find_systems(SystemsSource(options=options)), queries, seed=0)
     (weak,) = systems.baselines.values()
     return systems, weak
 
@@ -124,7 +124,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     print(flush=True)
 
 
-def harm(line: Line) -> str:
+def harm(line: AttackLine) -> str:
     """The larger of gain and worth, with a 95% interval."""
     error = 1.96 * (line.error or 0.0)
     return f"{_zero(line.harm)} ({_zero(line.harm - error)} to {_zero(line.harm + error)})"
@@ -134,7 +134,7 @@ def _zero(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}"
 
 
-def every_attack(lines: Sequence[Line], named: NamedRule, queries: int) -> None:
+def every_attack(lines: Sequence[AttackLine], named: NamedRule, queries: int) -> None:
     """Gain and worth of every attack on one rule, gap by gap."""
     print(f"{named.name}, {queries:,} queries: gain on the board / worth of the last run, in u\n")
     gaps = list(dict.fromkeys(line.baseline for line in lines))
@@ -154,20 +154,20 @@ def every_attack(lines: Sequence[Line], named: NamedRule, queries: int) -> None:
     table(["attack", *gaps], rows())
 
 
-def _reach(mean: float, spread: float | None, line: Line) -> str:
+def _reach(mean: float, spread: float | None, line: AttackLine) -> str:
     return f"{_zero(mean)} ± {_zero(1.96 * (spread or 0.0) / line.seeds**0.5)}"
 
 
-def play_attacks(given: argparse.Namespace, queries: int, plan: Plan) -> list[Line]:
+def play_attacks(given: argparse.Namespace, queries: int, plan: GamePlan) -> list[AttackLine]:
     """The tables of one number of queries; the strongest attacks are given back."""
     systems, weak = find(given.demo, queries, given.measure)
     games = given.seeds
     pair = systems.pair
     print(f"{queries:,} queries: u = {pair.unit:.5f}, {pair.truth:.4f} {systems.measure}\n")
-    worst: list[Line] = []
+    worst: list[AttackLine] = []
     for named in rules(given.release, plan.submissions):
         cases = [
-            Case(attack=attack, named=named, baseline=Weak(gap=gap, scores=weak))
+            AttackCase(attack=attack, named=named, baseline=Weak(gap=gap, scores=weak))
             for gap in given.gap
             for attack in given.attack
         ]
@@ -188,7 +188,7 @@ def play_attacks(given: argparse.Namespace, queries: int, plan: Plan) -> list[Li
     return worst
 
 
-def _worst_cells(line: Line) -> list[str]:
+def _worst_cells(line: AttackLine) -> list[str]:
     return [
         *(line.release, line.baseline, line.attack, harm(line), _zero(line.mean_gain_se)),
         *(f"{line.utility:.0%}", f"{line.utility_6:.0%}"),
@@ -201,9 +201,9 @@ def play_equal(demo: Path, queries: int, names: Sequence[str], seed: int) -> Non
     print(f"{queries:,} queries: equally good runs, and then a better one; {BOARDS:,} boards\n")
     rows = []
     for named in rules(names, max(EQUAL_RUNS)):
-        case = Case(attack="best of n", named=named, baseline=Weak(gap=0.0, scores=weak))
+        case = AttackCase(attack="best of n", named=named, baseline=Weak(gap=0.0, scores=weak))
         for count in EQUAL_RUNS:
-            plan = Plan(submissions=count, seed=seed)
+            plan = GamePlan(submissions=count, seed=seed)
             (line,) = play_cases([case], systems.pair, plan, games=BOARDS, done=_nothing)
             shares = (line.record_share, line.utility, line.utility_6)
             rows.append([named.name, str(count), *(f"{share:.1%}" for share in shares)])
@@ -216,7 +216,7 @@ def play_years(demo: Path, queries: int, names: Sequence[str], seed: int, years:
     print(f"{queries:,} queries: {years} years of 60 honest teams, baseline 8 u below\n")
     rows = []
     for named in rules(names, max(EQUAL_RUNS)):
-        plan = Plan(submissions=3, seed=seed)
+        plan = GamePlan(submissions=3, seed=seed)
         line = play_honest(named, systems.pair, Weak(gap=8.0, scores=weak), plan, years=years)
         shares = [line.seen, line.false_records, line.at_once, line.in_time]
         cells = ["-" if share is None else f"{share:.1%}" for share in shares]
@@ -242,7 +242,7 @@ def play_calendar(demo: Path, queries: int, seed: int, years: int) -> None:
                     named,
                     systems.pair,
                     Weak(gap=8.0, scores=weak),
-                    Plan(submissions=3, seed=seed),
+                    GamePlan(submissions=3, seed=seed),
                     number=number,
                     steps=steps,
                 )
@@ -339,7 +339,7 @@ def _play_seasons(
 
 
 def _end_season(
-    pair: Exchange, labels: Labels, part: NDArray[np.intp], rng: np.random.Generator
+    pair: Exchange, labels: GameLabels, part: NDArray[np.intp], rng: np.random.Generator
 ) -> dict[str, float]:
     """How lucky the attacker's entries are on the board of a season, in u of its part."""
     unit = float(np.sqrt(np.mean((pair.a - pair.b) ** 2) / len(part)))
@@ -384,7 +384,7 @@ def main() -> None:
         if name == "replay":
             replay_boards()
     if not given.table or "attacks" in given.table:
-        plan = Plan(submissions=given.submissions, seed=given.seed)
+        plan = GamePlan(submissions=given.submissions, seed=given.seed)
         strongest = [play_attacks(given, queries, plan) for queries in given.queries]
         if given.chart is not None:
             given.chart.write_text(draw_chart(strongest[0]), "utf-8")

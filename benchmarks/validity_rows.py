@@ -21,7 +21,7 @@ from resampling import (
 from scipy import stats
 from validity_scores import Simulated
 
-from heldout.analyses.outcomes.options import Rules
+from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
 from heldout.analyses.reliability import ReliabilityOptions, measure_reliability
 from heldout.files.executors import open_executor
@@ -73,7 +73,7 @@ def _reliability(scores: ScoreTable) -> object:
 def _outcomes(scores: ScoreTable) -> object:
     ranks = first_ranks(scores, k=_DEPTH)
     with open_executor() as executor:
-        return analyse_outcomes(ranks, all_pairs(ranks), Rules(), executor=executor)
+        return analyse_outcomes(ranks, all_pairs(ranks), DeclaredRules(), executor=executor)
 
 
 def _scipy_outcomes(ranks: NDArray[np.int64]) -> float:

@@ -44,7 +44,7 @@ _HOMES = {
     "heldout.api.board": ("Board",),
     "heldout.api.evaluation": ("EvaluationResult", "Validation", "evaluate", "validate"),
     "heldout.api.runs": ("read_qrels", "read_run"),
-    "heldout.analyses.outcomes.failures": ("Failures",),
+    "heldout.analyses.outcomes.failures_page": ("Failures",),
     "heldout.answers.answer": ("Answer",),
     "heldout.errors": ("HeldoutError", "InputError", "Problem", "SetupError"),
     "heldout.scoring.given_runs": ("Run",),

@@ -66,7 +66,7 @@ def seal_digest(salt: str, value: bytes) -> Digest:
 
 
 def seal_preimage(salt: str, value: bytes) -> bytes:
-    """What `seal_digest` hashes: its purpose, then salt and value as netstrings.
+    """Return what `seal_digest` hashes: its purpose, then salt and value as netstrings.
 
     No two different pairs have the same bytes, whatever a salt looks like.
 
@@ -83,7 +83,7 @@ def _salt_bytes(salt: str) -> bytes:
 
 
 def is_submission_id(text: str) -> bool:
-    """Whether a text is a submission id, as `parse_submission_id` takes it."""
+    """Check whether a text is a submission id, as `parse_submission_id` takes it."""
     return bool(_SUBMISSION_ID.fullmatch(text)) and ".." not in text and _day(text) is not None
 
 
@@ -128,7 +128,7 @@ def query_set_of(run: str) -> str:
 
 
 def seed_of(run: str) -> int:
-    """Which seed a run is of, by its name: 1 for the first or only one.
+    """Return which seed a run is of, by its name: 1 for the first or only one.
 
     Raises:
         ValueError: what stands behind the `~` is no number.

@@ -30,7 +30,7 @@ _LEAST = {"git": "2.26"}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InstalledPart:
     """Something that heldout can use.
 
     Attributes:
@@ -143,12 +143,12 @@ _EXTRAS: tuple[tuple[str, Group, str, str, tuple[str, ...]], ...] = (
 )
 """Extra, group, what its packages are for in a few words and in a sentence, their names."""
 
-PARTS: tuple[Part, ...] = (
+PARTS: tuple[InstalledPart, ...] = (
     *(
-        Part(name, "package", "base", "everything", "every command needs it", _AGAIN)
+        InstalledPart(name, "package", "base", "everything", "every command needs it", _AGAIN)
         for name in _BASE
     ),
-    Part(
+    InstalledPart(
         "compiled",
         "compiled",
         "reading",
@@ -156,7 +156,7 @@ PARTS: tuple[Part, ...] = (
         f"runs are looked through by compiled code, not by numpy; {_GAIN}",
         f"a C compiler, then: {_AGAIN}",
     ),
-    Part(
+    InstalledPart(
         "git",
         "program",
         "boards",
@@ -164,7 +164,7 @@ PARTS: tuple[Part, ...] = (
         "boards: all commands of participants and organisers, and the demo",
         "apt install git, or brew install git",
     ),
-    Part(
+    InstalledPart(
         "podman or docker",
         "engine",
         "boards",
@@ -173,7 +173,7 @@ PARTS: tuple[Part, ...] = (
         "apt install podman, or docker; docs/how-to/code-submissions.md",
     ),
     *(
-        Part(name, "package", group, use, brings, f"pip install 'heldout[{extra}]'")
+        InstalledPart(name, "package", group, use, brings, f"pip install 'heldout[{extra}]'")
         for extra, group, use, brings, names in _EXTRAS
         for name in names
     ),
@@ -182,7 +182,7 @@ PARTS: tuple[Part, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class PartState:
     """How a part stands on this machine.
 
     Attributes:
@@ -193,15 +193,17 @@ class Finding:
         stops: whether runs cannot be scored as long as this is so.
     """
 
-    part: Part
+    part: InstalledPart
     state: State
     version: str | None = None
     why: str = ""
     stops: bool = False
 
 
-def find_parts(environ: Mapping[str, str], parts: Sequence[Part] = PARTS) -> tuple[Finding, ...]:
-    """How each part stands, in the same order.
+def find_parts(
+    environ: Mapping[str, str], parts: Sequence[InstalledPart] = PARTS
+) -> tuple[PartState, ...]:
+    """Return how each part stands, in the same order.
 
     Args:
         environ: `PATH`, where programs are looked for, and `HELDOUT_ENGINE`.
@@ -210,7 +212,7 @@ def find_parts(environ: Mapping[str, str], parts: Sequence[Part] = PARTS) -> tup
     return tuple(_settle(_find(part, environ)) for part in parts)
 
 
-def _settle(finding: Finding) -> Finding:
+def _settle(finding: PartState) -> PartState:
     """Say what follows from how the part is used, or is not."""
     part = finding.part
     if part.group == "base":
@@ -219,32 +221,32 @@ def _settle(finding: Finding) -> Finding:
     return replace(finding, state="in use") if in_use else finding
 
 
-def _find(part: Part, environ: Mapping[str, str]) -> Finding:
+def _find(part: InstalledPart, environ: Mapping[str, str]) -> PartState:
     if part.kind in ("program", "engine"):
         find = _find_program if part.kind == "program" else _find_engine
         return find(part, environ)
     compiled, version = part.kind == "compiled", None
     try:
         if compiled and find_spec(_SCANNER) is None:
-            return Finding(part=part, state="missing")
+            return PartState(part=part, state="missing")
         version = None if compiled else metadata.version(part.name)
         loaded = import_module(_SCANNER if compiled else _LOADED.get(part.name, __name__))
         wanted = import_module("heldout.trec.scanning.scanners").INTERFACE if compiled else 0
     except metadata.PackageNotFoundError:
-        return Finding(part=part, state="missing")
+        return PartState(part=part, state="missing")
     except ImportError as error:
         why = f"it does not load: {error}"
-        return Finding(part=part, state="broken", version=version, why=why)
+        return PartState(part=part, state="broken", version=version, why=why)
     if compiled and wanted != loaded.INTERFACE:
         why = "it was built for another version of heldout"
-        return Finding(part=part, state="broken", why=why)
-    return Finding(part=part, state="ready", version=version)
+        return PartState(part=part, state="broken", why=why)
+    return PartState(part=part, state="ready", version=version)
 
 
-def _find_program(part: Part, environ: Mapping[str, str]) -> Finding:
+def _find_program(part: InstalledPart, environ: Mapping[str, str]) -> PartState:
     path = shutil.which(part.name, path=environ.get("PATH"))
     if path is None:
-        return Finding(part=part, state="missing")
+        return PartState(part=part, state="missing")
     try:
         done = subprocess.run(  # noqa: S603 - found on the user's PATH by intent
             [path, "--version"],
@@ -255,31 +257,31 @@ def _find_program(part: Part, environ: Mapping[str, str]) -> Finding:
             check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return Finding(part=part, state="broken", why=f"it does not run: {error}")
+        return PartState(part=part, state="broken", why=f"it does not run: {error}")
     match = _VERSION.search(done.stdout.decode(errors="replace"))
     version = match and match[0]
     least = _LEAST.get(part.name)
     if version and least and _numbers(version) < _numbers(least):
         why = f"it is older than {least}, the first that heldout is made for"
-        return Finding(part=part, state="broken", version=version, why=why)
-    return Finding(part=part, state="ready", version=version)
+        return PartState(part=part, state="broken", version=version, why=why)
+    return PartState(part=part, state="ready", version=version)
 
 
-def _find_engine(part: Part, environ: Mapping[str, str]) -> Finding:
+def _find_engine(part: InstalledPart, environ: Mapping[str, str]) -> PartState:
     """Find out whether containers can be limited, as `heldout run` does."""
     try:
         from heldout.board.organiser import containers  # noqa: PLC0415 - it needs msgspec, which may be gone
     except ImportError:
-        return Finding(part=part, state="missing")
+        return PartState(part=part, state="missing")
     words, path = environ.get("HELDOUT_ENGINE", ""), environ.get("PATH")
     if not words and not any(shutil.which(name, path=path) for name in containers.ENGINES):
-        return Finding(part=part, state="missing")
+        return PartState(part=part, state="missing")
     try:
         engine = containers.find_engine(words, "", environ, patience=_PATIENCE)
         containers.check_limits(engine)
     except InputError as error:
-        return Finding(part=part, state="broken", why=error.problems[0].found)
-    return Finding(part=part, state="ready", version=engine.version)
+        return PartState(part=part, state="broken", why=error.problems[0].found)
+    return PartState(part=part, state="ready", version=engine.version)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

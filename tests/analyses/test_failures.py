@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from heldout.analyses.outcomes.failures import (
     QueryDifference,
     Side,
-    check_single,
     compare_lists,
-    list_failures,
 )
+from heldout.analyses.outcomes.failures_of_runs import check_single, list_failures
 from heldout.analyses.outcomes.failures_page import Failures, data_files, page_folder, render_page
 from heldout.errors import InputError, StoreError
 from heldout.scoring.evaluate import evaluate
-from heldout.scoring.first_ranks import Side as Named
+from heldout.scoring.first_ranks import MethodSide as Named
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.sources import ComparedRuns, find_compared
 from heldout.trec.memory import run_from_mapping

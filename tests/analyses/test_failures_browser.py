@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import chromium
 from chromium import SCREENS
-from heldout.analyses.outcomes.failures import list_failures
+from heldout.analyses.outcomes.failures_of_runs import list_failures
 from heldout.scoring.sources import find_compared
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import read_file

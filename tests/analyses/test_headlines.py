@@ -14,7 +14,7 @@ from heldout.analyses.agreement.runs import run_agreement
 from heldout.analyses.entries import BoardScores
 from heldout.analyses.facets import FacetsOptions, compare_facets
 from heldout.analyses.outcomes.analysis import headline as outcomes_headline
-from heldout.analyses.outcomes.options import Rules
+from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes, pairs_with
 from heldout.analyses.outcomes.words import misfit_headline, verdict_headline
 from heldout.analyses.power import PowerOptions, plan_power
@@ -121,7 +121,7 @@ def test_a_pair_has_a_verdict_a_reason_or_labels_that_do_not_fit() -> None:
         ({"x": STRONG, "y": STRONG}, "No verdict between A and B: no significant difference in "),
     ):
         ranks = first_found(rows)
-        found = analyse_outcomes(ranks, all_pairs(ranks), Rules())
+        found = analyse_outcomes(ranks, all_pairs(ranks), DeclaredRules())
         assert verdict_headline(found).startswith(said)
         assert outcomes_headline(found, several=0) == verdict_headline(found)
         assert misfit_headline(found, several=80) == ""
@@ -132,16 +132,16 @@ def test_a_pair_has_a_verdict_a_reason_or_labels_that_do_not_fit() -> None:
 
 def test_many_pairs_are_counted_and_the_first_is_named() -> None:
     ranks = first_found({"x": WEAK, "y": STRONG, "z": STRONG})
-    every = analyse_outcomes(ranks, all_pairs(ranks), Rules())
+    every = analyse_outcomes(ranks, all_pairs(ranks), DeclaredRules())
     assert outcomes_headline(every, several=None) == (
         "2 of 3 pairs of runs have a verdict on which is better; by them y stands first."
     )
-    against = analyse_outcomes(ranks, pairs_with(ranks, "x"), Rules())
+    against = analyse_outcomes(ranks, pairs_with(ranks, "x"), DeclaredRules())
     assert outcomes_headline(against, several=None, baseline="x") == (
         "Against x: 2 of 2 runs better, 0 worse, 0 without a verdict."
     )
     alike = first_found(dict.fromkeys("xyz", STRONG))
-    none = analyse_outcomes(alike, all_pairs(alike), Rules())
+    none = analyse_outcomes(alike, all_pairs(alike), DeclaredRules())
     assert outcomes_headline(none, several=None).startswith("No pair of runs has a verdict, of 3: ")
     assert outcomes_headline(every, several=400).startswith("400 of 400 queries have several ")
 

@@ -22,14 +22,14 @@ from heldout.analyses.outcomes.comparison import (
     mean_summary,
     mean_tables,
 )
-from heldout.analyses.outcomes.options import Correction, Rules
+from heldout.analyses.outcomes.options import Correction, DeclaredRules
 from heldout.answers.table import list_notes, to_latex, to_markdown
-from heldout.scoring.first_ranks import Side
+from heldout.scoring.first_ranks import MethodSide
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import Better, ScoreTable, table_of
 
-A = Side(name="a", runs=("a",))
-B = Side(name="b", runs=("b",))
+A = MethodSide(name="a", runs=("a",))
+B = MethodSide(name="b", runs=("b",))
 Row = Sequence[float] | NDArray[np.float64]
 
 
@@ -48,7 +48,9 @@ def rng() -> Generator:
 
 
 def compare(a: Row, b: Row, *, better: Better = "higher") -> MeanDifference:
-    (found,) = compare_means([measured("M", a, b, better)], A, B, rng(), Rules()).differences
+    (found,) = compare_means(
+        [measured("M", a, b, better)], A, B, rng(), DeclaredRules()
+    ).differences
     return found
 
 
@@ -112,8 +114,10 @@ def test_sign_flips_give_the_p_of_all_sets_of_queries(seed: int) -> None:
 def test_no_p_depends_on_the_measures_beside_it() -> None:
     draw = np.random.default_rng(1)
     three = [measured(name, draw.random(50), draw.random(50)) for name in "LMN"]
-    alone = [compare_means([one], A, B, rng(), Rules()).differences[0] for one in three]
-    together = compare_means(three[::-1], A, B, rng(), Rules(correction="none")).differences[::-1]
+    alone = [compare_means([one], A, B, rng(), DeclaredRules()).differences[0] for one in three]
+    together = compare_means(
+        three[::-1], A, B, rng(), DeclaredRules(correction="none")
+    ).differences[::-1]
     assert list(together) == alone
 
 
@@ -125,7 +129,7 @@ def test_the_family_is_every_measure_asked_for_the_undefined_ones_too(
     gains = {"L": 0.5, "M": 1.0, "N": 0.3}
     asked = [measured(name, noise * 0, noise + gain) for name, gain in gains.items()]
     asked.append(measured("S", noise, noise))
-    found = compare_means(asked, A, B, rng(), Rules(correction=correction))
+    found = compare_means(asked, A, B, rng(), DeclaredRules(correction=correction))
     raw = [1.0 if one.test.p is None else one.test.p for one in found.differences]
     peer = raw if correction == "none" else multipletests(raw, method=correction)[1].tolist()
     assert [one.corrected for one in found.differences[:3]] == pytest.approx(peer[:3])
@@ -146,7 +150,7 @@ def test_the_family_is_every_measure_asked_for_the_undefined_ones_too(
 def test_what_is_undefined_has_a_reason_and_no_number(
     a: Row, b: Row, t: str, flips: str | None
 ) -> None:
-    found = compare_means([measured("M", a, b)], A, B, rng(), Rules())
+    found = compare_means([measured("M", a, b)], A, B, rng(), DeclaredRules())
     (one,) = found.differences
     assert (one.test.p, one.corrected, one.test.low, one.test.high) == (None,) * 4
     assert t in (one.test.why or "")
@@ -160,7 +164,7 @@ def test_what_is_undefined_has_a_reason_and_no_number(
 
 
 def test_a_difference_of_rounding_is_called_neither_higher_nor_lower() -> None:
-    found = compare_means([measured("M", [0.1 + 0.2, 0], [0.3, 0])], A, B, rng(), Rules())
+    found = compare_means([measured("M", [0.1 + 0.2, 0], [0.3, 0])], A, B, rng(), DeclaredRules())
     (shown,) = mean_tables(found)
     assert shown.rows[0][3] == ""
     assert found.differences[0].ties == 2
@@ -178,11 +182,11 @@ def test_a_table_that_lacks_a_score_or_has_none_is_refused() -> None:
     lacking = Scores(measure="M", table=table_of({"a": {"q": 1.0}, "b": {"q": None}}))
     for one in (lacking, measured("M", [], [])):
         with pytest.raises(ValueError, match="M"):
-            compare_means([one], A, B, rng(), Rules())
+            compare_means([one], A, B, rng(), DeclaredRules())
 
 
 def test_without_a_measure_nothing_is_said() -> None:
-    found = compare_means([], A, B, rng(), Rules())
+    found = compare_means([], A, B, rng(), DeclaredRules())
     assert (mean_tables(found), mean_summary(found)) == ((), ())
 
 
@@ -199,7 +203,9 @@ def test_the_answer_names_the_better_run_its_interval_and_its_p(
     better: Better, gain: float, said: str, favoured: str | None
 ) -> None:
     first, noise = np.random.default_rng(8).normal(0.5, 0.1, (2, 60))
-    found = compare_means([measured("M", first, noise + gain, better)], A, B, rng(), Rules())
+    found = compare_means(
+        [measured("M", first, noise + gain, better)], A, B, rng(), DeclaredRules()
+    )
     text, test = mean_headline(found), found.differences[0].test
     assert mean_summary(found) == ()
     assert text.startswith(said)
@@ -215,7 +221,7 @@ def test_what_is_not_significant_once_corrected_has_no_better_run() -> None:
     second = first + draw.normal(0, 1, 40)
     second += 0.34 - (second - first).mean()
     one, pair = ([measured(name, first, second) for name in names] for names in ("M", "MN"))
-    alone, both = (compare_means(asked, A, B, rng(), Rules()) for asked in (one, pair))
+    alone, both = (compare_means(asked, A, B, rng(), DeclaredRules()) for asked in (one, pair))
     raw = alone.differences[0].test.p
     assert raw is not None
     assert 0.025 < raw < 0.05
@@ -228,8 +234,8 @@ def of_seeds(seeds_a: Sequence[Row], seeds_b: Sequence[Row]) -> MeanDifferences:
     first = {f"a{n}": row for n, row in enumerate(seeds_a)}
     second = {f"b{n}": row for n, row in enumerate(seeds_b)}
     one = Scores(measure="M", table=table(first | second))
-    a, b = (Side(name=name, runs=tuple(rows)) for name, rows in (("a", first), ("b", second)))
-    return compare_means([one], a, b, rng(), Rules())
+    a, b = (MethodSide(name=name, runs=tuple(rows)) for name, rows in (("a", first), ("b", second)))
+    return compare_means([one], a, b, rng(), DeclaredRules())
 
 
 def test_seeds_that_score_alike_leave_the_paired_t_test() -> None:
@@ -279,7 +285,7 @@ def test_the_table_says_where_lower_is_better_and_that_the_verdict_is_another_ma
         A,
         B,
         rng(),
-        Rules(),
+        DeclaredRules(),
     )
     (shown,) = mean_tables(found)
     assert shown.title == "Means over all 20 queries"

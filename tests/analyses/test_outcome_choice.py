@@ -8,10 +8,10 @@ import pytest
 from drawings import boxes, texts, tips
 from heldout.analyses.outcomes.analysis import rank_pairs, tables
 from heldout.analyses.outcomes.curves import bars_chart, curves_chart, success_curves
-from heldout.analyses.outcomes.options import Rules
+from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes
 from heldout.answers.table import shorten
-from heldout.scoring.first_ranks import FirstRanks, Side, first_ranks
+from heldout.scoring.first_ranks import FirstRanks, MethodSide, first_ranks
 from heldout.scoring.table import table_of
 
 
@@ -29,7 +29,7 @@ def ranks() -> FirstRanks:
 
 @pytest.fixture(scope="module")
 def found(ranks: FirstRanks) -> Outcomes:
-    return analyse_outcomes(ranks, all_pairs(ranks), Rules())
+    return analyse_outcomes(ranks, all_pairs(ranks), DeclaredRules())
 
 
 def test_verdicts_between_the_nearest_in_the_line_come_first_then_the_smallest_p(
@@ -64,7 +64,7 @@ def test_the_picture_of_curves_ends_at_k_and_says_where_two_runs_are_told_apart(
             for name, ranks in (("a", first), ("b", second))
         }
     )
-    a, b = (Side(name=name, runs=(name,)) for name in "ab")
+    a, b = (MethodSide(name=name, runs=(name,)) for name in "ab")
     curves = success_curves(first_ranks(table, k=10), a, b, np.random.default_rng(0))
     drawn = curves_chart(curves)
 
@@ -85,7 +85,7 @@ def test_no_band_of_shares_lies_above_1_or_below_0() -> None:
             for name, ranks in (("a", first), ("b", second))
         }
     )
-    a, b = (Side(name=name, runs=(name,)) for name in "ab")
+    a, b = (MethodSide(name=name, runs=(name,)) for name in "ab")
     curves = success_curves(first_ranks(table, k=10), a, b, np.random.default_rng(0))
     reach = [
         at + high
@@ -109,7 +109,7 @@ def test_no_interval_of_a_difference_of_shares_lies_beyond_1() -> None:
             for name, ranks in (("a", first), ("b", second))
         }
     )
-    a, b = (Side(name=name, runs=(name,)) for name in "ab")
+    a, b = (MethodSide(name=name, runs=(name,)) for name in "ab")
     ranks = first_ranks(table, k=3)
     curves = success_curves(ranks, a, b, np.random.default_rng(0), band="pointwise")
     assert curves.high == (1.0, 1.0, 1.0)

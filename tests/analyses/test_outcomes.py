@@ -14,17 +14,17 @@ from scipy import stats
 
 from heldout.analyses.outcomes.analysis import summary
 from heldout.analyses.outcomes.curves import success_curves
-from heldout.analyses.outcomes.options import Band, Correction, Margins, Rules
+from heldout.analyses.outcomes.options import Band, Correction, DeclaredRules, Margins
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes, pairs_with
 from heldout.analyses.outcomes.tests import Line, PairTests, compare_groups, compare_runs
 from heldout.analyses.outcomes.verdicts import RunOrder, Verdict, correct_lines, order_runs
 from heldout.analyses.outcomes.words import verdict_summary
 from heldout.answers.answer import to_document
 from heldout.errors import InputError
-from heldout.scoring.first_ranks import FirstRanks, Side, first_ranks
+from heldout.scoring.first_ranks import FirstRanks, MethodSide, first_ranks
 from heldout.scoring.table import table_of
 
-A, B = Side(name="a", runs=("a",)), Side(name="b", runs=("b",))
+A, B = MethodSide(name="a", runs=("a",)), MethodSide(name="b", runs=("b",))
 
 
 def _ranks(rows: dict[str, list[int]], *, k: int = 100) -> FirstRanks:
@@ -35,14 +35,16 @@ def _ranks(rows: dict[str, list[int]], *, k: int = 100) -> FirstRanks:
     return first_ranks(table_of(scores), k=k)
 
 
-def _compare(ranks: FirstRanks, a: Side = A, b: Side = B) -> PairTests:
+def _compare(ranks: FirstRanks, a: MethodSide = A, b: MethodSide = B) -> PairTests:
     (pair,) = compare_runs(ranks, [(a, b)], Margins(), level=0.95)
     return pair
 
 
-def _judge(a: list[int], b: list[int], rules: Rules | None = None, *, k: int = 100) -> Verdict:
+def _judge(
+    a: list[int], b: list[int], rules: DeclaredRules | None = None, *, k: int = 100
+) -> Verdict:
     ranks = _ranks({"a": a, "b": b}, k=k)
-    (pair,) = analyse_outcomes(ranks, [(A, B)], rules or Rules()).pairs
+    (pair,) = analyse_outcomes(ranks, [(A, B)], rules or DeclaredRules()).pairs
     return pair.verdict
 
 
@@ -124,7 +126,7 @@ def test_swapping_the_runs_swaps_all_that_is_said(seed: int) -> None:
     rng = np.random.default_rng(seed)
     one, other = rng.integers(0, 8, (2, 60)).tolist()
     ranks = _ranks({"a": one, "b": other})
-    rules = Rules(margins=Margins(found=0.2, esl=2))
+    rules = DeclaredRules(margins=Margins(found=0.2, esl=2))
     (there,) = analyse_outcomes(ranks, [(A, B)], rules).pairs
     (back,) = analyse_outcomes(ranks, [(B, A)], rules).pairs
     assert there.verdict.word == back.verdict.word
@@ -166,7 +168,7 @@ def test_a_constant_difference_below_the_margin_is_no_harm_on_enough_queries(
     a, b = [5] * both + [0] * 100, [5 + later] * both + [2] * 100
     bound = 1.0 if later else (98.5 / 99) ** both
     for first, second, better in (({"a": a, "b": b}, (A, B), "B"), ({"a": b, "b": a}, (A, B), "A")):
-        (judged,) = analyse_outcomes(_ranks(first), [second], Rules()).pairs
+        (judged,) = analyse_outcomes(_ranks(first), [second], DeclaredRules()).pairs
         assert judged.b_not_longer is judged.tests["esl_t"].p is None
         assert judged.verdict.p_no_harm == pytest.approx(min(1.0, 2 * bound))
         harmless = 2 * bound <= 0.05
@@ -179,8 +181,8 @@ def test_groups_of_equal_seeds_need_as_many_queries() -> None:
         rows = {name: [5] * both + [0] * 30 for name in ("a1", "a2")}
         rows |= {f"b{at}": [5] * both + [at] * 15 + [at + 1] * 15 for at in (1, 2)}
         rows["b1"][-1] = 0
-        groups = Side(name="a", runs=("a1", "a2")), Side(name="b", runs=("b1", "b2"))
-        (judged,) = analyse_outcomes(_ranks(rows), [groups], Rules()).pairs
+        groups = MethodSide(name="a", runs=("a1", "a2")), MethodSide(name="b", runs=("b1", "b2"))
+        (judged,) = analyse_outcomes(_ranks(rows), [groups], DeclaredRules()).pairs
         assert judged.b_not_longer is None
         assert judged.verdict.word == word
 
@@ -266,10 +268,10 @@ def test_strict_by_search_length_needs_evidence_against_rare_harm() -> None:
     verdict = _judge(a, b)
     assert (verdict.word, verdict.better) == ("do no harm", "B")
     assert verdict.p_strict == pytest.approx((98.5 / 103) ** 60)
-    assert _judge(a, b, Rules(harm="plain")).word == "strict"
-    assert _judge(a, b, Rules(by="rr")).word == "strict"
+    assert _judge(a, b, DeclaredRules(harm="plain")).word == "strict"
+    assert _judge(a, b, DeclaredRules(by="rr")).word == "strict"
     a, b = [0] * 12 + [2] * 3 + [5] * 9, [1] * 12 + [0] * 3 + [4] * 8 + [6]  # p .035 and .039
-    verdict = _judge(a, b, Rules(correction="none"))
+    verdict = _judge(a, b, DeclaredRules(correction="none"))
     assert (verdict.word, verdict.better) == ("no verdict", None)
     assert "rare harm of 0.5 positions or more in the mean is not ruled out" in verdict.why
 
@@ -293,16 +295,16 @@ def test_groups_that_find_more_without_a_longer_search_do_no_harm() -> None:
         noise = rng.integers(0, 2, (2, 400))
         rows[f"a{at}"] = [*(6 + noise[0]), *[0] * 60]
         rows[f"b{at}"] = [*(6 + noise[1]), *rng.integers(0, 3, 60)]
-    groups = [Side(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
+    groups = [MethodSide(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
     for first, second, better in ((groups[0], groups[1], "B"), (groups[1], groups[0], "A")):
-        (one,) = analyse_outcomes(_ranks(rows, k=10), [(first, second)], Rules()).pairs
+        (one,) = analyse_outcomes(_ranks(rows, k=10), [(first, second)], DeclaredRules()).pairs
         assert (one.verdict.word, one.verdict.better) == ("do no harm", better)
 
 
 def test_two_ways_to_do_no_harm_have_half_of_alpha_each() -> None:
     """Seven queries more: p is 2 / 2**7, and the search is surely not longer by 50 positions."""
     a, b = [*_BOTH, *[0] * 7], [*_BOTH[:-1], _BOTH[-1] + 1, *[3] * 7]
-    verdict = _judge(a, b, Rules(margins=Margins(esl=50)))
+    verdict = _judge(a, b, DeclaredRules(margins=Margins(esl=50)))
     assert verdict.p_no_harm == pytest.approx(2 * 2 / 2**7)
 
 
@@ -315,9 +317,9 @@ def test_groups_that_rank_better_must_not_find_fewer(lost: int, word: str) -> No
         rows[f"a{at}"] = [*(8 + noise[0]), at % 2]
         rows[f"b{at}"] = [*(5 + noise[1]), (at + 1) % 2]
         rows[f"b{at}"][:lost] = [0] * lost
-    groups = [Side(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
+    groups = [MethodSide(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
     for first, second, better in ((groups[0], groups[1], "B"), (groups[1], groups[0], "A")):
-        (one,) = analyse_outcomes(_ranks(rows), [(first, second)], Rules()).pairs
+        (one,) = analyse_outcomes(_ranks(rows), [(first, second)], DeclaredRules()).pairs
         assert one.verdict.word == word
         assert one.verdict.better == (better if lost == 0 else None)
 
@@ -326,7 +328,7 @@ def test_what_pulls_in_opposite_directions_has_no_verdict() -> None:
     """As the paper's R1 and R2: more is answered, and what both answer ranks lower."""
     worse = [rank + 4 for rank in _BOTH]
     for harm in ("margin", "plain"):
-        verdict = _judge([*_BOTH, *[0] * 15], [*worse, *[3] * 15], Rules(harm=harm))
+        verdict = _judge([*_BOTH, *[0] * 15], [*worse, *[3] * 15], DeclaredRules(harm=harm))
         assert (verdict.word, verdict.better) == ("no verdict", None)
         assert "they favour different runs" in verdict.why
 
@@ -335,15 +337,15 @@ def test_equal_shares_and_a_lower_search_length_do_no_harm() -> None:
     """As the paper's R1 and R8."""
     better = [rank - 4 for rank in _BOTH]
     a, b = [*_BOTH, 0, 2, *[1] * 40], [*better, 2, 0, *[1] * 40]
-    assert _judge(a, b, Rules(harm="plain")).word == "do no harm"
-    wide = Rules(margins=Margins(found=0.1))
+    assert _judge(a, b, DeclaredRules(harm="plain")).word == "do no harm"
+    wide = DeclaredRules(margins=Margins(found=0.1))
     assert (_judge(a, b, wide).word, _judge(a, b, wide).better) == ("do no harm", "B")
 
 
 def test_no_significant_harm_is_no_evidence_of_none() -> None:
     """On 30 queries nothing excludes a loss of one query in a hundred; the plain rule asks not."""
     a, b = [9] * 20 + [0, 3] * 5, [1] * 20 + [3, 0] * 5
-    assert _judge(a, b, Rules(harm="plain")).word == "do no harm"
+    assert _judge(a, b, DeclaredRules(harm="plain")).word == "do no harm"
     verdict = _judge(a, b)
     assert verdict.word == "no verdict"
     assert "harm is not ruled out" in verdict.why
@@ -364,7 +366,7 @@ def test_each_verdict_says_what_the_papers_rule_says(
     ranks = _ranks({f"s{at}": row.tolist() for at, row in enumerate(rows)})
     ours, theirs = (
         analyse_outcomes(
-            ranks, all_pairs(ranks), Rules(by=by, correction=correction, harm=harm)
+            ranks, all_pairs(ranks), DeclaredRules(by=by, correction=correction, harm=harm)
         ).pairs
         for harm in ("margin", "plain")
     )
@@ -377,7 +379,7 @@ def test_each_verdict_says_what_the_papers_rule_says(
 def test_a_verdict_other_than_the_papers_says_so() -> None:
     a, b = [9] * 20 + [0, 3] * 5, [1] * 20 + [3, 0] * 5
     said = ("", "By the rule of Lin et al. 2021, §5 (--harm plain): B is better.")
-    for rules, differs in ((Rules(), True), (Rules(harm="plain"), False)):
+    for rules, differs in ((DeclaredRules(), True), (DeclaredRules(harm="plain"), False)):
         result = analyse_outcomes(_ranks({"a": a, "b": b}), [(A, B)], rules)
         assert (said in verdict_summary(result)) == differs
         assert to_document(result.pairs[0].verdict)["plain"] == "B"
@@ -398,7 +400,7 @@ def test_of_runs_that_are_equal_nothing_is_said() -> None:
 def test_false_verdicts_are_rarer_than_alpha_where_runs_are_exchangeable() -> None:
     rng = np.random.default_rng(11)
     trials, hits = 150, 0
-    rules = Rules(margins=Margins(found=0.1, esl=10))  # so wide that superiority decides
+    rules = DeclaredRules(margins=Margins(found=0.1, esl=10))  # so wide that superiority decides
     for _ in range(trials):
         # Two draws of one distribution, correlated by query
         base = rng.integers(0, 30, 80)
@@ -428,17 +430,17 @@ def test_a_baseline_is_compared_with_every_other_run() -> None:
 def test_a_run_against_itself_and_a_lone_run_are_refused() -> None:
     ranks = _ranks({"a": [1, 2], "b": [2, 1]})
     with pytest.raises(InputError, match="same-run"):
-        analyse_outcomes(ranks, [(A, A)], Rules())
+        analyse_outcomes(ranks, [(A, A)], DeclaredRules())
     with pytest.raises(InputError, match="too-few-systems"):
-        analyse_outcomes(ranks, [], Rules())
+        analyse_outcomes(ranks, [], DeclaredRules())
 
 
 def test_workers_change_nothing() -> None:
     rng = np.random.default_rng(2)
     ranks = _ranks({name: rng.integers(0, 9, 40).tolist() for name in "abcde"})
-    alone = analyse_outcomes(ranks, all_pairs(ranks), Rules())
+    alone = analyse_outcomes(ranks, all_pairs(ranks), DeclaredRules())
     with ThreadPoolExecutor(2) as executor:
-        shared = analyse_outcomes(ranks, all_pairs(ranks), Rules(), executor=executor)
+        shared = analyse_outcomes(ranks, all_pairs(ranks), DeclaredRules(), executor=executor)
     assert [*alone.pairs] == [*shared.pairs]
     assert alone.order == shared.order
 
@@ -448,7 +450,7 @@ def test_the_order_of_queries_changes_nothing() -> None:
     rows = {name: rng.integers(0, 9, 40).tolist() for name in "abc"}
     turned = {name: row[::-1] for name, row in rows.items()}
     there, back = (
-        analyse_outcomes(ranks, all_pairs(ranks), Rules())
+        analyse_outcomes(ranks, all_pairs(ranks), DeclaredRules())
         for ranks in (_ranks(rows), _ranks(turned))
     )
     for one, other in zip(there.pairs, back.pairs, strict=True):
@@ -549,9 +551,9 @@ def test_a_simultaneous_band_holds_at_all_depths_at_once() -> None:
 
 def test_groups_are_averaged_over_pairs_of_seeds() -> None:
     ranks = _ranks({"a": [1, 0, 2, 4], "b": [2, 3, 0, 2], "c": [1, 3, 1, 0]})
-    group = Side(name="b, c", runs=("b", "c"))
+    group = MethodSide(name="b, c", runs=("b", "c"))
     pair = compare_groups(ranks, A, group, Margins(), level=0.95)
-    one, other = (_compare(ranks, A, Side(name=name, runs=(name,))) for name in "bc")
+    one, other = (_compare(ranks, A, MethodSide(name=name, runs=(name,))) for name in "bc")
     assert pair.both == (one.both + other.both) / 2
     assert pair.a_only == (one.a_only + other.a_only) / 2
     lengths = [(1 + 4) + 0, (1 + 2)]
@@ -562,7 +564,7 @@ def test_one_method_with_other_seeds_is_not_told_from_itself() -> None:
     """A test of two of the runs over queries calls the luck of a seed significant."""
     rng = np.random.default_rng(9)
     runs = [f"{name}{at}" for name in "ab" for at in range(4)]
-    groups = Side(name="a", runs=tuple(runs[:4])), Side(name="b", runs=tuple(runs[4:]))
+    groups = MethodSide(name="a", runs=tuple(runs[:4])), MethodSide(name="b", runs=tuple(runs[4:]))
     trials, hits, naive = 200, 0, 0
     for _ in range(trials):
         hard = rng.exponential(8, 120)
@@ -584,8 +586,8 @@ def test_groups_are_judged_by_the_test_across_seeds() -> None:
     base = rng.integers(6, 12, 100)
     rows = {f"a{at}": (base + rng.integers(0, 3, 100)).tolist() for at in range(3)}
     rows |= {f"b{at}": (base - 5 + rng.integers(0, 3, 100)).tolist() for at in range(3)}
-    groups = [Side(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
-    found = analyse_outcomes(_ranks(rows), [(groups[0], groups[1])], Rules())
+    groups = [MethodSide(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
+    found = analyse_outcomes(_ranks(rows), [(groups[0], groups[1])], DeclaredRules())
     (judged,) = found.pairs
     assert judged.declared == "esl_crossed_t"
     assert judged.tests["found_crossed_t"].p is None  # every seed finds every query

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from scipy import stats
 
-from heldout.analyses.outcomes.options import Margins, Rules
+from heldout.analyses.outcomes.options import DeclaredRules, Margins
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
 from heldout.analyses.outcomes.tests import Line, PairTests, compare_runs
 from heldout.answers.answer import format_json, to_document
@@ -118,7 +118,7 @@ def test_no_pair_depends_on_the_pairs_beside_it() -> None:
 @given(hnp.arrays(np.int64, (4, 9), elements=st.integers(0, 5)), st.booleans())
 def test_pairs_in_columns_are_written_as_each_result_is(table: Integers, harmful: bool) -> None:  # noqa: FBT001 - drawn
     ranks = ranks_of(table, 10)
-    rules = Rules(harm="plain" if harmful else "margin", margins=MARGINS)
+    rules = DeclaredRules(harm="plain" if harmful else "margin", margins=MARGINS)
     judged = analyse_outcomes(ranks, all_pairs(ranks), rules).pairs
     rows = [to_document(one) for one in judged]
     assert "".join(format_json(judged)) == json.dumps(rows, indent=2)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from heldout.analyses.outcomes.analysis import find_opposed
-from heldout.analyses.outcomes.options import Rules
+from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
 from heldout.analyses.outcomes.tests import Line
 from heldout.analyses.outcomes.words import describe_ties
@@ -34,7 +34,7 @@ def ranks(data: Data) -> FirstRanks:
 
 @pytest.fixture(scope="module")
 def found(ranks: FirstRanks) -> Outcomes:
-    return analyse_outcomes(ranks, all_pairs(ranks), Rules())
+    return analyse_outcomes(ranks, all_pairs(ranks), DeclaredRules())
 
 
 def test_positions_are_those_of_the_official_run_files(data: Data, ranks: FirstRanks) -> None:
@@ -111,7 +111,7 @@ def test_on_53_queries_no_margin_can_be_excluded(found: Outcomes) -> None:
 def test_processes_give_the_same(ranks: FirstRanks) -> None:
     pairs = pairs_with(ranks, "p_bm25")[:6]
     with ProcessPoolExecutor(1) as executor:
-        there = analyse_outcomes(ranks, pairs, Rules(), executor=executor)
-    here = analyse_outcomes(ranks, pairs, Rules())
+        there = analyse_outcomes(ranks, pairs, DeclaredRules(), executor=executor)
+    here = analyse_outcomes(ranks, pairs, DeclaredRules())
     assert [*there.pairs] == [*here.pairs]
     assert there.order == here.order

@@ -17,7 +17,7 @@ from simulated_boards import board_of, entries_of, evolve, means_of, view_of
 from drawings import root_of, tips
 from heldout.analyses import progress as report
 from heldout.analyses.entries import BoardScores
-from heldout.analyses.progress import Progress, trace_progress
+from heldout.analyses.progress import BoardProgress, trace_progress
 from heldout.answers.answer import to_document
 from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
 from heldout.charts.svg import LINK, PAPER, RECORD
@@ -39,7 +39,7 @@ def made(rows: dict[str, NDArray[np.float64]], *, baselines: tuple[str, ...] = (
     return board_of(entries_of(list(rows), baselines=baselines), view_of("eval", rows))
 
 
-def trace(board: BoardScores, **options: object) -> Progress:
+def trace(board: BoardScores, **options: object) -> BoardProgress:
     return trace_progress(board, board.view(), **options)  # type: ignore[arg-type]
 
 

@@ -5,14 +5,14 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.outcomes.options import Rules
+from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.outcomes import analyse_outcomes
 from heldout.analyses.outcomes.verdicts import Verdict
 from heldout.ids import Digest
-from heldout.scoring.first_ranks import FirstRanks, Side
+from heldout.scoring.first_ranks import FirstRanks, MethodSide
 
 K = 100
-RULES = Rules()
+RULES = DeclaredRules()
 Integers = NDArray[np.int64]
 
 
@@ -30,7 +30,7 @@ def judge(a: Integers, b: Integers, *, k: int = K) -> Verdict:
         k=k,
         digest=Digest("0"),
     )
-    pair = Side(name="a", runs=names[0]), Side(name="b", runs=names[1])
+    pair = MethodSide(name="a", runs=names[0]), MethodSide(name="b", runs=names[1])
     return analyse_outcomes(ranks, [pair], RULES).pairs[0].verdict
 
 

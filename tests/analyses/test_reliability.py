@@ -20,7 +20,7 @@ from heldout.analyses import reliability as report
 from heldout.analyses.analysis import Draws
 from heldout.analyses.reliability import (
     COLUMNS,
-    Agreement,
+    HalfAgreement,
     Reliability,
     ReliabilityOptions,
     measure_reliability,
@@ -96,7 +96,7 @@ def by_loop(scores: ScoreTable, first: NDArray[np.bool_], name: str, alpha: floa
     return [count / made for count in counts.values()]
 
 
-def shares(found: Agreement) -> list[float]:
+def shares(found: HalfAgreement) -> list[float]:
     return [found.agree, found.partly, found.disagree, found.significant]
 
 

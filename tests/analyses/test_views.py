@@ -14,7 +14,7 @@ from simulated_boards import board_of, entries_of, view_of
 
 from heldout.analyses.stability import bootstrap_stability
 from heldout.analyses.views.analysis import summary, view_chart
-from heldout.analyses.views.views import View, Views, bootstrap_views
+from heldout.analyses.views.views import SystemView, Views, bootstrap_views
 from heldout.charts.svg import inline
 from heldout.cli.analyses.score_source import Source, load_measures
 from heldout.cli.program import analyse
@@ -38,7 +38,7 @@ def scores(seed: int, systems: Sequence[str] = "abcdef", queries: int = 40) -> S
 
 
 def compare(*tables: ScoreTable, seed: int = 0, **options: Any) -> Views:
-    views = [View.of(f"v{n}", table) for n, table in enumerate(tables)]
+    views = [SystemView.of(f"v{n}", table) for n, table in enumerate(tables)]
     return bootstrap_views(views, Generator(PCG64(seed)), trials=200, **options)
 
 
@@ -118,7 +118,7 @@ def _row(table: ScoreTable, system: str) -> dict[str, float]:
 
 def test_where_lower_is_better_the_ranking_turns() -> None:
     first = scores(1)
-    views = [View.of("rr", first), View.of("cost", first, better="lower")]
+    views = [SystemView.of("rr", first), SystemView.of("cost", first, better="lower")]
     found = bootstrap_views(views, Generator(PCG64(0)), trials=50)
     assert found.stability["rr"].systems == found.stability["cost"].systems[::-1]
     assert tau_of(found, "rr", "cost") == -1
@@ -127,7 +127,7 @@ def test_where_lower_is_better_the_ranking_turns() -> None:
 def test_a_view_of_means_has_no_ranks_but_an_agreement() -> None:
     first = scores(1)
     means = {s: first.mean(s) or 0.0 for s in "abc"}
-    views = [View.of("eval", first), View(name="old", means=means, table=None)]
+    views = [SystemView.of("eval", first), SystemView(name="old", means=means, table=None)]
     found = bootstrap_views(views, Generator(PCG64(0)), trials=50)
     assert (tuple(found.stability), found.means_only) == (("eval",), ("old",))
     assert (found.systems, found.left_out) == (first.systems, ())

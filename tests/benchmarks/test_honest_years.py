@@ -9,7 +9,7 @@ import pytest
 
 from heldout.board.rules.release import ReleaseRule
 from heldout.redteam.boards import NamedRule, parse_rule
-from heldout.redteam.game import Plan, Weak
+from heldout.redteam.game import GamePlan, Weak
 from heldout.redteam.releases import Exchange, exchange
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -24,7 +24,7 @@ from honest_years import (  # noqa: E402 - a folder, no package
     summarise_years,
 )
 
-PLAN = Plan(submissions=3, seed=1)
+PLAN = GamePlan(submissions=3, seed=1)
 
 
 def pair_of(queries: int = 2000) -> Exchange:

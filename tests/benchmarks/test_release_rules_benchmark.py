@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from heldout.redteam.report import Line
+from heldout.redteam.report import AttackLine
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -12,8 +12,8 @@ sys.path.insert(0, str(BENCHMARKS))
 from release_rules import draw_chart  # noqa: E402 - a folder, no package
 
 
-def line(release: str, baseline: str, gain: float, worth: float) -> Line:
-    return Line(
+def line(release: str, baseline: str, gain: float, worth: float) -> AttackLine:
+    return AttackLine(
         attack="weighted vote",
         release=release,
         baseline=baseline,

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.events import Draft, Entry, Signature, event_message, format_entry, link
+from heldout.board.log.events import Draft, Entry, EventSignature, event_message, format_entry, link
 from heldout.board.log.history import History, read_history
 from heldout.board.log.manifest import Manifest, identity_fields, team_key
 from heldout.board.rules.spec import BoardSpec
@@ -129,8 +129,8 @@ class BoardLog:
         self.entries.append(entry)
         return entry
 
-    def sign(self, digest: Digest) -> Signature:
-        return Signature(
+    def sign(self, digest: Digest) -> EventSignature:
+        return EventSignature(
             key=public_key(self.private), value=sign(self.private, event_message(digest))
         )
 

@@ -16,10 +16,10 @@ import pytest
 
 from heldout.board.log.manifest import Program, check_program
 from heldout.board.organiser.containers import (
+    ContainerLimits,
     Engine,
     Image,
     Job,
-    Limits,
     Mount,
     Running,
     Usage,
@@ -35,7 +35,7 @@ from heldout.cli.context import ended_in_order
 from heldout.errors import InputError
 
 IMAGE = "demo@sha256:" + "1" * 64
-LIMITS = Limits(memory=64, disk=8, processors=2, processes=32, seconds=60, file_bytes=1000)
+LIMITS = ContainerLimits(memory=64, disk=8, processors=2, processes=32, seconds=60, file_bytes=1000)
 DOCKER = {"MemoryLimit": True, "SwapLimit": True, "CpuCfsQuota": True, "PidsLimit": True}
 PODMAN = {"host": {"cgroupControllers": ["cpu", "memory", "pids"]}}
 
@@ -272,7 +272,7 @@ def test_what_the_kernel_counts(tmp_path: Path) -> None:
     assert usage.is_within(LIMITS)
     assert not usage.killed
     for strict in ({"memory": 32}, {"processes": 16}):
-        limits = Limits(**{**{n: getattr(LIMITS, n) for n in LIMITS.__slots__}, **strict})
+        limits = ContainerLimits(**{**{n: getattr(LIMITS, n) for n in LIMITS.__slots__}, **strict})
         assert not usage.is_within(limits)
 
 

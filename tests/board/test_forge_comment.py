@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from heldout.board.organiser.answer import Comment, ScoreLine, format_comment
+from heldout.board.organiser.answer import Comment, CommentScore, format_comment
 from heldout.board.policy.checks import Finding
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.ids import SubmissionId
@@ -51,8 +51,8 @@ def test_a_whole_comment_reads_like_this() -> None:
         decimals=3,
         said="the third run was agreed on",
         scores=[
-            ScoreLine(view="dev", measure="RR@10", released="0.431", queries=6980),
-            ScoreLine(view="eval", measure="RR@10", released=NOT_CLEAR, queries=5793),
+            CommentScore(view="dev", measure="RR@10", released="0.431", queries=6980),
+            CommentScore(view="eval", measure="RR@10", released=NOT_CLEAR, queries=5793),
         ],
         findings=[
             Finding(
@@ -75,7 +75,7 @@ def test_a_short_comment_has_no_empty_sections() -> None:
 
 
 def test_a_mean_over_seeds_has_its_spread_with_the_same_digits() -> None:
-    line = ScoreLine(
+    line = CommentScore(
         view="eval", measure="RR@10", released="0.412", queries=9, seeds=3, spread="0.004"
     )
     told = Comment(kind="published", submission=ID, at=AT, decimals=3, scores=[line])
@@ -87,14 +87,14 @@ def test_a_mean_over_seeds_has_its_spread_with_the_same_digits() -> None:
 
 def test_a_score_with_noise_says_so_and_may_lie_below_0() -> None:
     part = "with noise (for information only)"
-    line = ScoreLine(view="check", measure="RR@10", released="-0.041", queries=9, part=part)
+    line = CommentScore(view="check", measure="RR@10", released="-0.041", queries=9, part=part)
     told = Comment(kind="published", submission=ID, at=AT, decimals=3, scores=[line])
     assert f"- `check`, `RR@10`, {part}: **-0.041** (n = 9)" in format_comment(told)
 
 
 @pytest.mark.parametrize("released", ["0.4123", "0.41234567", "1", "nan", "", "0.41\n@all", ".4"])
 def test_a_score_that_was_not_released_so_is_refused(released: str) -> None:
-    line = ScoreLine(view="eval", measure="RR@10", released=released, queries=9)
+    line = CommentScore(view="eval", measure="RR@10", released=released, queries=9)
     with pytest.raises(ValueError, match="not a released score"):
         format_comment(Comment(kind="published", submission=ID, at=AT, decimals=3, scores=[line]))
 
@@ -137,7 +137,7 @@ comments = st.builds(
     said=texts,
     scores=st.lists(
         st.builds(
-            ScoreLine,
+            CommentScore,
             view=texts,
             measure=texts,
             released=st.floats(0, 1).map(lambda score: f"{score:.3f}"),
@@ -207,7 +207,7 @@ def test_the_longest_comment_fits_into_the_smallest_forge() -> None:
         decimals=3,
         said=long,
         findings=[finding] * 500,
-        scores=[ScoreLine(view=long, measure=long, released="0.412", queries=1)] * 500,
+        scores=[CommentScore(view=long, measure=long, released="0.412", queries=1)] * 500,
     )
     text = format_comment(comment)
     assert "and 480 more" in text

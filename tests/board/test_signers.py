@@ -13,7 +13,7 @@ from heldout.board.log import events as signers
 from heldout.board.log.events import (
     Draft,
     Entry,
-    Signature,
+    EventSignature,
     event_message,
     format_entry,
     link,
@@ -31,9 +31,9 @@ ANN, BOB, EVE = (new_signing_key("ORGANISER") for _ in range(3))
 NAMES = {"Ann": public_key(ANN), "Bob": public_key(BOB)}
 
 
-def signed_by(private: bytes) -> Callable[[Digest], Signature]:
+def signed_by(private: bytes) -> Callable[[Digest], EventSignature]:
     key = public_key(private)
-    return lambda digest: Signature(key=key, value=sign(private, event_message(digest)))
+    return lambda digest: EventSignature(key=key, value=sign(private, event_message(digest)))
 
 
 def signed_log() -> BoardLog:
@@ -148,7 +148,7 @@ def another_purpose() -> bytes:
     """What a signer signed as a team: the same key, another message."""
     log = signed_log()
     value = sign(ANN, registration_message(log.entries[-1].hash))
-    return changed(log, 3, signature=Signature(key=public_key(ANN), value=value))
+    return changed(log, 3, signature=EventSignature(key=public_key(ANN), value=value))
 
 
 ATTACKS: Mapping[str, tuple[Callable[[], bytes], str]] = {
@@ -168,7 +168,7 @@ ATTACKS: Mapping[str, tuple[Callable[[], bytes], str]] = {
     ),
     "a stranger's key under a signer's signature": (
         lambda: changed(
-            signed_log(), 1, signature=Signature(key=public_key(EVE), value=sign(ANN, b""))
+            signed_log(), 1, signature=EventSignature(key=public_key(EVE), value=sign(ANN, b""))
         ),
         "which is no signer's",
     ),

@@ -13,16 +13,16 @@ from drawings import root_of, texts, tips
 from heldout.answers.text import clean
 from heldout.charts.axes import day_axis, score_axis
 from heldout.charts.plot import Plot
-from heldout.charts.scores import Entry, progress_chart, scatter_chart
+from heldout.charts.scores import ChartEntry, progress_chart, scatter_chart
 from heldout.charts.svg import inline, text_width
 
 TODAY = date(2026, 11, 20)
 SCORES = st.floats(0, 1, allow_subnormal=False)
 
 
-def entries(label: str = "S") -> list[Entry]:
+def entries(label: str = "S") -> list[ChartEntry]:
     made = [
-        Entry(
+        ChartEntry(
             label=f"{label}{n}",
             day=date(2026, 1, 1) + timedelta(days=20 * n),
             score=0.3 + 0.01 * n,
@@ -31,15 +31,15 @@ def entries(label: str = "S") -> list[Entry]:
         )
         for n in range(9)
     ]
-    base = Entry(label="BM25", day=date(2026, 1, 1), score=0.27, other=0.28, baseline=True)
+    base = ChartEntry(label="BM25", day=date(2026, 1, 1), score=0.27, other=0.28, baseline=True)
     return [base, *made]
 
 
-def progress(of: list[Entry]) -> Plot:
+def progress(of: list[ChartEntry]) -> Plot:
     return progress_chart(of, until=TODAY, head="eval RR@10")
 
 
-def scatter(of: list[Entry], ratio: float | None) -> Plot:
+def scatter(of: list[ChartEntry], ratio: float | None) -> Plot:
     return scatter_chart(of, ratio=ratio, head="eval RR@10", foot="dev RR@10")
 
 
@@ -76,12 +76,12 @@ def test_marks_tell_records_from_others() -> None:
 
 
 def test_an_entry_without_dev_score_is_left_out_of_the_scatter() -> None:
-    some = [*entries(), Entry(label="no dev", day=TODAY, score=0.9)]
+    some = [*entries(), ChartEntry(label="no dev", day=TODAY, score=0.9)]
     assert "no dev" not in tips(scatter(some, None))
 
 
 def test_one_entry_today_can_be_drawn() -> None:
-    only = [Entry(label="first", day=TODAY, score=0.4, other=0.4, record=True)]
+    only = [ChartEntry(label="first", day=TODAY, score=0.4, other=0.4, record=True)]
     assert tips(progress(only)) == tips(scatter(only, 1.0)) == ["first"]
 
 
@@ -122,7 +122,7 @@ def test_day_ticks_are_what_one_would_write() -> None:
 def test_of_a_day_with_many_records_the_best_is_named() -> None:
     days = [date(2026, 1, 1), date(2026, 5, 1), date(2026, 9, 1)]
     crowd = [
-        Entry(label=f"run{d}_{n}", day=day, score=0.1 + 0.2 * d + 0.02 * n, record=True)
+        ChartEntry(label=f"run{d}_{n}", day=day, score=0.1 + 0.2 * d + 0.02 * n, record=True)
         for d, day in enumerate(days)
         for n in range(8)
     ]
@@ -132,15 +132,15 @@ def test_of_a_day_with_many_records_the_best_is_named() -> None:
 
 
 def test_a_record_just_above_a_baseline_is_named() -> None:
-    base = Entry(label="BM25", day=date(2026, 9, 1), score=0.309, baseline=True)
-    low = Entry(label="TF-IDF", day=date(2026, 9, 1), score=0.184)
-    first = Entry(label="Query likelihood", day=date(2026, 10, 10), score=0.314, record=True)
+    base = ChartEntry(label="BM25", day=date(2026, 9, 1), score=0.309, baseline=True)
+    low = ChartEntry(label="TF-IDF", day=date(2026, 9, 1), score=0.184)
+    first = ChartEntry(label="Query likelihood", day=date(2026, 10, 10), score=0.314, record=True)
     assert {"BM25", "Query likelihood"} <= {*texts(progress([base, low, first]))}
 
 
 @given(st.dates(date(2020, 1, 1), date(2026, 1, 1)), st.integers(0, 2000))
 def test_no_label_of_the_time_axis_is_cut_off(start: date, days: int) -> None:
-    only = [Entry(label="a", day=start, score=0.4, record=True)]
+    only = [ChartEntry(label="a", day=start, score=0.4, record=True)]
     chart = progress_chart(only, until=start + timedelta(days=days), head="")
     for width in (340, 600):
         for text in root_of(chart, width).iter("text"):

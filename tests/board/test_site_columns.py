@@ -11,7 +11,7 @@ from page_documents import Document
 from sample_boards import BOARDS, RULES, facts, row, seasonal, spec, standings
 
 from heldout.board.log.manifest import Costs, Efficiency
-from heldout.board.site.columns import COLUMNS, STATED, Column, full_text
+from heldout.board.site.columns import COLUMNS, STATED, EntryColumn, full_text
 from heldout.board.site.render import render_board
 from heldout.board.standings.standings import Row
 
@@ -75,7 +75,7 @@ ON_ITS_OWN_PAGE = {
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.key)
-def test_a_column_is_in_every_form(column: Column) -> None:
+def test_a_column_is_in_every_form(column: EntryColumn) -> None:
     value, words = column.of(SHOWN), full_text(column, SHOWN)
     assert value is not None
     number = words.removesuffix(f" {column.unit}")

@@ -12,7 +12,7 @@ from sample_boards import HOSTILE, baseline, facts, row, spec, standings
 
 from heldout.board.log.manifest import Efficiency
 from heldout.board.site.columns import STATED as COLUMNS
-from heldout.board.site.columns import Cell, cost_columns, make_cell
+from heldout.board.site.columns import EntryCell, cost_columns, make_cell
 from heldout.board.site.render import render_board
 from heldout.board.site.rows import public_row
 from heldout.board.standings.standings import Row
@@ -28,7 +28,7 @@ NUMBERS = st.integers(0, 10**15) | st.floats(0.0001, 10**9)
 UNITS = {"k": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 
 
-def costs(**changes: Any) -> dict[str, Cell]:
+def costs(**changes: Any) -> dict[str, EntryCell]:
     one = public_row(row("0.4", days=1, **({"efficiency": STATED} | changes)))
     return {column.key: make_cell(column, one) for column in COLUMNS}
 

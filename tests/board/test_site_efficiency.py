@@ -35,7 +35,7 @@ from heldout.board.site.rows import make_columns, public_rows
 from heldout.board.site.words import plain
 from heldout.board.standings.standings import Row
 from heldout.charts.axes import Axis, log_axis
-from heldout.charts.scores import Entry, cost_chart
+from heldout.charts.scores import ChartEntry, cost_chart
 from heldout.errors import InputError
 
 GOOD: dict[str, Any] = {"team": "Lighthouse", "model_description": "monoT5", "type": "full ranking"}
@@ -281,7 +281,7 @@ def test_hostile_names_and_hardware_make_no_element(name: str) -> None:
 @given(st.lists(st.tuples(st.floats(0.0001, 1e15), st.floats(0, 1)), min_size=1, max_size=8))
 def test_any_costs_can_be_drawn(pairs: list[tuple[float, float]]) -> None:
     marks = [
-        Entry(label=f"S{n}", day=date(2026, 1, 1), score=score, other=x, record=n % 2 == 0)
+        ChartEntry(label=f"S{n}", day=date(2026, 1, 1), score=score, other=x, record=n % 2 == 0)
         for n, (x, score) in enumerate(pairs)
     ]
     chart = cost_chart(marks, head="RR", foot="ms")
@@ -299,7 +299,7 @@ def test_equal_charts_of_costs_are_equal_bytes() -> None:
 
 
 def test_a_single_cost_can_be_drawn() -> None:
-    only = Entry(label="one", day=date(2026, 1, 1), score=0.4, other=7.0, record=True)
+    only = ChartEntry(label="one", day=date(2026, 1, 1), score=0.4, other=7.0, record=True)
     assert tips(cost_chart([only], head="RR", foot="ms")) == ["one"]
 
 

@@ -10,7 +10,7 @@ from sample_boards import HOSTILE, HOSTILE_LINKS
 
 from heldout.answers.text import clean
 from heldout.board.site.words import (
-    Part,
+    SentencePart,
     count,
     file_stem,
     join_names,
@@ -94,7 +94,7 @@ def test_names_are_joined_and_stay_apart() -> None:
     assert plain(sentence) == "a, b and c lead."
     assert [part.text for part in sentence if part.name] == ["a", "b", "c"]
     assert join_names([]) == ()
-    assert phrase(Part(text="x")) == (Part(text="x"),)
+    assert phrase(SentencePart(text="x")) == (SentencePart(text="x"),)
 
 
 def test_numbers_stay_with_their_units() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.charts.svg import Box, Line, Spot, box_of, place_labels
+from heldout.charts.svg import Box, LevelLine, Spot, box_of, place_labels
 
 AREA = Box(left=0, top=0, right=400, bottom=200)
 SPOTS = st.builds(
@@ -18,11 +18,11 @@ SPOTS = st.builds(
     text=st.text("abc", max_size=30),
     must=st.booleans(),
 )
-LINES = st.builds(Line, y=st.floats(0, 200), text=st.text("xyz", min_size=1, max_size=30))
+LINES = st.builds(LevelLine, y=st.floats(0, 200), text=st.text("xyz", min_size=1, max_size=30))
 
 
 @given(st.lists(SPOTS, max_size=12), st.lists(LINES, max_size=3))
-def test_labels_never_overlap_and_never_leave(spots: list[Spot], lines: list[Line]) -> None:
+def test_labels_never_overlap_and_never_leave(spots: list[Spot], lines: list[LevelLine]) -> None:
     taken = Box(left=0, top=90, right=400, bottom=110)
     labels = place_labels([*spots, *lines], [taken], area=AREA)
     boxes = [box_of(label) for label in labels]
@@ -80,7 +80,7 @@ def test_a_spot_that_must_have_its_name_takes_a_shorter_one() -> None:
 
 
 def test_a_line_between_marks_has_its_name_on_as_few_of_them_as_may_be() -> None:
-    line = Line(y=100, text="BM25")
+    line = LevelLine(y=100, text="BM25")
     crowd = [Spot(x=x, y=y, text="") for x in range(0, 401, 8) for y in (91, 110)]
     some = [spot for spot in crowd if not (200 < spot.x < 216 and spot.y == 91)]
     (label,) = place_labels([line, *some], [], area=AREA)
@@ -89,7 +89,7 @@ def test_a_line_between_marks_has_its_name_on_as_few_of_them_as_may_be() -> None
 
 
 def test_a_line_has_its_name_at_its_right_end_or_where_there_is_room() -> None:
-    line = Line(y=100, text="BM25")
+    line = LevelLine(y=100, text="BM25")
     (label,) = place_labels([line], [], area=AREA)
     assert (label.x, label.y) == (400, 91)
     busy_end = [Spot(x=390, y=y, text="") for y in (92, 108)]

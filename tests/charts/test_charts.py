@@ -22,8 +22,8 @@ from heldout.charts.axes import (
     score_axis,
     share_axis,
 )
-from heldout.charts.plot import SHADES, Plot, Row, Sheet
-from heldout.charts.scores import Entry, cost_chart, gap_chart, progress_chart, scatter_chart
+from heldout.charts.plot import SHADES, Plot, PlotRow, Sheet
+from heldout.charts.scores import ChartEntry, cost_chart, gap_chart, progress_chart, scatter_chart
 from heldout.charts.svg import (
     DARK,
     FILE_WIDTH,
@@ -56,7 +56,7 @@ def scores() -> Plot:
 
 
 def forest(name: str = "a system with a rather long name") -> Plot:
-    rows = [Row(name=f"{name} {n}", note=f"n {n}") for n in range(5)]
+    rows = [PlotRow(name=f"{name} {n}", note=f"n {n}") for n in range(5)]
     plot = Plot(x=share_axis(), rows=rows, foot="share")
     plot.upright(0.5)
     for row in range(5):
@@ -67,7 +67,7 @@ def forest(name: str = "a system with a rather long name") -> Plot:
 
 
 def matrix(count: int = 12) -> Plot:
-    rows = [Row(name=f"run-{n}", lead=n < 3) for n in range(count)]
+    rows = [PlotRow(name=f"run-{n}", lead=n < 3) for n in range(count)]
     plot = Plot(x=place_axis(count), rows=rows, square=True)
     for n in range(count):
         plot.box((n + 0.5, n + 1.5), (n - 0.5, n + 0.5), SHADES[n % 4], f"cell {n}")
@@ -77,10 +77,10 @@ def matrix(count: int = 12) -> Plot:
 
 def over_time() -> Plot:
     entries = [
-        Entry(label=f"system {n}", day=date(2026, n, 3), score=0.3 + n / 50, record=n % 3 == 0)
+        ChartEntry(label=f"system {n}", day=date(2026, n, 3), score=0.3 + n / 50, record=n % 3 == 0)
         for n in range(1, 12)
     ]
-    level = Entry(label="BM25", day=date(2026, 1, 1), score=0.31, baseline=True)
+    level = ChartEntry(label="BM25", day=date(2026, 1, 1), score=0.31, baseline=True)
     return progress_chart([*entries, level], until=date(2026, 12, 1), head="eval RR@10")
 
 
@@ -274,7 +274,7 @@ def test_records_are_joined_by_stairs_and_baselines_are_dashed() -> None:
 
 def test_entries_without_a_cost_or_a_dev_score_are_left_out() -> None:
     entries = [
-        Entry(label=f"e{n}", day=date(2026, 1, n), score=n / 10, other=cost, record=n == 1)
+        ChartEntry(label=f"e{n}", day=date(2026, 1, n), score=n / 10, other=cost, record=n == 1)
         for n, cost in ((1, 10.0), (2, 1000.0), (3, None))
     ]
     for plot in (
@@ -341,9 +341,9 @@ def test_without_the_extra_a_png_is_refused_and_it_is_said_what_to_install(
     assert picture(scores(), Path("a.svg"), title="x")
 
 
-def gaps(*scores: float) -> list[Entry]:
+def gaps(*scores: float) -> list[ChartEntry]:
     return [
-        Entry(label=f"system {n}", day=date(2026, 1, 1 + n), score=score, key=f"s{n}")
+        ChartEntry(label=f"system {n}", day=date(2026, 1, 1 + n), score=score, key=f"s{n}")
         for n, score in enumerate(scores)
     ]
 
@@ -375,7 +375,7 @@ def test_few_or_equal_gaps_are_all_drawn(scores: list[float]) -> None:
 def test_the_largest_step_and_the_best_of_today_have_their_names() -> None:
     scores = [0.2, 0.21, 0.33, 0.335, 0.34, 0.345, 0.35, 0.355]
     entries = [
-        Entry(label=f"system {n}", day=date(2026, 1, 1 + n), score=score, record=True)
+        ChartEntry(label=f"system {n}", day=date(2026, 1, 1 + n), score=score, record=True)
         for n, score in enumerate(scores)
     ]
     chart = progress_chart(entries, until=date(2027, 1, 1), head="eval")

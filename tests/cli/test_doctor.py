@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from heldout import installation
 from heldout.board.organiser import containers
 from heldout.cli.program import main
-from heldout.installation import PARTS, Finding, find_parts
+from heldout.installation import PARTS, PartState, find_parts
 from heldout.trec.scanning import scanners
 
 module = import_module("heldout.cli.doctor")
@@ -35,7 +35,7 @@ def states(document: dict[str, Any]) -> dict[str, str]:
     return {part["name"]: part["state"] for part in document["parts"]}
 
 
-def find(name: str, environ: dict[str, str]) -> Finding:
+def find(name: str, environ: dict[str, str]) -> PartState:
     return next(found for found in find_parts(environ) if found.part.name == name)
 
 
@@ -116,8 +116,8 @@ def test_everything(hide: Callable[..., None], monkeypatch: pytest.MonkeyPatch) 
     assert "missing   " not in result.output
 
 
-def _all(state: installation.State) -> tuple[Finding, ...]:
-    return tuple(Finding(part=part, state=state, version="1.0") for part in PARTS)
+def _all(state: installation.State) -> tuple[PartState, ...]:
+    return tuple(PartState(part=part, state=state, version="1.0") for part in PARTS)
 
 
 def test_a_missing_dependency_is_the_answer_no(hide: Callable[..., None]) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
 from heldout.charts.axes import share_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.cli.printing import Output, output_options, print_answer, reports_errors, waiting
 
 TABLE = Table(
@@ -27,7 +27,7 @@ VALUE = {"systems": ["bm25", "dense"], "p": [None, 0.0002]}
 
 
 def draw() -> Plot:
-    plot = Plot(x=share_axis(), rows=[Row(name="dense")])
+    plot = Plot(x=share_axis(), rows=[PlotRow(name="dense")])
     plot.dots([(0.5, 0, "dense")], "disc")
     return plot
 

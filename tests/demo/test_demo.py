@@ -19,7 +19,7 @@ from heldout.demo.story import DENSE, PARTS, STORY, Scene, play_demo
 from heldout.errors import SetupError, StoreError
 from heldout.ids import DocId, QueryId
 from heldout.rankers.methods import choose_method
-from heldout.rankers.run import Run, Task
+from heldout.rankers.run import RankingTask, Run
 
 pytestmark = pytest.mark.slow
 
@@ -134,7 +134,7 @@ def test_the_dense_run_plays_along_where_its_extra_is_installed(tmp_path: Path) 
 def test_the_dense_run_is_left_out_where_its_extra_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(method: str, parameters: Mapping[str, str]) -> Callable[[Task], Run]:
+    def refuse(method: str, parameters: Mapping[str, str]) -> Callable[[RankingTask], Run]:
         if method == "dense":
             raise SetupError("pip install 'heldout[neural]'")
         return choose_method(method, parameters)

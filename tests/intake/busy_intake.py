@@ -10,7 +10,7 @@ from intake_stage import declared, files_of, make_stage
 from heldout.database.database import open_database
 from heldout.intake.tables import INTAKE
 from heldout.intake.uploads import IntakeLimits, begin_upload, complete_upload, open_part
-from heldout.intake.worker import Worker
+from heldout.intake.worker import DueWorker
 
 PIECE = 4000
 SIZE = 10_000
@@ -44,7 +44,7 @@ def receive(url: str, folder: Path, told: Connection, names: list[str]) -> None:
 def work(url: str, folder: Path, wanted: int) -> None:
     """Hand uploads over until so many are accepted."""
     store = make_stage(open_database(url, INTAKE), folder).store
-    worker = Worker(store=store, clock=utc_now)
+    worker = DueWorker(store=store, clock=utc_now)
     stop = Event()
     while not stop.wait(0.002):
         worker.work()

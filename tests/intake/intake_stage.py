@@ -28,7 +28,7 @@ from heldout.intake.uploads import (
     complete_upload,
     open_part,
 )
-from heldout.intake.worker import Worker
+from heldout.intake.worker import DueWorker
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 ENDINGS = (".tar.age", "-metadata.json.age", ".key.age")
@@ -96,8 +96,8 @@ class Stage:
         self.fill(begun, files)
         return self.complete(begun, quota=quota)
 
-    def worker(self) -> Worker:
-        return Worker(store=self.store, clock=self.clock)
+    def worker(self) -> DueWorker:
+        return DueWorker(store=self.store, clock=self.clock)
 
     def work(self) -> None:
         """Do all that is due."""

@@ -16,7 +16,7 @@ from heldout.intake.mail import Notice, add_notice, list_notices, send_notices
 from heldout.intake.tables import INTAKE, teams
 from heldout.intake.teams import create_invitation, list_teams, open_session, replace_tokens
 from heldout.intake.uploads import get_upload, list_uploads
-from heldout.intake.worker import KEPT_FOR, Worker
+from heldout.intake.worker import KEPT_FOR, DueWorker
 
 database = intake_stage.database
 stage = intake_stage.stage
@@ -57,7 +57,7 @@ def test_a_mail_server_that_is_away_leaves_notices_waiting(stage: Stage) -> None
 
     stage.store.parts.mkdir()
     add_note(stage, stage.team("Harbor", mail="a@b.org").id, "x")
-    worker = Worker(store=stage.store, clock=stage.clock, send=send)
+    worker = DueWorker(store=stage.store, clock=stage.clock, send=send)
     assert worker.work() == {"send"}
     assert [one.state for one in list_notices(stage.database)] == ["waiting"]
     worker.send = lambda _: None
@@ -150,7 +150,7 @@ def test_mail_that_cannot_be_sent_holds_up_no_upload(stage: Stage) -> None:
     team = stage.team("Harbor", mail="a@b.org")
     stage.store.parts.mkdir(exist_ok=True)
     add_note(stage, team.id, "x")
-    worker = Worker(store=stage.store, clock=stage.clock, send=send)
+    worker = DueWorker(store=stage.store, clock=stage.clock, send=send)
     thread = threading.Thread(target=worker.run, args=(stop,), kwargs={"pause": 0.01})
     thread.start()
     try:

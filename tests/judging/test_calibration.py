@@ -20,7 +20,7 @@ from heldout.judging.campaign.judgments import (
     parse_judgments,
 )
 from heldout.judging.models.calibration import (
-    Verdict,
+    ModelVerdict,
     calibrate,
     draw_judged_pairs,
     estimate_win_rates,
@@ -41,7 +41,7 @@ def people(data: Callable[[str], Path]) -> Votes:
     return count_votes(counted(parse_judgments(path.read_bytes(), path=str(path))))
 
 
-def gpt4o(path: Path) -> tuple[Verdict, ...]:
+def gpt4o(path: Path) -> tuple[ModelVerdict, ...]:
     """GPT-4o's verdicts: `!` one answer in both orders, `=` two, `?` never asked.
 
     Pairs that people judged several times were asked about as often; what it said most counts.
@@ -55,7 +55,7 @@ def gpt4o(path: Path) -> tuple[Verdict, ...]:
         elif mark == "=":
             said[pair].append(0.5)
     return tuple(
-        Verdict(pair=pair, share=(1 + np.sign(np.mean(shares) - 0.5)) / 2)
+        ModelVerdict(pair=pair, share=(1 + np.sign(np.mean(shares) - 0.5)) / 2)
         for pair, shares in said.items()
     )
 
@@ -135,7 +135,7 @@ def test_a_model_that_is_right_as_often_as_it_is_sure_has_no_error_of_calibratio
     verdicts, votes = [], {}
     for number in range(20_000):
         sure = draw.random()
-        verdicts.append(Verdict(pair=(f"q{number}", "a", "b"), share=1.0, probability=sure))
+        verdicts.append(ModelVerdict(pair=(f"q{number}", "a", "b"), share=1.0, probability=sure))
         first = int(draw.random() < sure)
         votes[f"q{number}"] = {("a", "b"): PairVotes(first=first, second=1 - first)}
     found = calibrate(verdicts, votes, rng=rng())
@@ -171,7 +171,7 @@ def test_a_pair_needs_both_orders_and_a_failure_is_no_half() -> None:
         ("t", 0.0, None),
     ]
     later = [*rows, row_of_pair("q", "b", "a", "a")]
-    assert reach_verdicts(later)[0] == Verdict(pair=("q", "a", "b"), share=1.0)
+    assert reach_verdicts(later)[0] == ModelVerdict(pair=("q", "a", "b"), share=1.0)
 
 
 def test_nothing_to_compare_is_undefined_and_no_number() -> None:
@@ -183,7 +183,7 @@ def test_nothing_to_compare_is_undefined_and_no_number() -> None:
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.0, 0.5, 1.0])), max_size=30))
 def test_every_compared_pair_is_agreed_on_or_not_or_tied(shares: list[tuple[int, float]]) -> None:
     verdicts = [
-        Verdict(pair=(f"q{query}", f"a{number}", f"b{number}"), share=share)
+        ModelVerdict(pair=(f"q{query}", f"a{number}", f"b{number}"), share=share)
         for number, (query, share) in enumerate(shares)
     ]
     votes: defaultdict[str, dict[tuple[str, str], PairVotes]] = defaultdict(dict)
@@ -201,11 +201,11 @@ def test_every_compared_pair_is_agreed_on_or_not_or_tied(shares: list[tuple[int,
 def test_the_least_sure_pairs_come_first_and_votes_come_before_the_model() -> None:
     pairs = [("q", "a", name) for name in "bcdefg"]
     verdicts = [
-        Verdict(pair=pairs[0], share=1.0),
-        Verdict(pair=pairs[1], share=1.0, probability=0.9),
-        Verdict(pair=pairs[2], share=0.5),
-        Verdict(pair=pairs[3], share=0.0, probability=0.4),
-        Verdict(pair=pairs[5], share=0.5),
+        ModelVerdict(pair=pairs[0], share=1.0),
+        ModelVerdict(pair=pairs[1], share=1.0, probability=0.9),
+        ModelVerdict(pair=pairs[2], share=0.5),
+        ModelVerdict(pair=pairs[3], share=0.0, probability=0.4),
+        ModelVerdict(pair=pairs[5], share=0.5),
     ]
     named = [pair[2] for pair in order_pairs(pairs, verdicts)]
     assert named == ["d", "g", "e", "c", "f", "b"]
@@ -216,7 +216,7 @@ def test_the_least_sure_pairs_come_first_and_votes_come_before_the_model() -> No
 @given(st.permutations([("q", "a", name) for name in "bcdefg"]), st.integers(0, 6))
 def test_ordering_loses_no_pair(pairs: Iterable[Pair], judged: int) -> None:
     kept = list(pairs)
-    verdicts = [Verdict(pair=pair, share=0.5) for pair in kept[:judged]]
+    verdicts = [ModelVerdict(pair=pair, share=0.5) for pair in kept[:judged]]
     assert sorted(order_pairs(kept, verdicts)) == sorted(kept)
 
 
@@ -246,7 +246,7 @@ def test_a_win_rate_takes_people_where_they_judged_and_the_model_where_not() -> 
         if number < 200:
             votes[query] = {("a", "b"): PairVotes(first=int(wins), second=int(not wins))}
         guess = wins if draw.random() < 0.9 else not wins
-        verdicts.append(Verdict(pair=(query, "a", "b"), share=float(guess)))
+        verdicts.append(ModelVerdict(pair=(query, "a", "b"), share=float(guess)))
     rates = {(one.a, one.b): one for one in estimate_win_rates(pools, votes, verdicts)}
     assert set(rates) == {("perfect", "run1"), ("run1", "run2")}
     found = rates["run1", "run2"]
@@ -264,7 +264,7 @@ def test_a_win_rate_takes_people_where_they_judged_and_the_model_where_not() -> 
 def test_a_run_pooled_deeper_than_its_first_has_no_win_rate() -> None:
     pools = [pool_of("q", {"a": "x", "b": "y"}, run1=("a", "b"), run2=("b",), known=("a",))]
     votes = {"q": {("a", "b"): PairVotes(first=1, second=0)}}
-    rates = estimate_win_rates(pools, votes, [Verdict(pair=("q", "a", "b"), share=1.0)])
+    rates = estimate_win_rates(pools, votes, [ModelVerdict(pair=("q", "a", "b"), share=1.0)])
     assert [(one.a, one.b) for one in rates] == [("perfect", "run2")]
     assert (rates[0].together.value, rates[0].together.low) == (1.0, None)
 
@@ -272,7 +272,7 @@ def test_a_run_pooled_deeper_than_its_first_has_no_win_rate() -> None:
 def test_a_vote_on_a_pair_that_the_model_failed_on_still_counts_for_people() -> None:
     pools = [pool_of(f"q{n}", {"a": "x", "b": "y"}, run1=("a",), run2=("b",)) for n in range(4)]
     votes = {f"q{n}": {("a", "b"): PairVotes(first=n % 2, second=1 - n % 2)} for n in range(4)}
-    verdicts = [Verdict(pair=(f"q{n}", "a", "b"), share=1.0) for n in range(3)]
+    verdicts = [ModelVerdict(pair=(f"q{n}", "a", "b"), share=1.0) for n in range(3)]
     (rate,) = estimate_win_rates(pools, votes, verdicts)
     assert (rate.together.labelled, rate.people.queries) == (3, 4)
     assert rate.people.value == pytest.approx(0.5)
@@ -282,7 +282,7 @@ def test_a_vote_on_a_pair_that_the_model_failed_on_still_counts_for_people() -> 
 def test_six_wins_of_six_are_no_certain_win() -> None:
     pools = [pool_of(f"q{n}", {"a": "x", "b": "y"}, run1=("a",), run2=("b",)) for n in range(6)]
     votes = {f"q{n}": {("a", "b"): PairVotes(first=1, second=0)} for n in range(6)}
-    verdicts = [Verdict(pair=(f"q{n}", "a", "b"), share=1.0) for n in range(6)]
+    verdicts = [ModelVerdict(pair=(f"q{n}", "a", "b"), share=1.0) for n in range(6)]
     (rate,) = estimate_win_rates(pools, votes, verdicts)
     assert (rate.people.value, rate.people.high) == (1, 1)
     assert rate.people.low == pytest.approx(0.025 ** (1 / 6))

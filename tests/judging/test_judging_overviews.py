@@ -13,7 +13,7 @@ from heldout.judging.campaign.judgments import Choice
 from heldout.judging.database.assignments import exit_assignment, submit
 from heldout.judging.database.organiser import payments_due, record_payment
 from heldout.judging.database.overviews import (
-    Progress,
+    BatchProgress,
     assignments,
     events,
     progress,
@@ -29,7 +29,7 @@ def test_progress_counts_tasks_and_votes(database: Database) -> None:
     finish(database, "bob", fail=True)
     take(database, "cid")
     assert progress(database) == (
-        Progress(
+        BatchProgress(
             batch=1,
             tasks=4,
             done=1,

@@ -9,12 +9,17 @@ from heldout.judging.campaign.rows import Item
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.labels.labels import format_labels
 from heldout.judging.labels.maintenance import LeadRule
-from heldout.judging.services.maintaining import Campaign, draw_challenges, label, weigh_challenges
+from heldout.judging.services.maintaining import (
+    CampaignContent,
+    draw_challenges,
+    label,
+    weigh_challenges,
+)
 
 
-def campaign(*judgments: Judgment, challengers: tuple[str, ...] = ("b",)) -> Campaign:
+def campaign(*judgments: Judgment, challengers: tuple[str, ...] = ("b",)) -> CampaignContent:
     tests = tuple(Item(query=f"t{n}", left="x", right="y", answer="x") for n in range(3))
-    return Campaign(
+    return CampaignContent(
         settings=Settings(name="study"),
         pools=(Pool(query="q", candidates=(Candidate(doc="a", known=True),)),),
         challengers=(Pool(query="q", candidates=tuple(Candidate(doc=doc) for doc in challengers)),),

@@ -27,9 +27,9 @@ from heldout.judging.models.client import (
     read_rows,
 )
 from heldout.judging.models.judges import (
-    Asked,
     Call,
     FailedCall,
+    ModelCall,
     ModelJudge,
     ModelJudgment,
     Reply,
@@ -74,7 +74,7 @@ def client_of(url: str, world: World, *, timeout: float = 5.0, **changes: Any) -
 
 def ask(
     answer: Callable[[dict[str, Any], int], Answer], **options: Any
-) -> tuple[Asked, ChatServer, World]:
+) -> tuple[ModelCall, ChatServer, World]:
     world = World()
     with chat_server(answer) as chat:
         client = client_of(chat.url, world, **options)
@@ -84,7 +84,7 @@ def ask(
             client.client.close()
 
 
-def fault(asked: Asked) -> FailedCall:
+def fault(asked: ModelCall) -> FailedCall:
     assert isinstance(asked.outcome, FailedCall)
     return asked.outcome
 
@@ -361,8 +361,8 @@ def calls_of(count: int, done: tuple[ModelJudgment, ...] = ()) -> tuple[Call, ..
     return plan_calls([(pool.query, "a", "b") for pool in made], made, JUDGE, done=done)
 
 
-def answer_a(_messages: object) -> Asked:
-    return Asked(outcome=Reply(text="A"), asked_at="t", latency_ms=1, tries=1)
+def answer_a(_messages: object) -> ModelCall:
+    return ModelCall(outcome=Reply(text="A"), asked_at="t", latency_ms=1, tries=1)
 
 
 def test_rows_are_kept_and_nothing_is_asked_twice(tmp_path: Path) -> None:
@@ -418,9 +418,9 @@ def test_a_full_disk_stops_with_whole_rows(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_wrong_key_stops_at_once_and_keeps_its_rows(tmp_path: Path) -> None:
-    def refuse(_messages: object) -> Asked:
+    def refuse(_messages: object) -> ModelCall:
         outcome = FailedCall(failure="http", detail="status 401", for_all=True)
-        return Asked(outcome=outcome, asked_at="t", latency_ms=1, tries=1)
+        return ModelCall(outcome=outcome, asked_at="t", latency_ms=1, tries=1)
 
     with open_rows(tmp_path) as record, pytest.raises(StoreError, match="status 401"):
         list(ask_model(calls_of(50), JUDGE, refuse, concurrency=4, record=record))
@@ -428,9 +428,9 @@ def test_a_wrong_key_stops_at_once_and_keeps_its_rows(tmp_path: Path) -> None:
 
 
 def test_twenty_failed_calls_in_a_row_stop_the_work(tmp_path: Path) -> None:
-    def fail(_messages: object) -> Asked:
+    def fail(_messages: object) -> ModelCall:
         outcome = FailedCall(failure="timeout", detail="no whole answer in time")
-        return Asked(outcome=outcome, asked_at="t", latency_ms=1, tries=4)
+        return ModelCall(outcome=outcome, asked_at="t", latency_ms=1, tries=4)
 
     with open_rows(tmp_path) as record, pytest.raises(StoreError, match="no whole answer"):
         list(ask_model(calls_of(50), JUDGE, fail, concurrency=1, record=record))
@@ -440,7 +440,7 @@ def test_twenty_failed_calls_in_a_row_stop_the_work(tmp_path: Path) -> None:
 def test_who_stops_in_the_middle_keeps_what_was_asked(tmp_path: Path) -> None:
     asked = []
 
-    def slow(messages: object) -> Asked:
+    def slow(messages: object) -> ModelCall:
         asked.append(messages)
         return answer_a(messages)
 

@@ -14,9 +14,9 @@ from heldout.judging.campaign.judgments import parse_judgments
 from heldout.judging.campaign.rows import format_rows
 from heldout.judging.models.judges import (
     INSTRUCTION,
-    Asked,
     Call,
     FailedCall,
+    ModelCall,
     ModelJudge,
     Reply,
     choice_of,
@@ -33,9 +33,9 @@ INJECTION = (
 )
 
 
-def asked(outcome: Reply | FailedCall, **changes: Any) -> Asked:
+def asked(outcome: Reply | FailedCall, **changes: Any) -> ModelCall:
     fields = {"asked_at": "2026-11-21T12:00:00Z", "latency_ms": 7, "tries": 1, **changes}
-    return Asked(outcome=outcome, **fields)
+    return ModelCall(outcome=outcome, **fields)
 
 
 def call(a_text: str = "x", b_text: str = "y") -> Call:

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from math import log, sqrt
 
-from heldout.rankers.run import Task
+from heldout.rankers.run import RankingTask
 
 Terms = Callable[[str], list[str]]
 Scores = dict[str, dict[str, float]]
@@ -28,7 +28,7 @@ def grams(length: int) -> Terms:
     return cut
 
 
-def tfidf_cosine(task: Task, terms: Terms) -> Scores:
+def tfidf_cosine(task: RankingTask, terms: Terms) -> Scores:
     documents = {str(key): Counter(terms(text)) for key, text in task.documents.items()}
     df = Counter(term for counts in documents.values() for term in counts)
 
@@ -48,7 +48,7 @@ def tfidf_cosine(task: Task, terms: Terms) -> Scores:
     return {q: {d: cosine(text, d) for d in documents} for q, text in task.queries.items()}
 
 
-def query_likelihood(task: Task, *, mu: float | None = None, lam: float = 0.5) -> Scores:
+def query_likelihood(task: RankingTask, *, mu: float | None = None, lam: float = 0.5) -> Scores:
     """ln P(query | document) less what is equal for all documents: the collection's part."""
     documents = {key: Counter(words(text)) for key, text in task.documents.items()}
     total = sum(documents.values(), Counter[str]())
@@ -70,7 +70,7 @@ def query_likelihood(task: Task, *, mu: float | None = None, lam: float = 0.5) -
     }
 
 
-def bm25_weights(task: Task, k1: float, b: float) -> dict[str, dict[str, float]]:
+def bm25_weights(task: RankingTask, k1: float, b: float) -> dict[str, dict[str, float]]:
     documents = {key: Counter(words(text)) for key, text in task.documents.items()}
     df = Counter(term for counts in documents.values() for term in counts)
     size = len(documents)
@@ -85,7 +85,7 @@ def bm25_weights(task: Task, k1: float, b: float) -> dict[str, dict[str, float]]
     }
 
 
-def bm25(task: Task, *, k1: float, b: float) -> Scores:
+def bm25(task: RankingTask, *, k1: float, b: float) -> Scores:
     weights = bm25_weights(task, k1, b)
     return {
         q: {d: sum(found.get(t, 0.0) for t in words(text)) for d, found in weights.items()}
@@ -93,7 +93,9 @@ def bm25(task: Task, *, k1: float, b: float) -> Scores:
     }
 
 
-def rm3(task: Task, *, k1: float, b: float, documents: int, terms: int, original: float) -> Scores:
+def rm3(
+    task: RankingTask, *, k1: float, b: float, documents: int, terms: int, original: float
+) -> Scores:
     weights = bm25_weights(task, k1, b)
     counts = {str(key): Counter(words(text)) for key, text in task.documents.items()}
     df = Counter(term for one in counts.values() for term in one)

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from heldout.ids import DocId, QueryId
-from heldout.rankers.run import Hit, Run, Task
+from heldout.rankers.run import Hit, RankingTask, Run
 
 WORDS = ("open", "file", "read", "close", "the", "buffer", "path", "walk")
 
@@ -19,8 +19,8 @@ TEXTS = {
 ASKED = {"007": "open a file", "7": "read into the buffer", "8": "xylophone", "9": ""}
 
 
-def small_task(depth: int = 5) -> Task:
-    return Task(
+def small_task(depth: int = 5) -> RankingTask:
+    return RankingTask(
         documents={DocId(key): text for key, text in TEXTS.items()},
         queries={QueryId(key): text for key, text in ASKED.items()},
         depth=depth,
@@ -31,11 +31,11 @@ _text = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
 
 
 @st.composite
-def tasks(draw: st.DrawFn) -> Task:
+def tasks(draw: st.DrawFn) -> RankingTask:
     """Tasks of a few words, so that ties are common."""
     documents = draw(st.lists(_text, min_size=1, max_size=8))
     queries = draw(st.lists(_text, min_size=1, max_size=3))
-    return Task(
+    return RankingTask(
         documents={DocId(f"d{number}"): text for number, text in enumerate(documents)},
         queries={QueryId(f"q{number}"): text for number, text in enumerate(queries)},
         depth=draw(st.integers(1, 10)),

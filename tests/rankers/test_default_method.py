@@ -13,7 +13,7 @@ from heldout.cli.program import main
 from heldout.ids import Digest, DocId, QueryId
 from heldout.rankers import methods
 from heldout.rankers.methods import choose_default, choose_method, rank_hybrid
-from heldout.rankers.run import Task
+from heldout.rankers.run import RankingTask
 
 WORDS = ["open", "close", "read", "write", "walk", "yield", "buffer", "path", "file", "tree"]
 
@@ -76,7 +76,9 @@ def test_a_shallow_hybrid_run_is_the_top_of_a_deep_one() -> None:
     documents = {DocId(key): text for key, text in TEXTS.items()}
     queries = {QueryId("q"): "open and read the file"}
     deep, shallow = (
-        rank_hybrid(Task(documents=documents, queries=queries, depth=depth), CountingEncoder())
+        rank_hybrid(
+            RankingTask(documents=documents, queries=queries, depth=depth), CountingEncoder()
+        )
         for depth in (7, 2)
     )
     assert [hit.document for hit in shallow[QueryId("q")]] == [
@@ -94,6 +96,8 @@ def test_the_default_with_an_encoder_finds_what_shares_no_word() -> None:
         DocId("d2"): "A recipe for lemon cake with butter and sugar.",
         DocId("d3"): "The committee adjourned without a vote.",
     }
-    task = Task(documents=documents, queries={QueryId("q"): "doctor treats patient"}, depth=3)
+    task = RankingTask(
+        documents=documents, queries={QueryId("q"): "doctor treats patient"}, depth=3
+    )
     run = choose_method("hybrid", {})(task)
     assert run[QueryId("q")][0].document == "d1"

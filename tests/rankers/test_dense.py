@@ -16,7 +16,7 @@ from heldout.ids import DocId, QueryId, digest_bytes
 from heldout.rankers.neural import checkpoints
 from heldout.rankers.neural.checkpoints import CHECKPOINTS
 from heldout.rankers.neural.dense import DenseEncoder, DenseSettings, load_encoder, rank_dense
-from heldout.rankers.run import Task, TextPair
+from heldout.rankers.run import RankingTask, TextPair
 
 
 class Letters:
@@ -39,7 +39,7 @@ class Letters:
 
 def test_documents_are_ordered_by_inner_product() -> None:
     texts = {"d1": "abc", "d2": "aab", "d3": "ccc", "d4": "aab", "d5": "x"}
-    task = Task(
+    task = RankingTask(
         documents={DocId(key): text for key, text in texts.items()},
         queries={QueryId("1"): "aab", QueryId("2"): "c"},
         depth=4,

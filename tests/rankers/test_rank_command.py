@@ -154,7 +154,7 @@ def test_dev_and_eval_divide_the_embedded_collection(
             Docstring(name=f"m{n}", text=f"ask{n} for{n} answer{n}\n\nanswer{n} {rest}")
             for n in range(9)
         ),
-        skipped=(stdlib_docs.Skipped(module="odd", reason="ImportError: no"),),
+        skipped=(stdlib_docs.SkippedModule(module="odd", reason="ImportError: no"),),
     )
     monkeypatch.setattr(collection_source, "read_docstrings", lambda: source)
     seen: dict[str, set[str]] = {}

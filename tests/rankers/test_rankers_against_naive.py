@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from small_task import small_task, tasks
 
-from heldout.rankers.run import Run, Task
+from heldout.rankers.run import RankingTask, Run
 from heldout.rankers.terms import (
     Bm25Settings,
     LikelihoodSettings,
@@ -37,45 +37,45 @@ def agree(run: Run, expected: naive.Scores) -> None:
         )
 
 
-def whole(task: Task) -> Task:
-    return Task(documents=task.documents, queries=task.queries, depth=EVERYTHING)
+def whole(task: RankingTask) -> RankingTask:
+    return RankingTask(documents=task.documents, queries=task.queries, depth=EVERYTHING)
 
 
 @given(tasks())
-def test_tfidf(task: Task) -> None:
+def test_tfidf(task: RankingTask) -> None:
     task = whole(task)
     agree(rank_tfidf(task, TfidfSettings()), naive.tfidf_cosine(task, naive.words))
 
 
 @given(tasks(), st.integers(1, 6))
-def test_character_ngrams(task: Task, length: int) -> None:
+def test_character_ngrams(task: RankingTask, length: int) -> None:
     task = whole(task)
     settings = NgramSettings(length=length)
     agree(rank_char_ngrams(task, settings), naive.tfidf_cosine(task, naive.grams(length)))
 
 
 @given(tasks(), st.floats(0.5, 2000))
-def test_dirichlet(task: Task, mu: float) -> None:
+def test_dirichlet(task: RankingTask, mu: float) -> None:
     task = whole(task)
     agree(rank_likelihood(task, LikelihoodSettings(mu=mu)), naive.query_likelihood(task, mu=mu))
 
 
 @given(tasks(), st.floats(0.05, 0.95))
-def test_jelinek_mercer(task: Task, lam: float) -> None:
+def test_jelinek_mercer(task: RankingTask, lam: float) -> None:
     task = whole(task)
     settings = LikelihoodSettings(smoothing="jelinek-mercer", lam=lam)
     agree(rank_likelihood(task, settings), naive.query_likelihood(task, lam=lam))
 
 
 @given(tasks(), st.floats(0.01, 4), st.floats(0, 1))
-def test_bm25(task: Task, k1: float, b: float) -> None:
+def test_bm25(task: RankingTask, k1: float, b: float) -> None:
     task = whole(task)
     settings = Bm25Settings(k1=k1, b=b, stem=False)
     agree(rank_bm25(task, settings), naive.bm25(task, k1=k1, b=b))
 
 
 @given(tasks(), st.integers(1, 4), st.floats(0, 1))
-def test_rm3(task: Task, documents: int, original: float) -> None:
+def test_rm3(task: RankingTask, documents: int, original: float) -> None:
     task = whole(task)
     settings = Rm3Settings(documents=documents, terms=50, original=original, stem=False)
     expected = naive.rm3(task, k1=0.9, b=0.4, documents=documents, terms=50, original=original)

@@ -9,7 +9,7 @@ from small_task import small_task, tasks
 
 from heldout.ids import DocId, QueryId
 from heldout.rankers.methods import METHODS, choose_method
-from heldout.rankers.run import Task, best_hits, rank_scores
+from heldout.rankers.run import RankingTask, best_hits, rank_scores
 
 scores = st.dictionaries(
     st.text("aé0Z", min_size=1, max_size=3).map(DocId),
@@ -72,7 +72,7 @@ def test_a_smaller_depth_is_the_head_of_a_larger(method: str) -> None:
 @pytest.mark.parametrize("method", WORD_METHODS)
 def test_the_order_of_the_documents_does_not_matter(method: str) -> None:
     task = small_task()
-    turned = Task(
+    turned = RankingTask(
         documents=dict(reversed(list(task.documents.items()))),
         queries=task.queries,
         depth=task.depth,
@@ -81,7 +81,7 @@ def test_the_order_of_the_documents_does_not_matter(method: str) -> None:
 
 
 @given(tasks(), st.sampled_from(WORD_METHODS))
-def test_no_task_is_too_odd(task: Task, method: str) -> None:
+def test_no_task_is_too_odd(task: RankingTask, method: str) -> None:
     run = choose_method(method, {})(task)
     wanted = min(task.depth, len(task.documents))
     assert all(len(hits) == wanted for hits in run.values())
@@ -95,13 +95,15 @@ def test_the_right_document_comes_first(method: str) -> None:
 
 @pytest.mark.parametrize("method", WORD_METHODS)
 def test_documents_without_words_are_ranked_last_or_tied(method: str) -> None:
-    task = Task(documents={DocId("a"): "...", DocId("b"): ""}, queries={QueryId("q"): "x"}, depth=2)
+    task = RankingTask(
+        documents={DocId("a"): "...", DocId("b"): ""}, queries={QueryId("q"): "x"}, depth=2
+    )
     hits = choose_method(method, {})(task)[QueryId("q")]
     assert [hit.document for hit in hits] == ["b", "a"]
 
 
 def test_a_task_without_documents_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one document"):
-        Task(documents={}, queries={}, depth=1)
+        RankingTask(documents={}, queries={}, depth=1)
     with pytest.raises(ValueError, match="at least one document"):
         small_task(depth=0)

@@ -12,7 +12,7 @@ from small_task import run_of, small_task
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.rankers.reranking import rerank
-from heldout.rankers.run import Hit, Run, Task, TextPair, format_run, rank_scores
+from heldout.rankers.run import Hit, RankingTask, Run, TextPair, format_run, rank_scores
 
 float32 = st.floats(-(2.0**127), 2.0**127, width=32)
 
@@ -21,14 +21,14 @@ def lengths(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
     return np.array([float(len(pair.document)) for pair in pairs])
 
 
-def first_run(task: Task) -> Run:
+def first_run(task: RankingTask) -> Run:
     documents = sorted(task.documents)
     scores = np.arange(len(documents), dtype=np.float64)
     return {query: rank_scores(documents, scores, len(documents)) for query in task.queries}
 
 
-def make_task(count: int, depth: int) -> Task:
-    return Task(
+def make_task(count: int, depth: int) -> RankingTask:
+    return RankingTask(
         documents={DocId(f"d{number:03}"): str(number) for number in range(count)},
         queries={QueryId("q"): "anything"},
         depth=depth,

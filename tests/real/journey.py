@@ -16,7 +16,7 @@ from real_collections import COLLECTIONS, Collection, Entry
 from heldout.board.organiser.creation import create_board
 from heldout.board.organiser.decide import Decision, publish
 from heldout.board.organiser.rebuild import bring_up_to_date
-from heldout.board.organiser.receive import Receipt, receive
+from heldout.board.organiser.receive import ArrivalReceipt, receive
 from heldout.board.organiser.review import review
 from heldout.board.participant.checks import check
 from heldout.board.participant.draft import draft, draft_folder, draft_id, read_metadata
@@ -242,7 +242,7 @@ def send(board: Board, entry: Entry, *, now: datetime, way: Way) -> SubmissionId
     return name
 
 
-def take_in(board: Board, *, now: datetime, way: Way) -> Sequence[Receipt]:
+def take_in(board: Board, *, now: datetime, way: Way) -> Sequence[ArrivalReceipt]:
     """The organiser's inbox: log what has arrived, bring the public log up to date."""
     session = board.session(now)
     with session.vault.locked():

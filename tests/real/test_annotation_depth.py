@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from heldout.analyses.outcomes.curves import SuccessCurves, success_curves
 from heldout.cli.analyses.score_source import Source, load_measures
 from heldout.cli.program import main
-from heldout.scoring.first_ranks import Side, first_ranks
+from heldout.scoring.first_ranks import MethodSide, first_ranks
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.results import bonferroni
 from heldout.stats.tests import run_test
@@ -47,7 +47,7 @@ def answers(data: Callable[[str], Path]) -> ScoreTable:
 
 
 def curves(table: ScoreTable, first: str, second: str) -> SuccessCurves:
-    a, b = (Side(name=name, runs=(name,)) for name in (first, second))
+    a, b = (MethodSide(name=name, runs=(name,)) for name in (first, second))
     return success_curves(first_ranks(table, k=10), a, b, np.random.default_rng(0), draws=199)
 
 

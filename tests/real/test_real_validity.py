@@ -11,7 +11,7 @@ import pytest
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.outcomes.options import Rules
+from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
 from heldout.analyses.ranges import RankRanges, rank_ranges
 from heldout.analyses.reliability import ReliabilityOptions, measure_reliability
@@ -178,7 +178,7 @@ def test_how_often_halves_agree(load: Load, name: str) -> None:
 
 def test_esl_and_rr_order_pairs_differently_and_never_significantly(load: Load) -> None:
     ranks = first_ranks(load(DL, "RR(rel=2)"), k=100)
-    found = analyse_outcomes(ranks, all_pairs(ranks), Rules())
+    found = analyse_outcomes(ranks, all_pairs(ranks), DeclaredRules())
     page = rows()["ESL and RR favour different runs, by their means over case (3)"]
 
     both = [(one.tests["esl_t"], one.tests["rr_t"]) for one in found.pairs]

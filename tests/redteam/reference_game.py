@@ -13,7 +13,7 @@ import numpy as np
 from heldout.board.rules.parts import draw_noise
 from heldout.board.rules.release import draw_jitter
 from heldout.redteam.attacks import Attack, Target
-from heldout.redteam.boards import Answer
+from heldout.redteam.boards import GameAnswer
 
 Row = list[Fraction]
 Choices = list[int]
@@ -180,7 +180,7 @@ class Game:
             if said is not None and said > shown:
                 shown, standing = said, mean(row)
             try:
-                run = moves.send(Answer(None if said is None else float(said)))
+                run = moves.send(GameAnswer(None if said is None else float(said)))
             except StopIteration:
                 break
         newcomer = self.newcomer()

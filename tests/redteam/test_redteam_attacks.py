@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from heldout.redteam.attacks import ATTACKS, Target, _Readings
-from heldout.redteam.boards import Answer
+from heldout.redteam.boards import GameAnswer
 from heldout.redteam.releases import Run, Scores
 
-NOTHING = Answer(score=None)
+NOTHING = GameAnswer(score=None)
 STAIRCASES = tuple(name for name in ATTACKS if name.startswith("staircase"))
 
 
-def published(score: float | None, other: float | None = None) -> Answer:
-    return Answer(score=score, other=other)
+def published(score: float | None, other: float | None = None) -> GameAnswer:
+    return GameAnswer(score=score, other=other)
 
 
 def target_of(
@@ -43,7 +43,7 @@ def chance(above: Scores, error: Scores) -> Scores:
 
 
 def drive(
-    attack: str, target: Target, answers: Sequence[Answer], *, seed: int = 0, most: int = 10_000
+    attack: str, target: Target, answers: Sequence[GameAnswer], *, seed: int = 0, most: int = 10_000
 ) -> list[Run]:
     """All that an attack sends when it is given these answers, over and over."""
     return react(attack, target, lambda n, _: answers[n % len(answers)], seed=seed, most=most)
@@ -52,7 +52,7 @@ def drive(
 def react(
     attack: str,
     target: Target,
-    answer: Callable[[int, Run], Answer],
+    answer: Callable[[int, Run], GameAnswer],
     *,
     seed: int = 0,
     most: int = 10_000,
@@ -103,10 +103,10 @@ LISTENERS = [name for name in ATTACKS if name != "best of n"]
 def test_an_attack_goes_by_what_it_is_sent(attack: str) -> None:
     target = target_of(150, 40, above=-0.2)
 
-    def say_luck(_: int, run: Run) -> Answer:
+    def say_luck(_: int, run: Run) -> GameAnswer:
         return published(0.4 + float(run[:75].sum()) / 1000)
 
-    def say_other_luck(_: int, run: Run) -> Answer:
+    def say_other_luck(_: int, run: Run) -> GameAnswer:
         return published(0.4 + float(run[75:].sum()) / 1000)
 
     one, other = react(attack, target, say_luck), react(attack, target, say_other_luck)

@@ -21,7 +21,15 @@ from heldout.board.rules.release import (
 )
 from heldout.board.rules.spec import BoardSpec, QuerySet, View
 from heldout.errors import InputError
-from heldout.redteam.boards import COMPARED, Answer, Beside, Board, NamedRule, own_rule, parse_rule
+from heldout.redteam.boards import (
+    COMPARED,
+    Beside,
+    GameAnswer,
+    GameBoard,
+    NamedRule,
+    own_rule,
+    parse_rule,
+)
 from heldout.redteam.releases import Scores
 
 RULE = ReleaseRule(submissions=300)
@@ -34,9 +42,9 @@ def parse(text: str, rule: ReleaseRule = RULE) -> NamedRule:
     return parse_rule(text, rule, decimals=3, path="--release")
 
 
-def board_of(text: str, *, queries: int = 40, rule: ReleaseRule = RULE) -> Board:
+def board_of(text: str, *, queries: int = 40, rule: ReleaseRule = RULE) -> GameBoard:
     rng = np.random.default_rng(queries)
-    return Board(named=parse(text, rule), baseline=rng.random(queries) / 2, key=KEY)
+    return GameBoard(named=parse(text, rule), baseline=rng.random(queries) / 2, key=KEY)
 
 
 def runs_of(seed: int, *, queries: int, count: int) -> list[Scores]:
@@ -85,7 +93,7 @@ def test_any_text_is_a_rule_or_a_problem(text: str) -> None:
 # the score that ranks
 
 
-def submit_by_hand(board: Board, runs: list[Scores], rule: RuleName) -> list[float | None]:
+def submit_by_hand(board: GameBoard, runs: list[Scores], rule: RuleName) -> list[float | None]:
     """The scores that the rule publishes, with what it remembers in the hands of this test."""
     found: list[float | None] = []
     sent, number = [board.baseline], release_mean(board.baseline, decimals=3)
@@ -110,7 +118,7 @@ def test_a_board_answers_as_the_vault_does(rule: RuleName, seed: int) -> None:
     board = board_of(rule, queries=12)
     runs = runs_of(seed, queries=12, count=8)
     expected = submit_by_hand(board, runs, rule)
-    assert [board.submit(run) for run in runs] == [Answer(score) for score in expected]
+    assert [board.submit(run) for run in runs] == [GameAnswer(score) for score in expected]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -164,7 +172,7 @@ def test_as_many_runs_are_published_as_the_chance_says() -> None:
     published, chances = list[bool](), list[float]()
     for number in range(400):
         baseline = rng.random(200) / 4
-        board = Board(named=parse("clear"), baseline=baseline, key=number.to_bytes(32))
+        board = GameBoard(named=parse("clear"), baseline=baseline, key=number.to_bytes(32))
         luck = rng.choice([-0.3, 0.3], 200)
         error = spread = 0.3 / 200**0.5
         chances.append(float(board.chance(np.array(luck.mean() + 2.5 * error), error, spread)))
@@ -199,7 +207,7 @@ def test_the_feedback_is_the_rounded_score_of_its_part_and_the_other_part_ranks(
     assert answer.score is not None
     assert repr(board.best) == repr((answer.score, np.delete(run, part)))
     again = board.submit(run)
-    assert again == Answer(score=None, other=answer.other)
+    assert again == GameAnswer(score=None, other=answer.other)
 
 
 @pytest.mark.parametrize(("name", "rank"), [("clear", 10), ("clear+feedback", 8), ("rounded", 40)])
@@ -216,7 +224,7 @@ def test_a_quarter_of_the_queries_that_decide_ranks_in_one_of_four_seasons(
 
 
 def test_another_key_splits_the_queries_in_another_way() -> None:
-    board = Board(named=parse("clear+feedback"), baseline=np.zeros(40), key=bytes(32))
+    board = GameBoard(named=parse("clear+feedback"), baseline=np.zeros(40), key=bytes(32))
     numbers = np.arange(40.0)
     assert board.ranking(numbers).tolist() != board_of("clear+feedback").ranking(numbers).tolist()
 
@@ -249,7 +257,7 @@ def test_noise_has_the_size_that_the_rule_says_and_is_never_none() -> None:
     rng = np.random.default_rng(2)
     baseline = rng.random(50)
     named = NamedRule(rule=ReleaseRule(rule="clear"), decimals=6, beside="noise", noise=4)
-    board = Board(named=named, baseline=baseline, key=KEY)
+    board = GameBoard(named=named, baseline=baseline, key=KEY)
     runs = [rng.random(50) for _ in range(800)]
     errors = [
         4 * max(row.std(ddof=1), baseline.std(ddof=1)) / 50**0.5
@@ -270,9 +278,9 @@ def test_noise_has_the_size_that_the_rule_says_and_is_never_none() -> None:
 )
 def test_where_there_is_no_second_number_none_is_sent(text: str, queries: int) -> None:
     """A quarter of two queries is none; a baseline that finds nothing gives no noise."""
-    board = Board(named=parse(text), baseline=np.zeros(queries), key=KEY)
+    board = GameBoard(named=parse(text), baseline=np.zeros(queries), key=KEY)
     run = np.linspace(0.8, 0.9, queries)
-    assert board.submit(run) == Answer(score=0.85, other=None)
+    assert board.submit(run) == GameAnswer(score=0.85, other=None)
 
 
 def test_what_is_known_of_the_noise_is_its_size_and_that_of_a_number_on_other_queries_none() -> (

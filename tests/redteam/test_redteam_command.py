@@ -17,7 +17,7 @@ from heldout.board.organiser.decide import add_baseline
 from heldout.board.rules.template import NewBoard
 from heldout.cli.program import main
 from heldout.redteam.attacks import ATTACKS
-from heldout.redteam.report import Line, conclude
+from heldout.redteam.report import AttackLine, conclude
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.queries import read_queries
 
@@ -418,8 +418,8 @@ def line(
     worth: float = 0.0,
     utility: float = 1.0,
     baseline: str = "8 u below",
-) -> Line:
-    return Line(
+) -> AttackLine:
+    return AttackLine(
         attack=attack,
         release=release,
         baseline=baseline,
@@ -449,7 +449,7 @@ WORST = [
 ]
 
 
-def say(lines: list[Line], *, own: str = "", attacks: int = 21) -> str:
+def say(lines: list[AttackLine], *, own: str = "", attacks: int = 21) -> str:
     return conclude(lines, own=own, unit=1 / 40, attacks=attacks)
 
 

@@ -11,9 +11,9 @@ from heldout.board.rules.release import ReleaseRule
 from heldout.redteam import boards
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import NamedRule, parse_rule
-from heldout.redteam.game import Outcome, Plan, Weak, begin, play
+from heldout.redteam.game import GameOutcome, GamePlan, Weak, begin, play
 from heldout.redteam.releases import Exchange, exchange
-from heldout.redteam.report import Case, play_cases, play_worst_again, summarise
+from heldout.redteam.report import AttackCase, play_cases, play_worst_again, summarise
 
 RR = np.array([0.0, 0.1, 0.2, 0.25, 0.5, 1.0])
 EVERY = ("rounded", "clear", "clear+feedback")
@@ -49,18 +49,18 @@ def outcomes(
     games: int,
     gap: float = 0.0,
     decimals: int = 3,
-) -> list[Outcome]:
-    plan = Plan(submissions=submissions, seed=3)
+) -> list[GameOutcome]:
+    plan = GamePlan(submissions=submissions, seed=3)
     named = rule_of(rule, decimals=decimals)
     baseline = weak(pair, gap)
     return [play(ATTACKS[attack], named, pair, baseline, plan, number=n) for n in range(games)]
 
 
-def gains(played: Sequence[Outcome]) -> np.ndarray:
+def gains(played: Sequence[GameOutcome]) -> np.ndarray:
     return np.array([outcome.gain for outcome in played])
 
 
-def worths(played: Sequence[Outcome]) -> np.ndarray:
+def worths(played: Sequence[GameOutcome]) -> np.ndarray:
     return np.array([outcome.worth for outcome in played])
 
 
@@ -73,7 +73,7 @@ def test_the_game_is_that_of_a_slow_straightforward_one(rule: str, gap: float) -
     submissions, seed = 12, 7
     pair = pair_of(37)
     low = 0.25 * pair.truth  # 5 u are more than the weak system loses: zeros beyond it
-    plan = Plan(submissions=submissions, seed=seed)
+    plan = GamePlan(submissions=submissions, seed=seed)
     baseline = Weak(gap=gap, scores=np.full(37, low))
     for name, attack in ATTACKS.items():
         for number in range(4):
@@ -102,7 +102,7 @@ def test_the_same_seed_plays_the_same_games_and_more_leave_the_first_as_they_wer
 
 
 def test_every_rule_and_attack_is_played_on_the_same_boards() -> None:
-    pair, plan = pair_of(60), Plan(submissions=3, seed=3)
+    pair, plan = pair_of(60), GamePlan(submissions=3, seed=3)
     # Of a part of the queries u is larger, and the baseline lies lower.
     whole = [name for name in EVERY if "feedback" not in name]
     boards = [begin(rule_of(r), pair, weak(pair, 4), plan, number=9) for r in whole]
@@ -121,7 +121,7 @@ def test_every_rule_and_attack_is_played_on_the_same_boards() -> None:
 def test_the_baseline_can_be_the_board_s_own() -> None:
     pair = pair_of(60)
     own = np.linspace(0, 0.5, 60)
-    board, _ = begin(rule_of("clear"), pair, own, Plan(submissions=3, seed=0), number=4)
+    board, _ = begin(rule_of("clear"), pair, own, GamePlan(submissions=3, seed=0), number=4)
     assert board.baseline.tolist() == own.tolist()
 
 
@@ -129,7 +129,7 @@ def test_where_the_systems_never_differ_on_what_ranks_nothing_is_gained() -> Non
     """Their only difference may lie in the feedback part: no division by a unit of 0."""
     a = np.full(8, 0.5)
     pair = exchange(a, [1.0, *a[1:]])
-    plan = Plan(submissions=3, seed=0)
+    plan = GamePlan(submissions=3, seed=0)
     found = [
         play(ATTACKS["best of n"], rule_of("rounded+feedback"), pair, 0.5 * a, plan, number=n)
         for n in range(20)
@@ -259,12 +259,12 @@ def nothing() -> None:
     """No progress is shown."""
 
 
-def case_of(attack: str, rule: str, pair: Exchange, gap: float = 0.0) -> Case:
-    return Case(attack=attack, named=rule_of(rule), baseline=weak(pair, gap))
+def case_of(attack: str, rule: str, pair: Exchange, gap: float = 0.0) -> AttackCase:
+    return AttackCase(attack=attack, named=rule_of(rule), baseline=weak(pair, gap))
 
 
-def outcome(gain: float, *, worth: float = 0.0, records: int = 1, told: bool = True) -> Outcome:
-    return Outcome(gain=gain, worth=worth, records=records, planted=(told, True))
+def outcome(gain: float, *, worth: float = 0.0, records: int = 1, told: bool = True) -> GameOutcome:
+    return GameOutcome(gain=gain, worth=worth, records=records, planted=(told, True))
 
 
 def test_a_line_is_what_its_games_are() -> None:
@@ -275,7 +275,7 @@ def test_a_line_is_what_its_games_are() -> None:
         outcome(-1, worth=0, records=0, told=False),
     ]
     line = summarise(
-        games, case_of("best of n", "clear", pair, 8), pair, Plan(submissions=5, seed=0)
+        games, case_of("best of n", "clear", pair, 8), pair, GamePlan(submissions=5, seed=0)
     )
     assert (line.attack, line.release, line.baseline) == ("best of n", "clear", "8 u below")
     assert (line.submissions, line.seeds) == (5, 3)
@@ -293,7 +293,9 @@ def test_a_line_is_what_its_games_are() -> None:
 def test_the_harm_is_what_the_attacker_knows_where_that_is_more() -> None:
     pair = pair_of(9)
     games = [outcome(0, worth=1), outcome(0, worth=2)]
-    line = summarise(games, case_of("best of n", "clear", pair), pair, Plan(submissions=3, seed=0))
+    line = summarise(
+        games, case_of("best of n", "clear", pair), pair, GamePlan(submissions=3, seed=0)
+    )
     assert line.harm == 1.5
     assert line.error == pytest.approx(0.5)
     assert line.baseline == "equal"
@@ -301,14 +303,14 @@ def test_the_harm_is_what_the_attacker_knows_where_that_is_more() -> None:
 
 def test_one_game_has_no_spread() -> None:
     pair = pair_of(9)
-    case = Case(attack="best of n", named=rule_of("rounded"), baseline=np.zeros(9))
-    line = summarise([outcome(1)], case, pair, Plan(submissions=3, seed=0))
+    case = AttackCase(attack="best of n", named=rule_of("rounded"), baseline=np.zeros(9))
+    line = summarise([outcome(1)], case, pair, GamePlan(submissions=3, seed=0))
     assert (line.gain_sd, line.worth_sd, line.error) == (None, None, None)
     assert line.baseline == "the board's own"
 
 
 def test_every_case_has_its_line_in_order_wherever_it_is_played() -> None:
-    pair, plan, count = pair_of(30), Plan(submissions=4, seed=2), 0
+    pair, plan, count = pair_of(30), GamePlan(submissions=4, seed=2), 0
     cases = [case_of(attack, rule, pair, 2) for attack in ATTACKS for rule in ("rounded", "clear")]
 
     def done() -> None:
@@ -328,7 +330,7 @@ def test_every_case_has_its_line_in_order_wherever_it_is_played() -> None:
 
 
 def test_the_worst_attack_is_played_again_on_seeds_that_did_not_choose_it() -> None:
-    pair, plan = pair_of(60), Plan(submissions=10, seed=0)
+    pair, plan = pair_of(60), GamePlan(submissions=10, seed=0)
     cases = [
         case_of(attack, rule, pair, gap)
         for rule in ("rounded", "clear")

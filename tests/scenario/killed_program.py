@@ -6,12 +6,12 @@ from pathlib import Path
 
 from heldout.board.log.manifest import Program
 from heldout.board.organiser.containers import find_engine
-from heldout.board.organiser.running import Plan, run_plan
+from heldout.board.organiser.running import RunPlan, run_plan
 from heldout.board.rules.spec import Programs
 from heldout.board.store.vault import Vault
 
 vault, image, _, words, _, flags = sys.argv[1:]
-plan = Plan(
+plan = RunPlan(
     id="20261102-one",
     program=Program(image=image, command=("sleep", "1000")),
     files={},

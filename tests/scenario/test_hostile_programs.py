@@ -16,16 +16,16 @@ from heldout.board.log.manifest import Program
 from heldout.board.organiser import containers, running
 from heldout.board.organiser.containers import (
     LABEL,
+    ContainerLimits,
     Engine,
     Job,
-    Limits,
     check_limits,
     find_engine,
     find_image,
     remove_leftovers,
     started,
 )
-from heldout.board.organiser.running import Plan, Ran, run_plan
+from heldout.board.organiser.running import Ran, RunPlan, run_plan
 from heldout.board.rules.spec import Programs
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError
@@ -74,7 +74,7 @@ def play(here: Here, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyP
         vault = Vault(tmp_path / "vault")
         command = ("/bin/sh", "-c", script) if script else ()
         program = Program(image=image or here.image, command=command)
-        plan = Plan(
+        plan = RunPlan(
             id="20261102-one",
             program=program,
             files={},
@@ -243,7 +243,9 @@ def test_a_program_that_fails_says_why_without_what_a_terminal_obeys(play: Play)
 
 def test_what_a_killed_call_left_is_removed_by_the_next_one(here: Here, engine: Engine) -> None:
     image = find_image(engine, Program(image=here.image, command=("sleep", "9")))
-    limits = Limits(memory=32, disk=4, processors=1, processes=8, seconds=60.0, file_bytes=1 << 20)
+    limits = ContainerLimits(
+        memory=32, disk=4, processors=1, processes=8, seconds=60.0, file_bytes=1 << 20
+    )
 
     for label in ("ours", "another"):
         told = ("--label", f"{LABEL}={label}", "--network=none", *here.flags.split())

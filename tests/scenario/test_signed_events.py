@@ -16,7 +16,7 @@ from two_organisers import LATER, Pair, copy_pair
 from heldout.board.log.events import (
     Draft,
     Entry,
-    Signature,
+    EventSignature,
     event_message,
     format_entry,
     link,
@@ -30,13 +30,13 @@ pytestmark = pytest.mark.slow
 EVE = new_signing_key("ORGANISER")
 
 
-def as_eve(digest: Digest) -> Signature:
-    return Signature(key=public_key(EVE), value=sign(EVE, event_message(digest)))
+def as_eve(digest: Digest) -> EventSignature:
+    return EventSignature(key=public_key(EVE), value=sign(EVE, event_message(digest)))
 
 
 # the remote of a shared vault
 
-Sign = Callable[[Digest], Signature] | None
+Sign = Callable[[Digest], EventSignature] | None
 
 
 def rejection(log: bytes, signing: Sign, *, by: str | None = None) -> bytes:

@@ -21,7 +21,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from heldout.board.log.events import Signature, event_message
+from heldout.board.log.events import EventSignature, event_message
 from heldout.board.participant.draft import read_metadata
 from heldout.board.participant.send import pack, submit
 from heldout.board.store.repository import Repository
@@ -407,10 +407,10 @@ def new_town(root: Path, *options: str | Path) -> Answer:
     return answer
 
 
-def sign_event(digest: Digest) -> Signature:
+def sign_event(digest: Digest) -> EventSignature:
     """As the organiser of a town of `found_town` signs: whoever forges a log here has that key."""
     private = Vault(_template() / "vault").own_signing_key()
-    return Signature(key=public_key(private), value=sign(private, event_message(digest)))
+    return EventSignature(key=public_key(private), value=sign(private, event_message(digest)))
 
 
 def add_reserve(town: Town) -> None:

@@ -14,9 +14,9 @@ from scipy import stats
 
 from heldout.stats import all_pairs
 from heldout.stats.all_pairs import (
+    HalfTests,
     PairedTest,
     PairOptions,
-    PairTests,
     compare_pairs,
     find_medians,
     split_scores,
@@ -55,9 +55,9 @@ def whole_numbers(values: Floats) -> NDArray[np.int64]:
 
 def compare_all(
     values: Floats, first: NDArray[np.bool_], **options: object
-) -> dict[tuple[int, int], tuple[PairTests, int]]:
+) -> dict[tuple[int, int], tuple[HalfTests, int]]:
     halves = split_scores(values, first)
-    found: dict[tuple[int, int], tuple[PairTests, int]] = {}
+    found: dict[tuple[int, int], tuple[HalfTests, int]] = {}
     for a, b in tile_pairs(len(values), size=3):
         tests = compare_pairs(halves, a, b, PairOptions(**options))  # type: ignore[arg-type] # by name
         found |= {
@@ -100,7 +100,9 @@ def test_every_p_is_that_of_one_test_at_a_time(queries: int, kind: str) -> None:
     random = np.random.default_rng(queries)
     values = reciprocal_ranks(random, 4, queries)
     if kind == "tied":
-        values = random.integers(0, queries // 3, values.shape) * np.pi
+        values = np.float64(np.pi) * random.integers(0, queries // 3, values.shape).astype(
+            np.float64
+        )
     if kind == "many values":
         values = np.where(values > 0, values + 0.01 * random.random(values.shape), 0)
     first = draw_halves(random, queries, 3)
@@ -119,7 +121,7 @@ def test_every_p_is_that_of_one_test_at_a_time(queries: int, kind: str) -> None:
         ),
     ]
     for batch, single in ways:
-        for (a, b), (tests, place) in compare_all(values, first, **batch).items():  # type: ignore[arg-type] # by name
+        for (a, b), (tests, place) in compare_all(values, first, **batch).items():
             for split, inside in enumerate(first):
                 for half, members in enumerate((inside, ~inside)):
                     x, y = values[a, members], values[b, members]
@@ -139,8 +141,10 @@ def test_numba_and_numpy_give_the_same_bytes(queries: int, monkeypatch: pytest.M
     pytest.importorskip("numba")
     random = np.random.default_rng(3)
     values = reciprocal_ranks(random, 5, queries)
-    tied = random.integers(0, queries // 3, values.shape) * np.pi
-    for scores in (values, np.sqrt(values + 0.1 * random.random(values.shape)), tied):
+    tied = np.pi * random.integers(0, queries // 3, values.shape)
+    drawn = np.sqrt(values + 0.1 * random.random(values.shape))
+    for some in (values, drawn, tied):
+        scores = some.astype(np.float64)
         first = draw_halves(random, queries, 5)
         fast = compare_all(scores, first)
         with monkeypatch.context() as patched:

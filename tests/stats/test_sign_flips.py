@@ -21,6 +21,10 @@ RR = st.sampled_from([0.0, *(1 / rank for rank in range(1, 11))])
 ANY = st.floats(0, 1, allow_subnormal=False)
 
 
+def two(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return values[0], values[1]
+
+
 def tables(cells: st.SearchStrategy[float], least: int = 1) -> st.SearchStrategy[Scores]:
     shape = st.tuples(st.integers(least, 5), st.integers(1, 12))
     return arrays(np.float64, shape, elements=cells)
@@ -212,9 +216,9 @@ def test_the_order_of_systems_changes_nothing(values: Scores, random: object) ->
 
 def test_a_constant_difference_is_tested_and_a_single_query_says_nothing() -> None:
     many = np.array([np.zeros(20), np.full(20, 0.25)])
-    assert flip_test(*many, rng(), flips=999) == 1 / 1000
+    assert flip_test(many[0], many[1], rng(), flips=999) == 1 / 1000
     one = np.array([[0.0], [1.0]])
-    assert flip_test(*one, rng(), flips=999) == 1
+    assert flip_test(one[0], one[1], rng(), flips=999) == 1
     # a direction of one query's sign: half of the flips have it
     assert max_t(one, rng(), flips=999, step_down=True)[0, 1] > 0.4
 
@@ -239,7 +243,7 @@ def test_the_same_seed_gives_the_same_flips_whoever_works(lanes: int) -> None:
 
 def test_p_is_uniform_where_systems_are_equal() -> None:
     source = rng(11)
-    p = [flip_test(*correlated(source, 2, 30), source, flips=199) for _ in range(1000)]
+    p = [flip_test(*two(correlated(source, 2, 30)), source, flips=199) for _ in range(1000)]
 
     # p takes 200 values; a discrete uniform is at most 1/200 away from the continuous one
     assert stats.kstest(p, "uniform").statistic < 1.63 / 1000**0.5 + 1 / 200
@@ -290,7 +294,7 @@ def test_rounding_is_no_difference(noise: float) -> None:
     values = 0.5 + noise * (shifts + 0.1 * rng.random((3, 60)))
 
     assert np.isnan(max_t(values, rng, flips=99)).all()
-    assert flip_test(*values[:2], rng, flips=99) is None
+    assert flip_test(values[0], values[1], rng, flips=99) is None
 
 
 def test_a_difference_among_rounding_is_tested() -> None:

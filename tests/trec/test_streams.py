@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from heldout.errors import InputError
 from heldout.trec.reading import sources, streams
-from heldout.trec.reading.sources import Replay, open_input
+from heldout.trec.reading.sources import ReplaySource, open_input
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -324,7 +324,7 @@ def test_replay_of_files_and_pipes(tmp_path: Path) -> None:
         sources: list[BinaryIO] = [file, io.BytesIO(path.read_bytes())]
         for source in (*sources, piped):
             assert source.read(7) == b"skipped"
-            replay = Replay(source, path="f")  # type: ignore[arg-type]  # IO[bytes] is a BinaryIO at run time
+            replay = ReplaySource(source, path="f")  # type: ignore[arg-type]  # IO[bytes] is a BinaryIO at run time
             begun = replay.read(100)
             replay.rewind()
             again = b"".join(iter(lambda: replay.read(256), b""))  # noqa: B023 - used at once

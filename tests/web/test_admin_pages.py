@@ -17,7 +17,7 @@ from heldout.judging.database.organiser import payments_due, read_launch_state, 
 from heldout.judging.database.overviews import assignments
 from heldout.judging.pages.admin import render_admin
 from heldout.judging.platforms.links import personal_code
-from heldout.judging.studies.judges import JudgeAgreement, JudgingQuality, measure_bias
+from heldout.judging.studies.judges import JudgingQuality, StudyAgreement, measure_bias
 from heldout.web.sessions import COOKIE, Attempts, SessionSigner, check_token
 
 PAGES = (
@@ -274,7 +274,7 @@ def test_of_many_judgments_what_takes_long_waits_until_it_is_asked_for(stages: S
 
 
 SETTINGS = Settings(name="A study")
-AGREED = JudgeAgreement(pairs=9, votes=18, alike=0.52, alpha=0.045, interval=None, why="")
+AGREED = StudyAgreement(pairs=9, votes=18, alike=0.52, alpha=0.045, interval=None, why="")
 
 
 def told_of(passed: int, tests: int) -> str:

@@ -22,7 +22,7 @@ from heldout.web.health import (
     OK,
     REQUEST_ID,
     Readiness,
-    Seen,
+    SeenRequest,
     Watched,
     check_folder,
     log_request,
@@ -69,7 +69,7 @@ def application() -> FastAPI:
 
 
 def test_a_request_is_seen_by_its_route_and_never_by_its_address() -> None:
-    seen: list[Seen] = []
+    seen: list[SeenRequest] = []
     app = Watched(application(), seen.append)
     answers = [
         asked(app, "GET", f"/j/{TOKEN}/item?worker={TOKEN}"),

@@ -13,7 +13,7 @@ from team_stage import make_board
 
 from heldout.board.log.submission import Submission
 from heldout.errors import StoreError
-from heldout.intake.board import PublicBoard, Sent
+from heldout.intake.board import PublicBoard, SentSubmission
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 RESULT = "leaderboard/leaderboard.json"
@@ -86,7 +86,7 @@ def test_a_submission_s_state_is_that_of_the_public_log(
     tmp_path: Path, status: str, state: str, why: str
 ) -> None:
     view = PublicBoard(make_board(tmp_path), Clock(NOW)).view()
-    sent = Sent(id="20261121-one", at=NOW, digests={"a": "1" * 64}, waits=False)
+    sent = SentSubmission(id="20261121-one", at=NOW, digests={"a": "1" * 64}, waits=False)
     assert view.state_of(sent).state.startswith("taken in by the organiser")
     known = Submission(
         id=sent.id,
@@ -100,9 +100,9 @@ def test_a_submission_s_state_is_that_of_the_public_log(
     view = replace(view, history=history)
     found = view.state_of(sent)
     assert (found.state, found.why) == (state, why)
-    other = Sent(id=sent.id, at=NOW, digests={"a": "2" * 64}, waits=False)
+    other = SentSubmission(id=sent.id, at=NOW, digests={"a": "2" * 64}, waits=False)
     assert view.state_of(other).state == "not accepted"
-    waits = Sent(id=sent.id, at=NOW, digests={"a": "2" * 64}, waits=True)
+    waits = SentSubmission(id=sent.id, at=NOW, digests={"a": "2" * 64}, waits=True)
     assert view.state_of(waits).state == "waiting for the organiser"
-    coming = Sent(id="20261121-two", at=None, digests={"a": "3" * 64}, waits=False)
+    coming = SentSubmission(id="20261121-two", at=None, digests={"a": "3" * 64}, waits=False)
     assert view.state_of(coming).state == "uploading"

@@ -76,7 +76,7 @@ def answer_each(
 
 
 def say_why(error: InputError) -> str:
-    """Why an analysis cannot be made, in words for a report."""
+    """Return why an analysis cannot be made, in words for a report."""
     first = error.problems[0]
     return f"{first.found}; this needs {first.expected}" if first.expected else first.found
 

@@ -57,7 +57,7 @@ class Dated:
 
 
 def tell_view(board: BoardScores, view: ViewScores) -> tuple[tuple[str, str], ...]:
-    """Which entries and queries a view's scores are of, in lines of `name      words`."""
+    """Return which entries and queries a view's scores are of, in lines of `name      words`."""
     entries = board.scored(view)
     baselines = sum(entry.baseline for entry in entries)
     unpublished = sum(not entry.published for entry in entries)

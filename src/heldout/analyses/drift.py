@@ -27,7 +27,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.plot import Plot
-from heldout.charts.scores import Entry, gap_chart, scatter_chart
+from heldout.charts.scores import ChartEntry, gap_chart, scatter_chart
 from heldout.errors import plural
 from heldout.ids import Digest
 from heldout.options import Opt
@@ -306,7 +306,7 @@ def _judge(
 
 
 def _stands_out(trend: Trend) -> bool | None:
-    """Whether a trend is beyond luck; one that is exactly 0 in every draw is not."""
+    """Return whether a trend is beyond luck; one that is exactly 0 in every draw is not."""
     return False if trend.beyond_zero is None and trend.per_year == 0 else trend.beyond_zero
 
 
@@ -403,7 +403,7 @@ def _say_verdict(result: Drift) -> str:
 
 
 def summary(result: Drift) -> tuple[tuple[str, str], ...]:
-    """How large a trend may be, and the usual ratio; nothing where neither is known."""
+    """Return how large a trend may be, and the usual ratio; nothing where neither is known."""
     said = []
     trend = result.difference
     if trend is not None and trend.low is not None and trend.high is not None:
@@ -457,7 +457,7 @@ def tables(result: Drift) -> tuple[Table, ...]:
 
 
 def title(result: Drift, plot: Panel) -> str:
-    """What a picture shows."""
+    """Return what a picture shows."""
     if plot == "dev":
         return f"{result.board}: {result.official} against {result.dev} {result.measure}"
     return f"{result.board}: {result.official} less {result.dev} {result.measure} over time"
@@ -472,7 +472,7 @@ def chart(result: Drift, plot: Panel) -> Plot:
     """
     if plot == "dev":
         points = [
-            Entry(label=p.entry.name, day=p.entry.day, score=p.official, other=p.dev)
+            ChartEntry(label=p.entry.name, day=p.entry.day, score=p.official, other=p.dev)
             for p in result.points
         ]
         head, foot = (f"{name} {result.measure}" for name in (result.official, result.dev))
@@ -480,7 +480,9 @@ def chart(result: Drift, plot: Panel) -> Plot:
         if result.ratio is not None:
             drawn.key("dashed", f"{result.ratio:.3f} × {result.dev}")
         return drawn
-    gaps = [Entry(label=p.entry.name, day=p.entry.day, score=p.difference) for p in result.points]
+    gaps = [
+        ChartEntry(label=p.entry.name, day=p.entry.day, score=p.difference) for p in result.points
+    ]
     return gap_chart(
         gaps,
         until=result.points[-1].entry.day,

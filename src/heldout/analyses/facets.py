@@ -28,7 +28,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED, cut
 from heldout.errors import InputError, plural, quote
 from heldout.ids import Digest
@@ -391,7 +391,7 @@ _NAME = 32
 
 
 def headline(result: Facets) -> str:
-    """Whether a system does better or worse on a kind of query than elsewhere."""
+    """Return whether a system does better or worse on a kind of query than elsewhere."""
     tested, found = _tested(result), _standing_out(result)
     kinds = plural(len(result.facets), "kind") + " of query"
     if not tested:
@@ -429,7 +429,7 @@ def _direction(result: Facets, one: Interaction) -> str:
 
 
 def summary(result: Facets) -> tuple[tuple[str, str], ...]:
-    """Who leads where, and how many systems differ in what they are for.
+    """Return who leads where, and how many systems differ in what they are for.
 
     Args:
         result: what was found.
@@ -464,7 +464,7 @@ def tables(result: Facets, *, measure: str = "") -> tuple[Table, ...]:
 
 
 def title(result: Facets) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     return f"{_drawn(result)} against {result.reference} on each facet of the queries"
 
 
@@ -475,7 +475,7 @@ def chart(result: Facets) -> Plot:
     ends = [end for one in shown for end in (one.difference, *_ends(one)) if end is not None]
     plot = Plot(
         x=score_axis([0.0, *ends]),
-        rows=[Row(name=f"{_name(one.facet)} ({one.queries:,})") for one in shown],
+        rows=[PlotRow(name=f"{_name(one.facet)} ({one.queries:,})") for one in shown],
         head="facet (queries)",
         foot=f"{system} - {result.reference}",
     )

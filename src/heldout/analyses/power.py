@@ -105,7 +105,7 @@ def simulate_power(
     trials: int = 1000,
     executor: Executor | None = None,
 ) -> Simulated:
-    """How often a test is significant on queries drawn from a pair's differences.
+    """Return how often a test is significant on queries drawn from a pair's differences.
 
     Args:
         differences: of a pilot pair, by query.
@@ -142,7 +142,7 @@ def simulate_power(
 
 
 def _draw(plan: _Plan, rng: Generator, draws: int) -> tuple[int, int]:
-    """How many query sets are significant in the right direction, and in the wrong one."""
+    """Return how many query sets are significant in the right direction, and in the wrong one."""
     won = lost = 0
     for _ in range(draws):
         drawn = rng.choice(plan.differences, plan.queries, p=plan.chances)
@@ -216,7 +216,7 @@ _LEAST_SIZE, _MOST_SIZE = 2, 10**15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class QueryPlan:
     """A number of queries and the difference that goes with it.
 
     Attributes:
@@ -267,8 +267,8 @@ class Power:
     quartiles: tuple[float, float]
     simulated_pair: tuple[str, str]
     simulated_deviation: float
-    plans: tuple[Plan, ...]
-    wanted: tuple[Plan, ...]
+    plans: tuple[QueryPlan, ...]
+    wanted: tuple[QueryPlan, ...]
     simulated: tuple[Simulated, ...]
     options: PowerOptions
     largest: float | None
@@ -373,13 +373,13 @@ def plan_power(
     )
 
 
-def _of_queries(queries: int, spread: Spread, options: PowerOptions, most: float) -> Plan:
+def _of_queries(queries: int, spread: Spread, options: PowerOptions, most: float) -> QueryPlan:
     unit = detectable_difference(queries, 1.0, alpha=options.alpha, power=options.power)
     found, low, high = (
         None if deviation is None or unit * deviation > most else unit * deviation
         for deviation in (spread.middle, spread.low, spread.high)
     )
-    return Plan(
+    return QueryPlan(
         queries=queries,
         queries_low=queries,
         queries_high=queries,
@@ -390,12 +390,12 @@ def _of_queries(queries: int, spread: Spread, options: PowerOptions, most: float
     )
 
 
-def _of_difference(difference: float, spread: Spread, options: PowerOptions) -> Plan:
+def _of_difference(difference: float, spread: Spread, options: PowerOptions) -> QueryPlan:
     def need(deviation: float) -> int:
         return queries_needed(difference, deviation, alpha=options.alpha, power=options.power)
 
     low, high = (None if end is None else need(end) for end in (spread.low, spread.high))
-    return Plan(
+    return QueryPlan(
         queries=need(spread.middle),
         queries_low=low,
         queries_high=high,
@@ -465,7 +465,7 @@ ANALYSIS = Analysis(
 
 
 def headline(result: Power, *, measure: str = "") -> str:
-    """What was asked for first: the queries of a difference, or the difference of queries.
+    """Return what was asked for first: the queries of a difference, or the difference of queries.
 
     Args:
         result: the plan.
@@ -505,7 +505,7 @@ def summary(result: Power) -> tuple[tuple[str, str], ...]:
 
 
 def tables(result: Power, *, measure: str = "") -> tuple[Table, ...]:
-    """What numbers of queries find, and what simulation says of it.
+    """Return what numbers of queries find, and what simulation says of it.
 
     Args:
         result: the plan.
@@ -516,7 +516,7 @@ def tables(result: Power, *, measure: str = "") -> tuple[Table, ...]:
 
 
 def title(result: Power) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     return (
         "The smallest difference that a number of queries finds with power "
         f"{result.options.power:g} at level {result.options.alpha:g}"
@@ -544,7 +544,7 @@ def chart(result: Power) -> Plot:
     return plot
 
 
-def _say(plan: Plan, largest: float | None) -> str:
+def _say(plan: QueryPlan, largest: float | None) -> str:
     if plan.asked == "difference":
         span = _span(_count(plan.queries_low), _count(plan.queries_high))
         return f"a difference of {plan.difference:g} takes {plan.queries:,} queries{span}"
@@ -607,7 +607,7 @@ def _plan_table(result: Power, measure: str) -> Table:
 
 
 def _undefined(result: Power) -> list[str]:
-    """Why some numbers are missing."""
+    """Return why some numbers are missing."""
     notes = []
     if result.largest is not None and any(plan.difference_high is None for plan in result.plans):
         notes.append(

@@ -25,7 +25,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.plot import Plot
-from heldout.charts.scores import Entry, progress_chart
+from heldout.charts.scores import ChartEntry, progress_chart
 from heldout.charts.svg import cut
 from heldout.errors import InputError, plural
 from heldout.ids import Digest
@@ -46,7 +46,7 @@ _TOP = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class BestStep:
     """An entry on the line of best-so-far.
 
     Attributes:
@@ -72,7 +72,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class EntryComparison:
     """Two entries under the three tests; the difference is B - A.
 
     Attributes:
@@ -97,7 +97,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class BoardProgress:
     """A board's progress on a view.
 
     Attributes:
@@ -121,9 +121,9 @@ class Progress:
     better: Better
     entries: tuple[BoardEntry, ...]
     scores: Mapping[str, float]
-    line: tuple[Step, ...]
+    line: tuple[BestStep, ...]
     top: tuple[str, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[EntryComparison, ...]
     decide: Decide
     bar: bool
     level: float
@@ -147,7 +147,7 @@ def trace_progress(
     decide: Decide = "t",
     bar: bool = True,
     level: float = 0.95,
-) -> Progress:
+) -> BoardProgress:
     """The line of best-so-far with its tests.
 
     Args:
@@ -174,7 +174,7 @@ def trace_progress(
     ranked = [e for e in entries if not e.baseline]
     ranked.sort(key=lambda entry: -view.signed(view.means[entry.id]))
     top = tuple(entry.id for entry in ranked[:_TOP])
-    return Progress(
+    return BoardProgress(
         board=board.board,
         view=view.view,
         measure=view.measure,
@@ -210,7 +210,7 @@ def _steps(
     view: ViewScores,
     rows: Mapping[str, NDArray[np.float64]],
     decide: Decide,
-) -> Iterator[Step]:
+) -> Iterator[BestStep]:
     found: list[TestResult | None] = []
     for arrival in arrivals:
         name, before = arrival.entry.id, arrival.before
@@ -220,7 +220,7 @@ def _steps(
             continue
         latest = found[-1] if before is not None else None
         corrected = holm([None if one is None else one.p for one in found])
-        yield Step(
+        yield BestStep(
             entry=arrival.entry,
             score=view.means[name],
             displaced=before,
@@ -246,7 +246,7 @@ def _compare(
     rows: Mapping[str, NDArray[np.float64]],
     decide: Decide,
     level: float,
-) -> tuple[Comparison, ...]:
+) -> tuple[EntryComparison, ...]:
     pairs: dict[tuple[str, str], list[Kind]] = {}
     line = [arrival for arrival in arrivals if arrival.above]
     for step in line[1:]:
@@ -259,7 +259,7 @@ def _compare(
     results = {pair: _test(rows[pair[0]], rows[pair[1]], level) for pair in pairs}
     corrected = holm([result[decide].p for result in results.values()])
     return tuple(
-        Comparison(
+        EntryComparison(
             a=pair[0],
             b=pair[1],
             kinds=tuple(pairs[pair]),
@@ -314,7 +314,7 @@ def _analyse(given: Dated, options: ProgressOptions, _: Draws) -> Answer:
     )
 
 
-def headline(result: Progress) -> str:
+def headline(result: BoardProgress) -> str:
     """How far the best score came, in how many steps, and how many of them were significant."""
     if not result.line:
         return "No entry is better than the best baseline yet."
@@ -360,18 +360,18 @@ _NAME = 44
 _ALPHA = 0.05
 
 
-def tables(result: Progress) -> tuple[Table, ...]:
+def tables(result: BoardProgress) -> tuple[Table, ...]:
     """Tabulate the line of best-so-far and, where there are scores by query, the comparisons."""
     line = _line_table(result)
     return (line, _comparison_table(result)) if result.comparisons else (line,)
 
 
-def title(result: Progress) -> str:
-    """What the picture shows."""
+def title(result: BoardProgress) -> str:
+    """Return what the picture shows."""
     return f"{result.board}: {result.view} {result.measure} over time, with the best so far"
 
 
-def chart(result: Progress, *, find: str = "") -> Plot:
+def chart(result: BoardProgress, *, find: str = "") -> Plot:
     """Score over date with the stepped line of the best so far.
 
     Args:
@@ -381,7 +381,7 @@ def chart(result: Progress, *, find: str = "") -> Plot:
     steps = {step.entry.id: step for step in result.line}
     starred = {one for one, step in steps.items() if _is_significant(step.p_then)}
     entries = [
-        Entry(
+        ChartEntry(
             label=("★ " if entry.id in starred else "") + entry.name,
             day=entry.day,
             score=result.scores[entry.id],
@@ -406,7 +406,7 @@ def _is_significant(p: float | None) -> bool:
     return p is not None and p < _ALPHA
 
 
-def _line_table(result: Progress) -> Table:
+def _line_table(result: BoardProgress) -> Table:
     tested = bool(result.comparisons)
     shown = [
         *columns("text", "", "date", "system"),
@@ -431,7 +431,7 @@ def _line_table(result: Progress) -> Table:
     )
 
 
-def _line_notes(result: Progress, *, tested: bool) -> list[str]:
+def _line_notes(result: BoardProgress, *, tested: bool) -> list[str]:
     bar = "baselines stand before all entries, whatever their dates" if result.bar else ""
     notes = [f"Gain over the best before; {bar or 'baselines are not in the way'}."]
     if not tested:
@@ -440,7 +440,7 @@ def _line_notes(result: Progress, *, tested: bool) -> list[str]:
     return notes + ([f"No p for {'; '.join(undefined)}."] if undefined else [])
 
 
-def _line_method(result: Progress, *, tested: bool) -> tuple[str, ...]:
+def _line_method(result: BoardProgress, *, tested: bool) -> tuple[str, ...]:
     if not tested:
         return ()
     return (
@@ -451,13 +451,13 @@ def _line_method(result: Progress, *, tested: bool) -> tuple[str, ...]:
     )
 
 
-def _names(result: Progress) -> Mapping[str, str]:
+def _names(result: BoardProgress) -> Mapping[str, str]:
     """R1, R2 and so on for the line, as the paper has it, and ids for others."""
     line = {step.entry.id: f"R{n}" for n, step in enumerate(result.line, 1)}
     return {entry.id: entry.id for entry in result.entries} | line
 
 
-def _comparison_table(result: Progress) -> Table:
+def _comparison_table(result: BoardProgress) -> Table:
     names = _names(result)
     ps = [2.0 if one.p_corrected is None else one.p_corrected for one in result.comparisons]
     share = f"{result.level:.0%}"
@@ -485,7 +485,7 @@ def _comparison_table(result: Progress) -> Table:
     )
 
 
-def _comparison_row(one: Comparison, names: Mapping[str, str]) -> tuple[Cell, ...]:
+def _comparison_row(one: EntryComparison, names: Mapping[str, str]) -> tuple[Cell, ...]:
     named = (cut(names[one.a], _NAME), cut(names[one.b], _NAME))
     tested = (*(one.p[name] for name in TESTS), one.p_corrected)
     return (*named, one.difference, one.low, one.high, *tested)

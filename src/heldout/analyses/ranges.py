@@ -141,7 +141,7 @@ def rank_ranges(
 def _count_doubtful(
     values: NDArray[np.float64], apart: NDArray[np.bool_], largest: float, alpha: float
 ) -> int:
-    """How many of the pairs that are told apart losses too rare to be seen could undo.
+    """Return how many of the pairs that are told apart losses too rare to be seen could undo.
 
     Pairs whose means differ by more than ten of the largest losses are in no doubt.
     """

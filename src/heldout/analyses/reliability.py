@@ -23,7 +23,7 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import UNDEFINED, Table, columns
 from heldout.charts.axes import share_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import INK, LINK, RECORD, RULE
 from heldout.errors import InputError, plural
 from heldout.ids import Digest
@@ -50,7 +50,7 @@ Equal = Literal["own", "either"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ReliabilityColumn:
     """A column of the table.
 
     Attributes:
@@ -62,14 +62,14 @@ class Column:
     by: Better
 
 
-COLUMNS: Mapping[str, Column] = {
-    "sign": Column(test="sign", by="mean"),
-    "rank_sum": Column(test="rank-sum", by="mean"),
-    "signed_rank": Column(test="signed-rank", by="mean"),
-    "t": Column(test="t", by="mean"),
-    "sign_median": Column(test="sign", by="median"),
-    "rank_sum_median": Column(test="rank-sum", by="median"),
-    "signed_rank_median": Column(test="signed-rank", by="median"),
+COLUMNS: Mapping[str, ReliabilityColumn] = {
+    "sign": ReliabilityColumn(test="sign", by="mean"),
+    "rank_sum": ReliabilityColumn(test="rank-sum", by="mean"),
+    "signed_rank": ReliabilityColumn(test="signed-rank", by="mean"),
+    "t": ReliabilityColumn(test="t", by="mean"),
+    "sign_median": ReliabilityColumn(test="sign", by="median"),
+    "rank_sum_median": ReliabilityColumn(test="rank-sum", by="median"),
+    "signed_rank_median": ReliabilityColumn(test="signed-rank", by="median"),
 }
 """The columns of the paper's table 4, by our names for them."""
 
@@ -84,7 +84,7 @@ _COUNTS = ("agree", "partly", "disagree", "significant", "undefined")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class HalfAgreement:
     """How often two halves agree; shares of pairs, over all splits.
 
     Attributes:
@@ -151,7 +151,7 @@ class Reliability:
     systems: int
     queries: int
     pairs: int
-    columns: Mapping[str, Agreement]
+    columns: Mapping[str, HalfAgreement]
     equal_means: float
     equal_medians: float
     correlation: float | None
@@ -209,7 +209,7 @@ def measure_reliability(
 
 
 def _draw_halves(rng: Generator, queries: int, splits: int) -> NDArray[np.bool_]:
-    """Whether a query is in the first half, shape (splits, queries)."""
+    """Return whether a query is in the first half, shape (splits, queries)."""
     even = np.arange(queries) < queries // 2
     return rng.permuted(np.tile(even, (splits, 1)), axis=1)
 
@@ -287,7 +287,7 @@ def _count_tile(
 
 
 def _is_same(signs: NDArray[np.float64], equal: Equal) -> NDArray[np.bool_]:
-    """Whether both halves find the same system better, shape (pairs, splits)."""
+    """Return whether both halves find the same system better, shape (pairs, splits)."""
     same: NDArray[np.bool_] = signs[0] == signs[1]
     return same if equal == "own" else same | (signs == 0).any(axis=0)
 
@@ -300,13 +300,13 @@ def _count(same: NDArray[np.bool_], found: NDArray[np.bool_]) -> list[NDArray[np
     return [kind.sum(axis=0) for kind in (agree, partly, ~(agree | partly), either)]
 
 
-def _shares(counts: NDArray[np.int64], pairs: int) -> Agreement:
+def _shares(counts: NDArray[np.int64], pairs: int) -> HalfAgreement:
     splits = counts.shape[1]
     totals = dict(zip(_COUNTS, counts.sum(axis=1).tolist(), strict=True))
     low, high = None, None
     if splits >= FEWEST_SPLITS:
         low, high = np.quantile(counts[0] / pairs, _SPREAD, method="inverted_cdf").tolist()
-    return Agreement(
+    return HalfAgreement(
         agree=totals["agree"] / (pairs * splits),
         partly=totals["partly"] / (pairs * splits),
         disagree=totals["disagree"] / (pairs * splits),
@@ -390,7 +390,7 @@ _ONLY_AGREEMENT = (
 
 
 def headline(result: Reliability) -> str:
-    """How often two halves of the queries agree, by the mean."""
+    """Return how often two halves of the queries agree, by the mean."""
     found = [one.agree for name, one in result.columns.items() if COLUMNS[name].by == "mean"]
     return (
         f"Two random halves of the {result.queries:,} queries agree in {_span(found, 1)} of "
@@ -399,7 +399,7 @@ def headline(result: Reliability) -> str:
 
 
 def summary(result: Reliability) -> tuple[tuple[str, str], ...]:
-    """How often halves agree, by the mean and by the median."""
+    """Return how often halves agree, by the mean and by the median."""
     return tuple((f"by {by}", _say(result, by)) for by in ("mean", "median"))
 
 
@@ -436,7 +436,7 @@ def tables(result: Reliability, *, measure: str = "") -> tuple[Table, ...]:
 
 
 def title(result: Reliability) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     means = [found.agree for name, found in result.columns.items() if COLUMNS[name].by == "mean"]
     return (
         f"How often two halves of {plural(result.queries, 'query', 'queries')} "
@@ -542,7 +542,7 @@ def chart(result: Reliability) -> Plot:
     columns = [COLUMNS[name] for name in result.columns]
     plot = Plot(
         x=share_axis(),
-        rows=[Row(name=f"{column.test}, by {column.by}") for column in columns],
+        rows=[PlotRow(name=f"{column.test}, by {column.by}") for column in columns],
         foot="share of pairs of systems",
     )
     for row, (name, found) in enumerate(result.columns.items()):

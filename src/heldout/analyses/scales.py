@@ -25,7 +25,7 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED
 from heldout.errors import InputError, plural
 from heldout.options import Opt
@@ -214,7 +214,7 @@ _CIRCLES = 40
 
 
 def headline(scale: Scale) -> str:
-    """How many values the measure takes, and whether they are an interval scale."""
+    """Return how many values the measure takes, and whether they are an interval scale."""
     values = f"{scale.universe.measure} takes {plural(len(scale.values), 'value')}"
     if scale.equally_spaced:
         return f"{values}, equally spaced, so it is an interval scale on these lists."
@@ -222,7 +222,7 @@ def headline(scale: Scale) -> str:
 
 
 def summary(scale: Scale) -> tuple[tuple[str, str], ...]:
-    """Which lists and values, and how far apart the values lie.
+    """Return which lists and values, and how far apart the values lie.
 
     Args:
         scale: what was found.
@@ -254,7 +254,7 @@ def tables(scale: Scale, *, most: int = _LISTS) -> tuple[Table, ...]:
 
 
 def title(scale: Scale) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     return f"The {len(scale.values):,} values of {scale.universe.measure} on {_lists(scale)}"
 
 
@@ -265,7 +265,7 @@ def chart(scale: Scale) -> Plot:
     """
     step = -(-len(scale.values) // _DRAWN)
     values = scale.values[::step]
-    plot = Plot(x=score_axis(values), rows=[Row(name="")], head=str(scale.universe.measure))
+    plot = Plot(x=score_axis(values), rows=[PlotRow(name="")], head=str(scale.universe.measure))
     plot.line([(plot.x.low, 0), (plot.x.high, 0)], MUTED, thin=True)
     spots = [(one, 0.0, f"{one:.4f}") for one in values]
     plot.dots(spots, "stroke" if len(values) > _CIRCLES else "circle")

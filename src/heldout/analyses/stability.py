@@ -21,7 +21,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one, name_some
 from heldout.answers.table import Column, Table, columns
 from heldout.charts.axes import place_axis
-from heldout.charts.plot import Plot, Row, shade
+from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.charts.svg import RECORD
 from heldout.errors import plural
 from heldout.ids import Digest
@@ -82,7 +82,7 @@ def bootstrap_stability(
     ties: TieRule = "earlier",
     executor: Executor | None = None,
 ) -> Stability:
-    """How often each system gets each rank.
+    """Return how often each system gets each rank.
 
     Args:
         table: at least two systems on at least two queries, none missing; systems in the order
@@ -131,7 +131,7 @@ _TIES = {
 
 
 def headline(ranges: RankRanges) -> str:
-    """Who leads, and who may be first as well."""
+    """Return who leads, and who may be first as well."""
     lead, sure = ranges.lead, f"with {ranges.level:.0%} confidence"
     if not ranges.pairs:
         return f"The {len(ranges.systems):,} systems have equal scores on every query: none leads."
@@ -160,7 +160,7 @@ def summary(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], 
 
 
 def _say_first(stability: Stability, ranges: RankRanges) -> str:
-    """How often the first is first; among equals that is the order of the table."""
+    """Return how often the first is first; among equals that is the order of the table."""
     share = int(stability.rank_counts[0, 0]) / stability.trials
     resampled = f"{share:.1%} of {plural(stability.trials, 'resampling')} of the queries"
     equals = [name for name, p in zip(ranges.systems[1:], ranges.p[0, 1:], strict=True) if isnan(p)]
@@ -220,7 +220,7 @@ def _range_note(ranges: RankRanges) -> str:
 
 
 def _few_queries(ranges: RankRanges) -> list[str]:
-    """Why a better system may have a wider range than a worse one."""
+    """Return why a better system may have a wider range than a worse one."""
     if ranges.queries >= _MANY:
         return []
     return [
@@ -368,7 +368,7 @@ _LEAST = (0.5, 0.2, 0.05, 0.01)
 
 
 def title(stability: Stability) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     return (
         f"How often each of {len(stability.systems):,} systems has each rank in "
         f"{plural(stability.trials, 'resampling')} of the queries, with the range of ranks of each"
@@ -392,7 +392,9 @@ def chart(stability: Stability, ranges: RankRanges, *, measure: str = "") -> Plo
     systems = stability.systems
     plot = Plot(
         x=place_axis(len(systems)),
-        rows=[Row(name=name, lead=low == 1) for name, low in zip(systems, ranges.low, strict=True)],
+        rows=[
+            PlotRow(name=name, lead=low == 1) for name, low in zip(systems, ranges.low, strict=True)
+        ],
         head=f"systems, the best {measure or 'mean'} first",
         foot="rank in resamplings of the queries",
         square=True,

@@ -36,7 +36,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one, name_some
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED, cut
 from heldout.errors import plural
 from heldout.ids import Digest
@@ -424,7 +424,7 @@ def _choose(board: BoardScores, options: TeamsOptions) -> BoardScores:
 
 
 def headline(result: Teams) -> str:
-    """Who climbs on the public view alone."""
+    """Return who climbs on the public view alone."""
     known = [group for group in result.groups if group.slope is not None]
     climbs = f"on {name_one(result.public)} faster than on {name_one(result.reserve)}"
     if not known:
@@ -479,7 +479,7 @@ _SHOWN = 40
 
 
 def title(result: Teams) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     return (
         f"Slope of ({result.reserve} - {result.public}) from one submission to the next, by "
         f"{result.by}; below 0 where the released score rises faster"
@@ -497,7 +497,7 @@ def chart(result: Teams) -> Plot:
     hidden = f"; {len(known) - len(shown):,} more are not drawn" if len(known) > _SHOWN else ""
     plot = Plot(
         x=score_axis([0.0, *(end for _, slope in shown for end in _ends(slope))]),
-        rows=[Row(name=f"{group.name} ({group.submissions:,})") for group, _ in shown],
+        rows=[PlotRow(name=f"{group.name} ({group.submissions:,})") for group, _ in shown],
         head=f"{result.by} (submissions{hidden})",
         foot=(
             f"{result.reserve} - {result.public} per submission; left of 0 {result.public} rises "

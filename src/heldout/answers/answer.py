@@ -111,7 +111,7 @@ class Answer:
         write_whole(Path(path), picture(self.chart(), Path(path), title=self.title))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         from heldout.answers.notebook import to_html  # noqa: PLC0415 - a command prints without
 
         drawn = None if self.chart is None else self.chart()
@@ -230,12 +230,12 @@ def _encode(value: Any, newline: str) -> str:
 
 
 def _is_table(value: Any) -> bool:
-    """Whether it is an array of two dimensions."""
+    """Check whether it is an array of two dimensions."""
     return getattr(value, "ndim", 0) == 2  # noqa: PLR2004 - rows and columns
 
 
 def _is_results(value: Any) -> bool:
-    """Whether it is a sequence of results, which have no lists yet."""
+    """Check whether it is a sequence of results, which have no lists yet."""
     if isinstance(value, str | list) or not isinstance(value, Sequence):
         return False
     return len(value) > 0 and is_dataclass(value[0])
@@ -259,7 +259,7 @@ def _with_lists(value: Any) -> Any:
 
 
 def _to_list(value: Any) -> Any:
-    """What is no plain value: an array, another mapping, a fraction."""
+    """Return what is no plain value: an array, another mapping, a fraction."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):

@@ -99,13 +99,13 @@ def _cell(side: str, text: str) -> str:
 
 
 def _notes(notes: Sequence[str]) -> str:
-    """What stands below a table."""
+    """Return what stands below a table."""
     lines = "".join(f'<div style="margin:.2em 0">{escape(note)}</div>' for note in notes)
     return f'<div style="{_NOTES}">{lines}</div>' if lines else ""
 
 
 def _method(method: Sequence[str]) -> str:
-    """How a table was made: folded, opened by a click."""
+    """Return how a table was made: folded, opened by a click."""
     if not method:
         return ""
     return f'<details style="{_NOTES}">{_FOLD}{_notes(method)}</details>'

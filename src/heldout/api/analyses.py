@@ -19,7 +19,8 @@ from heldout.analyses.dated import Dated, beside_dev, beside_reserve, date_score
 from heldout.analyses.entries import BoardScores, parse_entries
 from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.outcomes.comparison import Comparison
-from heldout.analyses.outcomes.failures import Documents, Failures, list_failures
+from heldout.analyses.outcomes.failures_of_runs import Documents, list_failures
+from heldout.analyses.outcomes.failures_page import Failures
 from heldout.analyses.outcomes.options import CompareOptions
 from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.analyses.views.analysis import LoadedViews, name_views, views_of_scores
@@ -31,7 +32,7 @@ from heldout.collections.named import load_queries, open_qrels
 from heldout.errors import InputError
 from heldout.files.executors import open_executor
 from heldout.files.frames import is_frame, open_frame
-from heldout.scoring.first_ranks import Side
+from heldout.scoring.first_ranks import MethodSide
 from heldout.scoring.given_runs import is_one_mapping, is_path, name_sources
 from heldout.scoring.query_facets import by_length, by_question
 from heldout.scoring.run_files import read_table_text
@@ -227,7 +228,7 @@ def _entry_cell(cell: Any) -> str:
 def _given_judges(
     judges: Mapping[str, QrelsLike] | Mapping[str, Any], relevant: int | None = None
 ) -> Ratings:
-    """What judges said: judge -> judgments in any form that `read_qrels` takes."""
+    """Return what judges said: judge -> judgments in any form that `read_qrels` takes."""
     read = {name: open_qrels(one, name=name, whole_for=None) for name, one in judges.items()}
     return rate_documents({name: unscale(one) for name, one in read.items()}, relevant=relevant)
 
@@ -370,7 +371,7 @@ def failures(
     rel: int = 1,
     order: Order | None = None,
 ) -> Failures:
-    """Where does B fail, query by query? As `heldout compare A B --html`.
+    """Return where does B fail, query by query? As `heldout compare A B --html`.
 
     Args:
         a: a run in any form that `read_run` takes.
@@ -421,8 +422,8 @@ def _sides(a: Any, b: Any) -> ComparedRuns:
         first = {f"{name} (A)": one for name, one in first.items()}
         second = {f"{name} (B)": one for name, one in second.items()}
     return ComparedRuns(
-        a=Side(name=next(iter(first)) if len(first) == 1 else "A", runs=tuple(first)),
-        b=Side(name=next(iter(second)) if len(second) == 1 else "B", runs=tuple(second)),
+        a=MethodSide(name=next(iter(first)) if len(first) == 1 else "A", runs=tuple(first)),
+        b=MethodSide(name=next(iter(second)) if len(second) == 1 else "B", runs=tuple(second)),
         runs=first | second,
     )
 

@@ -73,7 +73,7 @@ class BoardTable(Framed):
         return {"rows": [dict(row) for row in self.rows]}
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the columns that say anything."""
+        """Return what a notebook shows: the columns that say anything."""
         from heldout.answers.notebook import to_html  # noqa: PLC0415 - a notebook alone needs it
 
         shown = [name for name in self._shown() if any(row[name] is not None for row in self.rows)]
@@ -91,7 +91,7 @@ class BoardTable(Framed):
         return plural(len(self.rows), "row")
 
     def __len__(self) -> int:
-        """How many rows."""
+        """Return how many rows."""
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Mapping[str, Cell]]:
@@ -596,7 +596,7 @@ def _table(names: tuple[str, ...], rows: Iterable[Sequence[Cell]]) -> BoardTable
 
 
 def _decided(one: Submission) -> datetime | None:
-    """When it was published or rejected last; `None` where nobody decided."""
+    """Return when it was published or rejected last; `None` where nobody decided."""
     times = [at for at, kind, _ in one.events if kind in ("published", "rejected", "baseline")]
     return times[-1] if times else None
 

@@ -66,7 +66,7 @@ class EvaluationResult:
         return iter(self._runs)
 
     def __len__(self) -> int:
-        """How many runs there are."""
+        """Return how many runs there are."""
         return len(self._runs)
 
     def __getitem__(self, run: str) -> dict[str, float | None]:

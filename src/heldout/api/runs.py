@@ -76,5 +76,5 @@ def read_qrels(source: QrelsLike, *, name: str | None = None, subtopics: bool = 
 
 
 def label_of(source: QrelsLike) -> str:
-    """What judgments are called in an answer."""
+    """Return what judgments are called in an answer."""
     return fspath(source) if is_path(source) else "qrels"

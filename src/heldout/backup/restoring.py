@@ -195,7 +195,7 @@ def _restore_git(root: Path, state: sealed.GitState, bundle: Path) -> Iterator[s
 
 
 def _is_host(address: str) -> bool:
-    """Whether it is git@example.org:board.git."""
+    """Check whether it is git@example.org:board.git."""
     host, colon, rest = address.partition(":")
     plain = host.replace("@", "").replace(".", "").replace("-", "").replace("_", "")
     return bool(colon) and plain.isalnum() and host[0].isalnum() and not rest.startswith(":")
@@ -269,7 +269,7 @@ def _find_sealed(board: Repository, path: str, digest: str) -> bytes | None:
 
 
 def _list_lost(later: Sequence[Entry], history: History, files: Folder) -> Iterator[str]:
-    """What is sealed in events whose vault is gone, and how to get it again."""
+    """Yield what is sealed in events whose vault is gone, and how to get it again."""
     withheld: dict[str | None, set[str]] = {}
     for entry in later:
         names = entry.event.sealed.keys() - entry.opened.keys()

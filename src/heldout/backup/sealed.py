@@ -293,12 +293,12 @@ def _check_manifest(manifest: Manifest, found: Counter[tuple[str, str]], path: s
 
 
 def is_path(path: str) -> bool:
-    """Whether a path stays inside its folder, and is none of git's own."""
+    """Check whether a path stays inside its folder, and is none of git's own."""
     return len(path) <= _LONGEST and all(is_part(part) for part in path.split("/"))
 
 
 def is_part(part: str) -> bool:
-    """Whether a name can be that of a file or folder in a backup."""
+    """Check whether a name can be that of a file or folder in a backup."""
     return (
         part not in ("", ".", "..")
         and part.casefold() != ".git"
@@ -395,7 +395,7 @@ class _Bounded:
 
 
 def _explain(error: Exception, pieces: _Pieces, path: Path) -> InputError:
-    """What is wrong, by how far reading came."""
+    """Return what is wrong, by how far reading came."""
     if isinstance(error, TrustError) and not pieces.count:
         return InputError.of(
             "backup-key",

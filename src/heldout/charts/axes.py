@@ -39,7 +39,7 @@ class Axis:
     log: bool = False
 
     def share(self, value: float) -> float:
-        """How far along the axis a value lies: 0 at the low end, 1 at the high one."""
+        """Return how far along the axis a value lies: 0 at the low end, 1 at the high one."""
         if self.log:
             low = log10(self.low)
             return (log10(value) - low) / (log10(self.high) - low)

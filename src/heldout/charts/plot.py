@@ -21,7 +21,7 @@ from heldout.charts.svg import (
     RULE,
     SOFT,
     Box,
-    Line,
+    LevelLine,
     Point,
     Spot,
     Style,
@@ -60,7 +60,7 @@ _THIN, _THICK = 1.2, 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PlotRow:
     """A line of a chart whose vertical axis has names.
 
     Attributes:
@@ -119,7 +119,7 @@ class Plot:
 
     x: Axis
     y: Axis | None = None
-    rows: Sequence[Row] = ()
+    rows: Sequence[PlotRow] = ()
     head: str = ""
     foot: str = ""
     height: int = 280
@@ -210,7 +210,7 @@ class Plot:
         return Sheet(plots=(self,)).parts(width)
 
     def description(self) -> str:
-        """What the axes and the marks are, in words."""
+        """Return what the axes and the marks are, in words."""
         words = (
             ("Upwards" if self.y else "Rows", self.head),
             ("Across", self.foot),
@@ -247,7 +247,7 @@ class Sheet:
         return "".join(drawn), top
 
     def description(self) -> str:
-        """What the axes and the marks are, in words."""
+        """Return what the axes and the marks are, in words."""
         return self.plots[0].description()
 
 
@@ -272,11 +272,11 @@ class _Laid:
         self.height = self.bottom + (26 if self.x_ticks else 6) + LINE * len(self.feet)
 
     def across(self, x: float) -> float:
-        """Where a value of the horizontal axis lies."""
+        """Return where a value of the horizontal axis lies."""
         return self.left + self.plot.x.share(x) * (self.width - self.left - self.right)
 
     def at(self, x: float, y: float) -> Point:
-        """Where values lie, in pixels from the upper left corner."""
+        """Return where values lie, in pixels from the upper left corner."""
         if self.plot.y:
             return self.across(x), self.top + (1 - self.plot.y.share(y)) * self.inside
         row = min(max(round(y), 0), len(self.plot.rows) - 1)
@@ -362,7 +362,7 @@ class _Laid:
         return draw_marks(spots, one.style, high=self.cell - 6, keys=one.keys)
 
     def _frame_texts(self) -> Iterator[str]:
-        """What stands around the plot, and in its cells."""
+        """Yield what stands around the plot, and in its cells."""
         for line, text in enumerate(self.heads):
             yield draw_text(0.0, LINE * (line + 0.5), text, MUTED)
         for tick in self.x_ticks:
@@ -418,7 +418,7 @@ class _Laid:
         if not plot.names and not any(text for _, text in plot.levels):
             return
         area = Box(self.left, self.top - 8, self.width, self.bottom)
-        wanted: list[Spot | Line] = [
+        wanted: list[Spot | LevelLine] = [
             Spot(*self.at(x, y), fit(text, self.width / 2), must) for x, y, text, must in plot.names
         ]
         named = {(one.x, one.y) for one in wanted if isinstance(one, Spot)}
@@ -429,7 +429,7 @@ class _Laid:
                 wanted += [Spot(x, y, "") for x, y in others]
             elif isinstance(mark, _Stroke) and mark.width >= _THICK:
                 lines += _under([self.at(*point) for point in mark.points])
-        levels = [Line(self.at(plot.x.low, y)[1], text) for y, text in plot.levels]
+        levels = [LevelLine(self.at(plot.x.low, y)[1], text) for y, text in plot.levels]
         names = {text for _, text in plot.levels}
         for one in place_labels([*wanted, *levels], lines, area):
             colour = MUTED if one.text in names else INK
@@ -441,7 +441,7 @@ class _Laid:
 
 
 def _under(points: Sequence[Point]) -> list[Box]:
-    """What a line covers where it is level or upright."""
+    """Return what a line covers where it is level or upright."""
     boxes = []
     for (x0, y0), (x1, y1) in pairwise(points):
         if x0 == x1 or y0 == y1:

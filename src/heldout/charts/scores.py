@@ -14,7 +14,7 @@ from heldout.errors import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ChartEntry:
     """An entry or a baseline in a chart.
 
     Attributes:
@@ -39,7 +39,7 @@ class Entry:
     key: str = ""
 
 
-def progress_chart(entries: Sequence[Entry], *, until: date, head: str) -> Plot:
+def progress_chart(entries: Sequence[ChartEntry], *, until: date, head: str) -> Plot:
     """Score over date: entries, the stepped line of records, baselines as dashed lines.
 
     Args:
@@ -66,7 +66,7 @@ _MUST = 2
 """Names that stand there in any case: the record of today, and the largest step."""
 
 
-def _by_step(records: Sequence[Entry]) -> list[Entry]:
+def _by_step(records: Sequence[ChartEntry]) -> list[ChartEntry]:
     """The record of today, then those of the largest steps; a day's others last."""
     ordered = sorted(records, key=lambda one: (one.day, one.score))
     best = [*{one.day: one for one in ordered}.values()]
@@ -83,7 +83,7 @@ _FAR = 3.0
 """Interquartile ranges beyond a quartile, from where on a difference is far off (Tukey 1977)."""
 
 
-def gap_chart(gaps: Sequence[Entry], *, until: date, head: str, equal: str) -> Plot:
+def gap_chart(gaps: Sequence[ChartEntry], *, until: date, head: str, equal: str) -> Plot:
     """Differences over time; what is far off stands at the edge, so that the others can be seen.
 
     Args:
@@ -100,7 +100,7 @@ def gap_chart(gaps: Sequence[Entry], *, until: date, head: str, equal: str) -> P
     plot.level(0.0, equal)
     _mark(plot, near, lambda one: one.day.toordinal())
     edge = 0.03 * (y.high - y.low)
-    beyond: tuple[tuple[Style, float, list[Entry]], ...] = (
+    beyond: tuple[tuple[Style, float, list[ChartEntry]], ...] = (
         ("below", y.low + edge, [one for one in gaps if one.score < low]),
         ("above", y.high - edge, [one for one in gaps if one.score > high]),
     )
@@ -124,7 +124,9 @@ def _usual(values: Sequence[float]) -> tuple[float, float]:
     return first - room, third + room
 
 
-def scatter_chart(entries: Sequence[Entry], *, ratio: float | None, head: str, foot: str) -> Plot:
+def scatter_chart(
+    entries: Sequence[ChartEntry], *, ratio: float | None, head: str, foot: str
+) -> Plot:
     """Official score over dev score, with the line of the median ratio.
 
     Args:
@@ -144,7 +146,7 @@ def scatter_chart(entries: Sequence[Entry], *, ratio: float | None, head: str, f
     return plot
 
 
-def cost_chart(entries: Sequence[Entry], *, head: str, foot: str) -> Plot:
+def cost_chart(entries: Sequence[ChartEntry], *, head: str, foot: str) -> Plot:
     """Score over the logarithm of a cost, with the stepped line of the Pareto front.
 
     Args:
@@ -165,10 +167,10 @@ def cost_chart(entries: Sequence[Entry], *, head: str, foot: str) -> Plot:
     return plot
 
 
-def _mark(plot: Plot, entries: Sequence[Entry], across: Callable[[Entry], float]) -> None:
+def _mark(plot: Plot, entries: Sequence[ChartEntry], across: Callable[[ChartEntry], float]) -> None:
     """The entries at their positions, those that stand out on top."""
     styles: list[Style] = ["circle", "square", "match", "diamond", "match diamond"]
-    found: dict[Style, list[Entry]] = {style: [] for style in styles}
+    found: dict[Style, list[ChartEntry]] = {style: [] for style in styles}
     for one in entries:
         found[_style(one)].append(one)
     for style, those in found.items():
@@ -176,7 +178,7 @@ def _mark(plot: Plot, entries: Sequence[Entry], across: Callable[[Entry], float]
         plot.dots([(across(one), one.score, one.label) for one in those], style, keys)
 
 
-def _style(entry: Entry) -> Style:
+def _style(entry: ChartEntry) -> Style:
     if entry.baseline:
         return "square"
     if entry.record:

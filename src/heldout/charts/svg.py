@@ -110,7 +110,7 @@ class Box:
     bottom: float
 
     def overlaps(self, other: "Box") -> bool:
-        """Whether the two share more than an edge."""
+        """Check whether the two share more than an edge."""
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
@@ -129,7 +129,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LevelLine:
     """A level line across the area that wants a name on it."""
 
     y: float
@@ -175,19 +175,19 @@ def wrap(text: str, width: float) -> list[str]:
 
 
 def text_width(text: str) -> float:
-    """How wide a text is in CSS pixels; rather too much than too little."""
+    """Return how wide a text is in CSS pixels; rather too much than too little."""
     return SIZE * sum(_EMS.get(c, _WIDE if c >= _FIRST_WIDE else _EM) for c in text)
 
 
 def box_of(label: Label) -> Box:
-    """What a label covers."""
+    """Return what a label covers."""
     width = text_width(label.text)
     left = label.x if label.align == "left" else label.x - width
     return Box(left, label.y - _HALF_LINE, left + width, label.y + _HALF_LINE)
 
 
 def place_labels(
-    wanted: Sequence[Spot | Line], taken: Iterable[Box], area: Box
+    wanted: Sequence[Spot | LevelLine], taken: Iterable[Box], area: Box
 ) -> tuple[Label, ...]:
     """Names for as many marks and lines as there is room, the first ones first.
 
@@ -200,17 +200,19 @@ def place_labels(
         area: where names may be; lines go from its left end to its right end.
     """
     spots = _Spots([one for one in wanted if isinstance(one, Spot)])
-    lines = (one for one in wanted if isinstance(one, Line))
+    lines = (one for one in wanted if isinstance(one, LevelLine))
     boxes = [*taken, *(Box(area.left, one.y - 1, area.right, one.y + 1) for one in lines)]
     placed = []
     for one in wanted:
         found: tuple[int, Label] | None = None
-        for label in _along(one, area) if isinstance(one, Line) else _near(one, spots):
+        for label in _along(one, area) if isinstance(one, LevelLine) else _near(one, spots):
             own = _boxes_of(label)
             if not _inside(own[0], area) or any(a.overlaps(b) for a in own for b in boxes):
                 continue
             covered = spots.covered(own[0])
-            if not covered or (isinstance(one, Line) and (found is None or covered < found[0])):
+            if not covered or (
+                isinstance(one, LevelLine) and (found is None or covered < found[0])
+            ):
                 found = covered, label
             if not covered:
                 break
@@ -221,7 +223,7 @@ def place_labels(
 
 
 def _boxes_of(label: Label) -> list[Box]:
-    """What a label covers, and the line that joins it to its mark."""
+    """Return what a label covers, and the line that joins it to its mark."""
     if label.to is None:
         return [box_of(label)]
     return [box_of(label), Box(label.x + 3, label.y, label.x + 5, label.to - _HALF_LINE)]
@@ -238,7 +240,7 @@ class _Spots:
         return self._spots[bisect_left(self._across, left) : bisect_right(self._across, right)]
 
     def covered(self, box: Box) -> int:
-        """How many marks lie on a box."""
+        """Return how many marks lie on a box."""
         half = 6.0
         return sum(
             box.left < one.x + half
@@ -286,13 +288,13 @@ _NEAR = 6 + 2 * max(hypot(right, down) for right, down, _ in _WAYS)
 
 
 def _is_nearest(label: Label, spot: Spot, other: Spot) -> bool:
-    """Whether a label is nearer to its spot, clearly so where it stands between the two."""
+    """Check whether a label is nearer to its spot, clearly so where it stands between the two."""
     beyond = label.y != spot.y and (spot.y - label.y) * (other.y - spot.y) >= 0
     own, others = (hypot(label.x - s.x, label.y - s.y) for s in (spot, other))
     return others > own + (0 if beyond else 6)
 
 
-def _along(line: Line, area: Box) -> Iterator[Label]:
+def _along(line: LevelLine, area: Box) -> Iterator[Label]:
     """Above or below the line, from its right end to the left."""
     step = 12
     last = area.left + text_width(line.text)
@@ -405,7 +407,7 @@ class Chart(Protocol):
         """Elements of the chart at a width, and how high it is."""
 
     def description(self) -> str:
-        """What the axes and the marks are, in words."""
+        """Return what the axes and the marks are, in words."""
 
 
 def inline(chart: Chart, width: int) -> str:

@@ -251,7 +251,7 @@ def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
 
 
 def find_target(repository: "Repository", to: str | None) -> "Path | Server | None":
-    """Where `--to` sends files: a folder, a server with the team's token, or a branch.
+    """Return where `--to` sends files: a folder, a server with the team's token, or a branch.
 
     The token is that of the environment, else the clone's; a person is asked for it once.
 
@@ -316,7 +316,7 @@ def next_facts(repository: "Repository", commands: Sequence[str] = ()) -> list[t
 
 
 def agrees(question: str) -> bool:
-    """Whether a person says yes; without a terminal nobody does."""
+    """Check whether a person says yes; without a terminal nobody does."""
     try:
         return click.confirm(question, err=True)
     except click.Abort:  # no terminal, or the input ended

@@ -11,21 +11,21 @@ from heldout.cli.options import json_option
 from heldout.cli.printing import Console, answers, print_facts, print_json, print_table
 from heldout.errors import plural
 from heldout.files.process import count_cores
-from heldout.installation import Finding, find_parts
+from heldout.installation import PartState, find_parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
     """How this machine stands."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[PartState, ...]
 
     @property
-    def stopping(self) -> list[Finding]:
+    def stopping(self) -> list[PartState]:
         return [finding for finding in self.findings if finding.stops]
 
     @property
-    def optional(self) -> list[Finding]:
+    def optional(self) -> list[PartState]:
         return [finding for finding in self.findings if finding.part.group != "base"]
 
 
@@ -76,7 +76,7 @@ def _verdict(state: _State) -> str:
     return f"{text}; {missing} of {plural(len(state.optional), 'optional part')} {verb} missing."
 
 
-def _name(finding: Finding) -> str:
+def _name(finding: PartState) -> str:
     return f"{finding.part.name} is {finding.state}"
 
 
@@ -101,7 +101,7 @@ def _trouble_facts(state: _State) -> list[tuple[str, str]]:
 
 
 def _missing_facts(state: _State) -> list[tuple[str, str]]:
-    """What each missing part would bring and how to get it, said once for parts alike."""
+    """Return what each missing part would bring and how to get it, said once for parts alike."""
     names: dict[tuple[str, str], list[str]] = {}
     for finding in state.findings:
         if finding.state == "missing":
@@ -133,7 +133,7 @@ def _document(state: _State) -> dict[str, object]:
     }
 
 
-def _part_json(finding: Finding) -> dict[str, object]:
+def _part_json(finding: PartState) -> dict[str, object]:
     part = finding.part
     return {
         "name": part.name,

@@ -376,7 +376,7 @@ def _score(measure: Measure, value: float | None) -> str:
 
 
 def _engine_facts(measures: Sequence[Measure]) -> list[tuple[str, str]]:
-    """Who computes what heldout does not, and what is no mean."""
+    """Return who computes what heldout does not, and what is no mean."""
     by_engine: dict[str, list[str]] = {}
     for name, engine in describe_engines(measures).items():
         by_engine.setdefault(engine, []).append(name)
@@ -431,7 +431,7 @@ def _first(lines: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _why(scores: MeasureScores) -> str:
-    """Why the mean, or the score of some query, is undefined."""
+    """Return why the mean, or the score of some query, is undefined."""
     if scores.mean is None:
         return scores.why
     undefined = len(scores.defined) - scores.n

@@ -72,7 +72,7 @@ def _name(parameter: click.Parameter) -> str:
     return max(parameter.opts, key=len)
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Commands that take no option twice where one value counts; names the nearest commands.
 
     click lets the last of several values take the place of the others without a word. Flags may

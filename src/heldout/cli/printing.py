@@ -178,7 +178,7 @@ def number(value: float | None, *, decimals: int = 4) -> str:
 
 
 def count_errors(problems: Sequence[Problem], counts: Mapping[str, int]) -> int:
-    """How many errors there are, with those that are only counted.
+    """Return how many errors there are, with those that are only counted.
 
     Args:
         problems: at least one of each code.

@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem
 
 import heldout
 from heldout.analyses.registry import ANALYSES, load_analysis
-from heldout.cli.options import Group
+from heldout.cli.options import CommandGroup
 from heldout.cli.printing import prepare_streams, reports_errors, written_out
 
 
@@ -251,7 +251,7 @@ _SETTINGS = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 _EPILOG = "Documentation: docs/reference/commands.md. Start with: heldout demo"
 
 
-class _Lazy(Group):
+class _Lazy(CommandGroup):
     """A group whose commands stand in a table and are imported when called."""
 
     table: Mapping[str, Command]
@@ -279,7 +279,7 @@ class _Lazy(Group):
         return begun or known.get(word.replace("-", "_")) or (known[close[0]] if close else [])
 
     def _elsewhere(self) -> dict[str, list[str]]:
-        """What to type for words that are no command of this group."""
+        """Return what to type for words that are no command of this group."""
         here = next(name for name, table in GROUPS.items() if table is self.table)
         program = "heldout " if here else ""
         meant = {word: [program + other] for word, other in OTHER_NAMES.items()}
@@ -367,7 +367,7 @@ def _end(words: str, *, status: int) -> NoReturn:
 
 
 def _is_interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: some libraries make an ImportError of it."""
+    """Check whether Ctrl-C is behind an error: some libraries make an ImportError of it."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

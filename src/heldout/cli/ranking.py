@@ -99,13 +99,13 @@ def rank(
     """
     from heldout.collections.source import read_whole, take_subset
     from heldout.rankers.reranking import choose_ranker, partial_path
-    from heldout.rankers.run import Task, write_run
+    from heldout.rankers.run import RankingTask, write_run
 
     settings = _parameters(parameters)
     chosen = choose_ranker(method, settings, reranking, out, progress=TERMINAL)
     name = _tag(tag or chosen.name)
     texts = take_subset(read_whole(place, progress=TERMINAL), subset, seed)
-    task = Task(documents=texts.documents, queries=texts.queries, depth=depth)
+    task = RankingTask(documents=texts.documents, queries=texts.queries, depth=depth)
     work = f"{plural(len(task.queries), 'query', 'queries')} over "
     work += plural(len(task.documents), "document")
     messages().print(f"ranking {work} with {chosen.name} ...")

@@ -23,12 +23,12 @@ from heldout.cli.printing import (
 from heldout.errors import OptionError, plural
 from heldout.options import Json, Opt
 from heldout.redteam.boards import own_rule
-from heldout.redteam.game import PLANTED, Plan
+from heldout.redteam.game import PLANTED, GamePlan
 from heldout.redteam.playing import (
     GameOptions,
     Played,
-    Source,
     SystemOptions,
+    SystemsSource,
     best_baseline,
     play_board,
     units_apart,
@@ -40,7 +40,7 @@ from heldout.redteam.replay import (
     replay,
     tabulate_replay,
 )
-from heldout.redteam.report import OWN, Line, strongest_lines
+from heldout.redteam.report import OWN, AttackLine, strongest_lines
 
 _YEAR = 365.25
 _MOST_APART = 3.0
@@ -106,7 +106,7 @@ def redteam(
         return
     folder = systems.folder
     repository = open_board(folder) if folder or not systems.qrels else None
-    source = Source(
+    source = SystemsSource(
         options=systems,
         repository=repository,
         spec=None if repository is None else repository.tree_spec(),  # an edit may be tried
@@ -172,7 +172,7 @@ def _facts(result: Played) -> list[tuple[str, str]]:
     return facts if result.spec is None else [*facts, *_board_facts(result.spec, plan)]
 
 
-def _board_facts(spec: BoardSpec, plan: Plan) -> list[tuple[str, str]]:
+def _board_facts(spec: BoardSpec, plan: GamePlan) -> list[tuple[str, str]]:
     years = plan.submissions / spec.policy.quota * spec.policy.quota_days / _YEAR
     quota = f"{spec.policy.quota} in {plural(spec.policy.quota_days, 'day')}"
     facts = [
@@ -196,11 +196,11 @@ def _answer(result: Played, *, thorough: bool) -> Answer:
     )
 
 
-def _table(title: str, lines: Iterable[Line], method: tuple[str, ...]) -> Table:
+def _table(title: str, lines: Iterable[AttackLine], method: tuple[str, ...]) -> Table:
     return Table(title=title, columns=_COLUMNS, rows=tuple(map(_cells, lines)), method=method)
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: AttackLine) -> tuple[str, ...]:
     return (
         line.attack,
         line.release,
@@ -214,12 +214,12 @@ def _cells(line: Line) -> tuple[str, ...]:
     )
 
 
-def _reach(spread: float | None, line: Line) -> str:
+def _reach(spread: float | None, line: AttackLine) -> str:
     """Half of a 95% interval of a mean."""
     return number(None if spread is None else _LEVEL * spread / line.seeds**0.5, decimals=2)
 
 
-def _part(share: float, line: Line) -> str:
+def _part(share: float, line: AttackLine) -> str:
     """A share of the games with half of its 95% interval, by Agresti and Coull."""
     games = line.seeds + 4
     middle = (share * line.seeds + 2) / games

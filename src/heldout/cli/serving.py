@@ -426,7 +426,7 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
 
 
 def _has_campaign(url: str | None) -> bool:
-    """Whether a campaign lies in the database that is named."""
+    """Check whether a campaign lies in the database that is named."""
     if url is None:
         return False
     from heldout.database.errors import DatabaseError

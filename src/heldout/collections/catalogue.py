@@ -73,7 +73,7 @@ def _no_name(
 
 
 def read_part(named: str, read: Callable[[], Part]) -> Part:
-    """What is read of a dataset of ir_datasets, which may fetch it.
+    """Return what is read of a dataset of ir_datasets, which may fetch it.
 
     Args:
         named: `irds:` and its name.

@@ -151,7 +151,7 @@ def _candidates(
 
 
 def _incidence(texts: tuple[str, ...]) -> "csr_array":
-    """Which text (row) has which word (column), as 0 and 1."""
+    """Return which text (row) has which word (column), as 0 and 1."""
     columns: dict[str, int] = {}
     cells = [
         (row, columns.setdefault(word, len(columns)))

@@ -110,7 +110,7 @@ _TEST_EXTENSIONS = ("_test", "_ctypes_test", "xx", "_xx")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+class SkippedModule:
     """A module whose docstrings could not be read.
 
     Attributes:
@@ -132,7 +132,7 @@ class DocstringSource:
     """
 
     docstrings: tuple[Docstring, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedModule, ...]
 
 
 def read_docstrings() -> DocstringSource:
@@ -151,13 +151,13 @@ def read_docstrings() -> DocstringSource:
         message = f"no standard library source in {root}: this Python was installed without it"
         raise SetupError(message)
     docstrings: list[Docstring] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedModule] = []
     for path in files:
         module = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         try:
             docstrings.extend(parse_docstrings(path.read_bytes(), module=module))
         except (OSError, SyntaxError, ValueError) as error:
-            skipped.append(Skipped(module=module, reason=f"{type(error).__name__}: {error}"))
+            skipped.append(SkippedModule(module=module, reason=f"{type(error).__name__}: {error}"))
     extensions = _read_extensions(_extension_modules(root))
     return DocstringSource(
         docstrings=(*docstrings, *extensions.docstrings),
@@ -166,7 +166,7 @@ def read_docstrings() -> DocstringSource:
 
 
 def library_folder() -> Path:
-    """Where the source of the running Python's standard library lies."""
+    """Return where the source of the running Python's standard library lies."""
     return Path(sysconfig.get_path("stdlib"))
 
 
@@ -301,5 +301,7 @@ def _read_extensions(modules: Sequence[str]) -> DocstringSource:
         raise SetupError(message) from error
     return DocstringSource(
         docstrings=tuple(Docstring(name=name, text=text) for name, text in found["docstrings"]),
-        skipped=tuple(Skipped(module=name, reason=reason) for name, reason in found["skipped"]),
+        skipped=tuple(
+            SkippedModule(module=name, reason=reason) for name, reason in found["skipped"]
+        ),
     )

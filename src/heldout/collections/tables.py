@@ -56,7 +56,7 @@ def parse_beir_texts(content: bytes, *, path: str) -> dict[str, str]:
 
 
 def is_beir_qrels(content: bytes) -> bool:
-    """Whether judgments begin with BEIR's heading."""
+    """Check whether judgments begin with BEIR's heading."""
     return tuple(content.split(b"\n", 1)[0].decode(errors="replace").split()) == _HEADING
 
 

@@ -14,11 +14,11 @@ class Instant(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """What is stored."""
+        """Return what is stored."""
         return None if value is None else format_time(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """What is read."""
+        """Return what is read."""
         return None if value is None else datetime.fromisoformat(value)
 
 

@@ -215,7 +215,7 @@ def _decode(table: Table, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _reader(column: Column[Any]) -> Callable[[Any], Any]:
-    """What makes a column's value of its JSON."""
+    """Return what makes a column's value of its JSON."""
     kind = column.type.python_type
     if kind in (bytes, datetime):
         return lambda value: msgspec.convert(value, kind)

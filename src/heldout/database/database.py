@@ -84,7 +84,7 @@ def parse_url(text: str) -> URL:
 
 
 def connections_each(engine: Engine, processes: int) -> int:
-    """How many connections each of some processes may open: at most 40.
+    """Return how many connections each of some processes may open: at most 40.
 
     On PostgreSQL all of them together leave 10 of the server's free for others.
 

@@ -111,7 +111,7 @@ _NO_CONNECTION = ("too many clients", "remaining connection slots")
 
 
 def _classify(error: DBAPIError) -> ErrorCode | None:
-    """What is wrong; `None` where it is nothing of the database's."""
+    """Return what is wrong; `None` where it is nothing of the database's."""
     if isinstance(error.orig, sqlite3.Error):
         return _SQLITE.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
     state = getattr(error.orig, "sqlstate", None)

@@ -28,7 +28,7 @@ from heldout.judging.campaign.pools import Pool, PoolSizes, sizes, stand_for
 from heldout.judging.campaign.rows import Task
 from heldout.judging.labels.labels import PreferenceLabels, make_labels
 from heldout.judging.labels.maintenance import LeadRule
-from heldout.judging.services.label_versions import Change, compare_version, score_versions
+from heldout.judging.services.label_versions import RankingChange, compare_version, score_versions
 from heldout.judging.services.maintaining import RoundOptions, read_campaign
 from heldout.judging.services.maintaining import publish_version as publish_labels
 from heldout.judging.services.pools import Pooled, PoolOptions, create_campaign, draw_next
@@ -133,7 +133,7 @@ def play_campaign(
     )
 
 
-def publish_version(session: Session, folder: Path) -> tuple[Change | None, Standings]:
+def publish_version(session: Session, folder: Path) -> tuple[RankingChange | None, Standings]:
     """Make a version of the board's dev labels of what was judged; score every run on it.
 
     Args:

@@ -17,7 +17,7 @@ from heldout.collections.stdlib_sample import read_sample
 from heldout.demo.story import DEPTH, check_new, create_demo_board, sit
 from heldout.files.durable import write_whole
 from heldout.rankers.methods import choose_method
-from heldout.rankers.run import Task, format_run
+from heldout.rankers.run import RankingTask, format_run
 from heldout.trec.qrels import format_qrels
 from heldout.trec.queries import format_queries
 
@@ -74,7 +74,7 @@ def _write_set(folder: Path, name: str, half: Collection) -> None:
 def _write_runs(folder: Path, split: QuerySplit) -> None:
     halves = {"dev": split.dev.queries, "eval": split.eval.queries}
     queries = {**split.dev.queries, **split.eval.queries}
-    task = Task(documents=split.dev.documents, queries=queries, depth=DEPTH)
+    task = RankingTask(documents=split.dev.documents, queries=queries, depth=DEPTH)
     for system, (method, parameters) in _SYSTEMS.items():
         run = choose_method(method, parameters)(task)
         for name, half in halves.items():

@@ -42,7 +42,7 @@ from heldout.errors import SetupError, StoreError
 from heldout.files.durable import write_whole
 from heldout.ids import SubmissionId
 from heldout.rankers.methods import choose_method
-from heldout.rankers.run import Task, format_run
+from heldout.rankers.run import RankingTask, format_run
 from heldout.trec.qrels import format_qrels, parse_qrels
 from heldout.trec.queries import format_queries, parse_queries
 
@@ -82,7 +82,7 @@ _PROBABILISTIC = "https://doi.org/10.1561/1500000019"  # Robertson and Zaragoza 
 _SMOOTHING = "https://doi.org/10.1145/984321.984322"  # Zhai and Lafferty 2004
 
 
-class Team(NamedTuple):
+class StoryTeam(NamedTuple):
     """Who sends a run."""
 
     name: str = ""
@@ -90,7 +90,7 @@ class Team(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StoryPart:
     """One run of the story.
 
     Attributes:
@@ -107,7 +107,7 @@ class Part:
     """
 
     slug: str
-    team: Team
+    team: StoryTeam
     system: str
     days: int
     method: str
@@ -131,21 +131,23 @@ class Scene:
     """
 
     id: SubmissionId
-    part: Part
+    part: StoryPart
     published: bool
     why: str = ""
 
 
-_SEARCH = Team("Search Group", "North Coast University")
-_LAB = Team("IR Lab", "Lighthouse Institute")
-_TEXT = Team("Text Technology", "Harbour Software")
-_CLUB = Team("Retrieval Club", "Hill College")
+_SEARCH = StoryTeam("Search Group", "North Coast University")
+_LAB = StoryTeam("IR Lab", "Lighthouse Institute")
+_TEXT = StoryTeam("Text Technology", "Harbour Software")
+_CLUB = StoryTeam("Retrieval Club", "Hill College")
 
-BASELINE = Part("bm25", Team(), "BM25, k1 0.9, b 0.4", 59, "bm25", parameters={"stem": "false"})
+BASELINE = StoryPart(
+    "bm25", StoryTeam(), "BM25, k1 0.9, b 0.4", 59, "bm25", parameters={"stem": "false"}
+)
 
-PARTS: Sequence[Part] = (
-    Part("tfidf", _SEARCH, "TF-IDF cosine", 55, "tfidf"),
-    Part(
+PARTS: Sequence[StoryPart] = (
+    StoryPart("tfidf", _SEARCH, "TF-IDF cosine", 55, "tfidf"),
+    StoryPart(
         "bm25-long",
         _SEARCH,
         "BM25, k1 2.0, b 0.9",
@@ -153,7 +155,7 @@ PARTS: Sequence[Part] = (
         "bm25",
         parameters={"k1": "2.0", "b": "0.9"},
     ),
-    Part(
+    StoryPart(
         "ql-dirichlet",
         _LAB,
         "Query likelihood, Dirichlet",
@@ -161,7 +163,7 @@ PARTS: Sequence[Part] = (
         "query-likelihood",
         paper=_SMOOTHING,
     ),
-    Part(
+    StoryPart(
         "bm25-third",
         _SEARCH,
         "BM25, k1 1.2, b 0.75",
@@ -169,8 +171,8 @@ PARTS: Sequence[Part] = (
         "bm25",
         parameters={"k1": "1.2", "b": "0.75"},
     ),
-    Part("chars", _TEXT, "Character n-grams", 30, "char-ngrams"),
-    Part(
+    StoryPart("chars", _TEXT, "Character n-grams", 30, "char-ngrams"),
+    StoryPart(
         "bm25-stem",
         _LAB,
         "BM25 with stemming, k1 0.6, b 0.3",
@@ -179,7 +181,7 @@ PARTS: Sequence[Part] = (
         paper=_PROBABILISTIC,
         parameters={"k1": "0.6", "b": "0.3"},
     ),
-    Part(
+    StoryPart(
         "rm3",
         _CLUB,
         "BM25 and RM3 feedback",
@@ -188,8 +190,10 @@ PARTS: Sequence[Part] = (
         months=6,
         reason="RM3 re-weighs BM25's own results, so it is near BM25; a method of its own",
     ),
-    Part("chars-again", _TEXT, "Character n-grams, second try", 12, "char-ngrams", broken=True),
-    Part(
+    StoryPart(
+        "chars-again", _TEXT, "Character n-grams, second try", 12, "char-ngrams", broken=True
+    ),
+    StoryPart(
         "ql-jm",
         _LAB,
         "Query likelihood, Jelinek-Mercer",
@@ -198,7 +202,7 @@ PARTS: Sequence[Part] = (
         paper=_SMOOTHING,
         parameters={"smoothing": "jelinek-mercer"},
     ),
-    Part(
+    StoryPart(
         "bm25-stop",
         _CLUB,
         "BM25 with stemming, stop words removed",
@@ -208,7 +212,7 @@ PARTS: Sequence[Part] = (
         parameters={"stopwords": "true"},
         reason="the paper is the textbook's; BM25 again, as it says, and within the quota",
     ),
-    Part(
+    StoryPart(
         "fusion",
         _SEARCH,
         "BM25, n-grams and query likelihood, scores added",
@@ -220,10 +224,10 @@ PARTS: Sequence[Part] = (
 )
 """The story: eleven runs by four teams; the third of Search Group comes too soon, one is broken."""
 
-DENSE = Part("minilm", _TEXT, "MiniLM sentence vectors", 1, "dense")
+DENSE = StoryPart("minilm", _TEXT, "MiniLM sentence vectors", 1, "dense")
 """Plays along where the extra `neural` is installed."""
 
-STORY: Sequence[Part] = (*PARTS, DENSE)
+STORY: Sequence[StoryPart] = (*PARTS, DENSE)
 """All of it."""
 
 
@@ -244,7 +248,7 @@ def play_demo(
     now: datetime,
     executor: Executor,
     say: Callable[[str, str], None],
-    story: Sequence[Part] = STORY,
+    story: Sequence[StoryPart] = STORY,
 ) -> tuple[Standings, tuple[Scene, ...]]:
     """Play the whole story, or some of it.
 
@@ -287,13 +291,13 @@ def _describe(split: QuerySplit) -> str:
 def _make_runs(
     folder: Path,
     split: QuerySplit,
-    parts: Sequence[Part],
+    parts: Sequence[StoryPart],
     executor: Executor,
     say: Callable[[str, str], None],
-) -> Sequence[Part]:
+) -> Sequence[StoryPart]:
     """Make the run files of every part; the dense one only where its extra is installed."""
     queries = {**split.dev.queries, **split.eval.queries}
-    task = Task(documents=split.dev.documents, queries=queries, depth=DEPTH)
+    task = RankingTask(documents=split.dev.documents, queries=queries, depth=DEPTH)
     halves = {"dev": frozenset(split.dev.queries), "eval": frozenset(split.eval.queries)}
     say("runs", "ranking ...")
     futures = [
@@ -314,7 +318,7 @@ def _make_runs(
 
 
 def _rank_and_write(
-    folder: Path, part: Part, task: Task, halves: Mapping[str, frozenset[str]]
+    folder: Path, part: StoryPart, task: RankingTask, halves: Mapping[str, frozenset[str]]
 ) -> None:
     run = choose_method(part.method, part.parameters)(task)
     for name, queries in halves.items():
@@ -407,12 +411,12 @@ def _show_baseline(folder: Path, now: datetime, say: Callable[[str, str], None])
     say("baseline", f"{BASELINE.system}, shown by the organisers on {moment:%d %b}")
 
 
-def _files(folder: Path, part: Part) -> Iterator[tuple[str, Path]]:
+def _files(folder: Path, part: StoryPart) -> Iterator[tuple[str, Path]]:
     for name in ("dev", "eval"):
         yield name, folder / "runs" / part.slug / f"{name}.tsv.bz2"
 
 
-def _play(folder: Path, part: Part, now: datetime, say: Callable[[str, str], None]) -> Scene:
+def _play(folder: Path, part: StoryPart, now: datetime, say: Callable[[str, str], None]) -> Scene:
     """One submission: a team drafts, seals and sends; a day later the organiser decides."""
     moment = now - timedelta(days=part.days)
     submission = _send(folder, part, moment)
@@ -424,7 +428,7 @@ def _play(folder: Path, part: Part, now: datetime, say: Callable[[str, str], Non
     return scene
 
 
-def _send(folder: Path, part: Part, moment: datetime) -> SubmissionId:
+def _send(folder: Path, part: StoryPart, moment: datetime) -> SubmissionId:
     clone = Git(folder / "teams").clone(folder / "board", part.slug)
     repository = Repository(clone.root)
     until = (moment + timedelta(days=30 * part.months)).date() if part.months else None
@@ -449,7 +453,7 @@ def _send(folder: Path, part: Part, moment: datetime) -> SubmissionId:
     return submission
 
 
-def _decide(session: Session, submission: SubmissionId, part: Part) -> Scene:
+def _decide(session: Session, submission: SubmissionId, part: StoryPart) -> Scene:
     git = session.repository.git
     head = git.head()
     if head is None:

@@ -174,7 +174,7 @@ def decrypt_for(source: BinaryIO, identities: Sequence[str]) -> Plaintext:
 
 
 def is_age(head: bytes) -> bool:
-    """Whether a file that begins like this has the header of an age file, whole."""
+    """Check whether a file that begins like this has the header of an age file, whole."""
     return _HEADER.match(head[:HEADER_LIMIT]) is not None
 
 

@@ -60,7 +60,7 @@ class OpenedRun(Generic[T]):
 
 
 def file_names(form: keys.Form, submission_id: SubmissionId) -> keys.FileNames:
-    """What the three files of a submission are called."""
+    """Return what the three files of a submission are called."""
     suffix, key = {"age": ("age", "key.age"), "openssl": ("enc", "key.bin.enc")}[form]
     return keys.FileNames(
         tar=f"{submission_id}.tar.{suffix}",

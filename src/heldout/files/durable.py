@@ -91,7 +91,7 @@ class Folder:
         return File(folder=self, path=name)
 
     def stat(self, name: str = "") -> os.stat_result | None:
-        """What lies there; `None` where nothing does."""
+        """Return what lies there; `None` where nothing does."""
         try:
             with self._at(name) as (handle, last):
                 found = os.stat(last, dir_fd=handle, follow_symlinks=False)
@@ -102,16 +102,16 @@ class Folder:
         return found
 
     def exists(self, name: str = "") -> bool:
-        """Whether anything lies there."""
+        """Check whether anything lies there."""
         return self.stat(name) is not None
 
     def is_file(self, name: str) -> bool:
-        """Whether a plain file lies there."""
+        """Check whether a plain file lies there."""
         found = self.stat(name)
         return found is not None and stat.S_ISREG(found.st_mode)
 
     def is_folder(self, name: str = "") -> bool:
-        """Whether a folder lies there."""
+        """Check whether a folder lies there."""
         found = self.stat(name)
         return found is not None and stat.S_ISDIR(found.st_mode)
 
@@ -131,7 +131,7 @@ class Folder:
         return found
 
     def mark(self, name: str) -> Mark | None:
-        """What is another one after a file has changed; `None` where that cannot be told.
+        """Return what is another one after a file has changed; `None` where that cannot be told.
 
         The system's clock for files has steps: of a file that changed just now, a second change in
         the same step would leave no trace.
@@ -464,7 +464,7 @@ class File:
         return PurePosixPath(self.path).name
 
     def is_file(self) -> bool:
-        """Whether a plain file lies there."""
+        """Check whether a plain file lies there."""
         return self.folder.is_file(self.path)
 
     def size(self) -> int:
@@ -583,7 +583,7 @@ def _whole_lines(data: bytes) -> bytes:
 
 
 def _end_of_lines(file: BinaryIO) -> int:
-    """Where the last whole line of a file ends; only the end of a long file is read."""
+    """Return where the last whole line of a file ends; only the end of a long file is read."""
     end = file.seek(0, os.SEEK_END)
     while end:
         start = max(end - _CHUNK, 0)

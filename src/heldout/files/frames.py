@@ -26,7 +26,7 @@ Backend = Literal["pandas", "polars", "pyarrow"]
 
 
 def is_frame(thing: object) -> bool:
-    """Whether it is a data frame of a library that narwhals knows; lazy ones are."""
+    """Check whether it is a data frame of a library that narwhals knows; lazy ones are."""
     from narwhals.dependencies import is_into_dataframe  # noqa: PLC0415 - files need no frames
 
     return type(thing).__name__ == "LazyFrame" or is_into_dataframe(thing)
@@ -251,7 +251,7 @@ def write_parquet(columns: Mapping[str, Any], path: "str | PathLike[str]") -> No
 
 
 def find_parquet() -> Backend:
-    """What reads and writes Parquet here.
+    """Return what reads and writes Parquet here.
 
     Raises:
         SetupError: neither polars nor pyarrow is installed.

@@ -155,7 +155,7 @@ def _check_size(member: zipfile.ZipInfo, path: str) -> Iterator[Problem]:
 
 
 def _wrong_name(name: str) -> str:
-    """Why a name is not taken; empty where it is."""
+    """Return why a name is not taken; empty where it is."""
     parts = name.split("/")
     if any(part in ("", ".", "..") for part in parts):
         return "a path that leads elsewhere, or a folder"

@@ -69,7 +69,7 @@ class Health(_Model):
     accepts: bool = pydantic.Field(description="Whether the board takes submissions.")
 
 
-class Standings(pydantic.BaseModel):
+class StandingsAnswer(pydantic.BaseModel):
     """Rows of the leaderboard, as leaderboard.json has them."""
 
     total: int = pydantic.Field(description="Rows of the whole leaderboard.")
@@ -109,7 +109,7 @@ class UploadDocument(_Model):
     files: list[FileProgress]
 
 
-class Received(_Model):
+class ReceivedBytes(_Model):
     """How many bytes of a file the server has now."""
 
     received: int
@@ -134,7 +134,7 @@ class Submissions(_Model):
     submissions: list[SubmissionDocument]
 
 
-class Quota(_Model):
+class QuotaAnswer(_Model):
     """How much of its quota the team has used."""
 
     limit: int
@@ -145,7 +145,7 @@ class Quota(_Model):
     )
 
 
-class Receipt(_Model):
+class UploadReceipt(_Model):
     """What the server has taken in whole."""
 
     id: str = pydantic.Field(description="Id of the submission, or handle of the team.")
@@ -216,13 +216,13 @@ def make_api(intake: Intake) -> FastAPI:
 def _add_public(api: FastAPI, intake: Intake) -> None:
     @api.get("/health", responses=_REFUSALS, tags=["board"])
     def health() -> Health:
-        """Whether the server works, and the board takes submissions."""
+        """Return whether the server works, and the board takes submissions."""
         view = intake.board.view()
         return Health(status="ok", board=intake.study.name, accepts=view.closed is None)
 
     @api.get(
         "/standings",
-        response_model=Standings,
+        response_model=StandingsAnswer,
         responses={304: {"description": "As before."}, **_REFUSALS},
         tags=["board"],
     )
@@ -252,7 +252,7 @@ _TeamReader = Callable[..., Team]
 
 
 def _team_reader(intake: Intake) -> _TeamReader:
-    """Whose token a call brings."""
+    """Return whose token a call brings."""
     bearer = HTTPBearer(auto_error=False, description="The team's token.")
 
     def read_team(
@@ -291,10 +291,10 @@ def refuse_token() -> InputError:
 
 def _add_team(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
     @api.get("/quota", responses=_REFUSALS, tags=["team"])
-    def quota(who: Annotated[Team, Depends(team)]) -> Quota:
-        """How much of its quota the team has used, and when the next submission may come."""
+    def quota(who: Annotated[Team, Depends(team)]) -> QuotaAnswer:
+        """Return how much of its quota the team has used, and when the next submission may come."""
         found = intake.overview(who)
-        return Quota(
+        return QuotaAnswer(
             limit=found.quota.limit,
             used=len(found.quota.used),
             since=found.quota.since,
@@ -355,7 +355,7 @@ def _add_uploads(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
 
     @api.get("/uploads/{upload}", responses=_REFUSALS, tags=["uploads"])
     def show(upload: _Name, who: Annotated[Team, Depends(team)]) -> UploadDocument:
-        """How many bytes of each file the server has."""
+        """Return how many bytes of each file the server has."""
         return _upload(get_upload(intake.store, who.id, upload))
 
     @api.patch(
@@ -377,19 +377,19 @@ def _add_uploads(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
         request: Request,
         who: Annotated[Team, Depends(team)],
         offset: Annotated[_Whole, Query(ge=0, le=_MOST_OFFSET, description="Bytes sent before.")],
-    ) -> Received:
+    ) -> ReceivedBytes:
         """Go on with a file; what came before a cut stays."""
-        return Received(received=await intake.append(who, upload, name, offset, request))
+        return ReceivedBytes(received=await intake.append(who, upload, name, offset, request))
 
     @api.post(
         "/uploads/{upload}/finish",
         responses=_REFUSALS,
         tags=["uploads"],
     )
-    def finish(upload: _Name, who: Annotated[Team, Depends(team)]) -> Receipt:
+    def finish(upload: _Name, who: Annotated[Team, Depends(team)]) -> UploadReceipt:
         """Check the digests, and hand the files over to the organiser."""
         done = intake.finish(who, upload)
-        return Receipt(
+        return UploadReceipt(
             id=done.owner,
             kind="registration" if done.kind == "registration" else "submission",
             received=done.completed or done.created,

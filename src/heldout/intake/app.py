@@ -21,7 +21,7 @@ from heldout.intake.service import Intake
 from heldout.intake.sign_in import Provider
 from heldout.intake.tables import INTAKE
 from heldout.intake.uploads import IntakeLimits, UploadStore
-from heldout.intake.worker import Worker
+from heldout.intake.worker import DueWorker
 from heldout.web.forms import make_application
 from heldout.web.pages import Study
 
@@ -98,7 +98,7 @@ def make_intake(
         notifies=mailer is not None,
     )
     send = None if mailer is None else partial(_send, mailer, name, f"{root}/account", clock)
-    worker = Worker(store=store, clock=clock, board=public, send=send)
+    worker = DueWorker(store=store, clock=clock, board=public, send=send)
     return Intake(
         store=store,
         board=public,

@@ -46,7 +46,7 @@ STATES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentSubmission:
     """A submission of a team, as the server took it in.
 
     Attributes:
@@ -100,7 +100,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class BoardMoment:
     """The board at one moment.
 
     Attributes:
@@ -160,7 +160,7 @@ class View:
                 archive.writestr(zipfile.ZipInfo(name, _ZIP_DAY), data or b"", zipfile.ZIP_DEFLATED)
         return packed.getvalue()
 
-    def state_of(self, sent: Sent) -> Shown:
+    def state_of(self, sent: SentSubmission) -> Shown:
         """Return how far a submission has come, by the public log alone."""
         known, why, received = self.history.submissions.get(sent.id), "", None
         if known is not None and _is_same(known, sent):
@@ -201,12 +201,12 @@ class PublicBoard:
     root: Path
     clock: Callable[[], datetime]
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _view: View | None = None
+    _view: BoardMoment | None = None
     _mark: object = None
     _asked: datetime | None = None
     _clone: bool | None = None
 
-    def view(self) -> View:
+    def view(self) -> BoardMoment:
         """The board now.
 
         Raises:
@@ -229,7 +229,7 @@ class PublicBoard:
         return self._view
 
     def _is_due(self) -> bool:
-        """Whether something may have changed."""
+        """Check whether something may have changed."""
         if self._is_clone():
             return self._asked is None or self.clock() - self._asked >= _ASK_AGAIN
         return self._mark != self._stamps()
@@ -246,7 +246,7 @@ class PublicBoard:
         found = (files.stat(name) for name in (LOG, _STANDINGS))
         return tuple(one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
 
-    def _read_again(self) -> View | None:
+    def _read_again(self) -> BoardMoment | None:
         """The board as it is now; `None` where it is as it was."""
         repository = Repository(self.root)
         self._asked = self.clock()
@@ -270,7 +270,7 @@ class PublicBoard:
         return view
 
 
-def _make_view(log: tuple[Entry, ...], read: Callable[[str], bytes | None]) -> View:
+def _make_view(log: tuple[Entry, ...], read: Callable[[str], bytes | None]) -> BoardMoment:
     """The board of a log and its leaderboard.json.
 
     Raises:
@@ -289,11 +289,11 @@ def _make_view(log: tuple[Entry, ...], read: Callable[[str], bytes | None]) -> V
             rows = msgspec.json.decode(document.pop("rows", b"[]"), type=list[msgspec.Raw])
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{_STANDINGS} is damaged: heldout rebuild writes it again") from None
-    return View(history=history, spec=spec, head=document, rows=tuple(rows), read=read)
+    return BoardMoment(history=history, spec=spec, head=document, rows=tuple(rows), read=read)
 
 
-def _is_same(known: Submission, sent: Sent) -> bool:
-    """Whether the log's submission is what was sent: a file of it came through the server."""
+def _is_same(known: Submission, sent: SentSubmission) -> bool:
+    """Check whether the log's submission is what was sent: a file of it came through the server."""
     return not sent.digests or any(
         known.files.get(name) == digest for name, digest in sent.digests.items()
     )

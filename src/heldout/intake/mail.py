@@ -106,7 +106,7 @@ class Mailer:
 
 
 def read_mailer(environ: Mapping[str, str]) -> Mailer | None:
-    """How mail is sent, by the environment; `None` where it says nothing.
+    """Return how mail is sent, by the environment; `None` where it says nothing.
 
     Raises:
         SetupError: it says something that cannot be; the text has no password.

@@ -45,7 +45,7 @@ _UNTIED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entered:
+class TeamVisitor:
     """Somebody of a team at a page."""
 
     team: teams.Team
@@ -206,8 +206,8 @@ class Pages:
             return self._sign_in(_UNTIED, status=403)
         return self._enter_as(request, session, go_to("/account"))
 
-    def _enter(self, request: Request, fields: Mapping[str, str] | None = None) -> Entered:
-        """Who is there; a form has to be one of the session's own.
+    def _enter(self, request: Request, fields: Mapping[str, str] | None = None) -> TeamVisitor:
+        """Return who is there; a form has to be one of the session's own.
 
         Raises:
             HTTPException: 303 to the sign-in; 403 the form is another's.
@@ -220,7 +220,7 @@ class Pages:
             refuse_elsewhere(request)
             if not _is_form_token(cookie, fields.get("form_token", "")):
                 raise HTTPException(403)
-        return Entered(team=team, cookie=cookie)
+        return TeamVisitor(team=team, cookie=cookie)
 
     def _enter_as(self, request: Request, session: str, answer: Response) -> Response:
         answer.set_cookie(
@@ -276,7 +276,7 @@ class Pages:
         return answer
 
     def _account(
-        self, entered: Entered, *, start: int = 0, done: str = "", code: str = ""
+        self, entered: TeamVisitor, *, start: int = 0, done: str = "", code: str = ""
     ) -> Response:
         found = self.intake.overview(entered.team)
         rows, after = found.submissions[start : start + _ROWS], start + _ROWS
@@ -298,7 +298,7 @@ class Pages:
         return self._leading_away(page)
 
     def _upload_form(
-        self, entered: Entered, problem: Problem | None = None, *, status: int = 200
+        self, entered: TeamVisitor, problem: Problem | None = None, *, status: int = 200
     ) -> Response:
         return self._page(
             "upload",
@@ -311,7 +311,7 @@ class Pages:
             problem=problem,
         )
 
-    def _refuse(self, entered: Entered, problem: Problem) -> Response:
+    def _refuse(self, entered: TeamVisitor, problem: Problem) -> Response:
         status, headers = status_of(problem.code)
         answer = self._upload_form(entered, problem, status=status)
         answer.headers.update({**headers, ERROR_CODE: problem.code})

@@ -66,7 +66,7 @@ def quota_of(history: History, team: str, spec: BoardSpec, *, now: datetime) -> 
 def quota_state(
     connection: Connection, team: int, quota: Quota, *, now: datetime
 ) -> checks.QuotaState:
-    """What a team has used at a moment, and when it may submit again.
+    """Return what a team has used at a moment, and when it may submit again.
 
     Args:
         connection: of a transaction; to take quota by it, one that keeps others out.

@@ -21,11 +21,11 @@ from heldout.board.policy.checks import QuotaState
 from heldout.errors import InputError, StoreError
 from heldout.ids import Digest
 from heldout.intake import teams, uploads
-from heldout.intake.board import PublicBoard, Sent, Shown, View
+from heldout.intake.board import BoardMoment, PublicBoard, SentSubmission, Shown
 from heldout.intake.form import Pace, cut_off, list_files, read_form, read_length, read_pieces
 from heldout.intake.quota import Quota, quota_of
 from heldout.intake.sign_in import Provider
-from heldout.intake.worker import Worker, hand_over
+from heldout.intake.worker import DueWorker, hand_over
 from heldout.web.forms import network_of
 from heldout.web.pages import Study
 from heldout.web.sessions import SESSION, Attempts
@@ -102,7 +102,7 @@ class Intake:
 
     store: uploads.UploadStore
     board: PublicBoard
-    worker: Worker
+    worker: DueWorker
     clock: Callable[[], datetime]
     root: str
     key: bytes
@@ -157,10 +157,10 @@ class Intake:
                 groups.setdefault(one.owner, []).append(one)
         return tuple(groups.values())
 
-    def _show(self, view: View, group: Sequence[uploads.Upload]) -> Shown:
+    def _show(self, view: BoardMoment, group: Sequence[uploads.Upload]) -> Shown:
         newest, first = group[0], group[-1]
         digests = {file.name: file.digest for one in group for file in one.files}
-        sent = Sent(
+        sent = SentSubmission(
             id=newest.owner,
             at=next((one.completed for one in group if one.completed), None),
             digests=digests,
@@ -172,15 +172,15 @@ class Intake:
         return replace(shown, sent=first.completed or sent.at)
 
     def _waits(self, upload: uploads.Upload) -> bool:
-        """Whether the inbox has not taken it yet."""
+        """Check whether the inbox has not taken it yet."""
         if upload.state == "complete":
             return True
         return upload.state == "accepted" and self.store.folder.has_delivery(upload.digests)
 
-    def _quota(self, view: View, team: teams.Team) -> Quota:
+    def _quota(self, view: BoardMoment, team: teams.Team) -> Quota:
         return quota_of(view.history, team.name, view.spec, now=self.clock())
 
-    def _open_board(self) -> View:
+    def _open_board(self) -> BoardMoment:
         """The board, where it takes submissions.
 
         Raises:

@@ -144,7 +144,7 @@ class SignIn:
     back: str
 
     def address(self, flow: Flow) -> str:
-        """Where a person is sent.
+        """Return where a person is sent.
 
         Raises:
             StoreError: the provider does not answer.
@@ -156,7 +156,7 @@ class SignIn:
         return str(address)
 
     def subject(self, flow: Flow, answer: Mapping[str, str]) -> str:
-        """Who came back: the provider's lasting name of the person.
+        """Return who came back: the provider's lasting name of the person.
 
         Args:
             flow: as it was begun.
@@ -298,7 +298,7 @@ class _Session:
 
 
 def _lasting_name(told: object) -> str:
-    """What a provider calls a person for ever.
+    """Return what a provider calls a person for ever.
 
     Raises:
         TypeError, ValueError: it names nobody.

@@ -89,7 +89,7 @@ class UploadStore:
     notifies: bool = False
 
     def part(self, upload: str, name: str) -> Path:
-        """Where the bytes of a file lie while the upload is under way."""
+        """Return where the bytes of a file lie while the upload is under way."""
         return self.parts / upload / name
 
 
@@ -409,7 +409,7 @@ def list_uploads(store: UploadStore, team: int, *, most: int = 200) -> tuple[Upl
 
 
 def read_quota(store: UploadStore, team: int, quota: Quota, *, now: datetime) -> QuotaState:
-    """What a team has used of its quota, and when it may submit again.
+    """Return what a team has used of its quota, and when it may submit again.
 
     Raises:
         DatabaseError: see `ErrorCode`.

@@ -26,7 +26,7 @@ from heldout.database.database import keep_others_out
 from heldout.errors import InputError, StoreError
 from heldout.files.durable import Folder
 from heldout.intake import uploads
-from heldout.intake.board import STATES, PublicBoard, View
+from heldout.intake.board import STATES, BoardMoment, PublicBoard
 from heldout.intake.mail import Notice, add_notice, remove_notices, send_notices
 from heldout.intake.teams import list_teams, remove_ended
 
@@ -42,7 +42,7 @@ _LOG = logging.getLogger("heldout.intake")
 
 
 @dataclass(slots=True, kw_only=True)
-class Worker:
+class DueWorker:
     """Does what is due, in a thread of a server.
 
     Attributes:
@@ -56,7 +56,7 @@ class Worker:
     clock: Callable[[], datetime]
     board: PublicBoard | None = None
     send: Callable[[Notice], None] | None = None
-    _seen: View | None = None
+    _seen: BoardMoment | None = None
     _swept: datetime | None = None
 
     def work(self, *, waiting: Container[str] = ()) -> frozenset[str]:

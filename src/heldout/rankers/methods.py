@@ -23,7 +23,7 @@ from heldout.rankers.neural.cross_encoder import (
 )
 from heldout.rankers.neural.dense import DenseSettings, Encoder, load_encoder, rank_dense
 from heldout.rankers.neural.late_interaction import ColbertSettings, load_colbert, rank_colbert
-from heldout.rankers.run import Reranker, Run, Task, fuse_reciprocal, fuse_scores
+from heldout.rankers.run import RankingTask, Reranker, Run, fuse_reciprocal, fuse_scores
 from heldout.rankers.terms import (
     Bm25Settings,
     LikelihoodSettings,
@@ -81,14 +81,14 @@ class Method:
     """
 
     settings: type[Any]
-    rank: Callable[[Task, Any, Progress], Run] | None = None
+    rank: Callable[[RankingTask, Any, Progress], Run] | None = None
     load: Callable[[Any], Reranker] | None = None
     rerank_depth: int = 100
 
 
 def choose_method(
     name: str, parameters: Mapping[str, str], progress: Progress = SILENT
-) -> Callable[[Task], Run]:
+) -> Callable[[RankingTask], Run]:
     """The ranker of that name with these parameters.
 
     Args:
@@ -112,7 +112,7 @@ def choose_method(
 
 
 def choose_reranker(name: str, parameters: Mapping[str, str]) -> Callable[[], Reranker]:
-    """What loads the re-ranker of that name with these parameters.
+    """Return what loads the re-ranker of that name with these parameters.
 
     Args:
         name: a name in `METHODS`, of one that re-ranks.
@@ -133,7 +133,7 @@ def choose_reranker(name: str, parameters: Mapping[str, str]) -> Callable[[], Re
     return lambda: load(settings)
 
 
-def rank_fusion(task: Task, settings: FusionSettings, progress: Progress = SILENT) -> Run:
+def rank_fusion(task: RankingTask, settings: FusionSettings, progress: Progress = SILENT) -> Run:
     """Rank with several methods and fuse their runs.
 
     Raises:
@@ -145,14 +145,18 @@ def rank_fusion(task: Task, settings: FusionSettings, progress: Progress = SILEN
     return fuse_scores(runs, depth=task.depth)
 
 
-def _with_encoder(rank: Callable[..., Run]) -> Callable[[Task, DenseSettings, Progress], Run]:
+def _with_encoder(
+    rank: Callable[..., Run],
+) -> Callable[[RankingTask, DenseSettings, Progress], Run]:
     """Return a ranker that takes vectors of the encoder that its settings name."""
     return lambda task, settings, progress: rank(
         task, load_encoder(settings), folder=settings.vectors, progress=progress
     )
 
 
-def _of_words(rank: Callable[[Task, Any], Run]) -> Callable[[Task, Any, Progress], Run]:
+def _of_words(
+    rank: Callable[[RankingTask, Any], Run],
+) -> Callable[[RankingTask, Any, Progress], Run]:
     """A ranker on words, which encodes nothing."""
     return lambda task, settings, _: rank(task, settings)
 
@@ -237,7 +241,7 @@ def has_encoder() -> bool:
 
 
 def rank_hybrid(
-    task: Task, encoder: Encoder, *, folder: str = "", progress: Progress = SILENT
+    task: RankingTask, encoder: Encoder, *, folder: str = "", progress: Progress = SILENT
 ) -> Run:
     """BM25 without English function words, and vectors of texts; scores stretched and added.
 

@@ -25,7 +25,7 @@ from heldout.rankers.methods import (
     find_method,
 )
 from heldout.rankers.options import DEFAULT_FIRST, Reranking
-from heldout.rankers.run import Hit, PairScorer, Run, Task, TextPair, rank_scores, read_run
+from heldout.rankers.run import Hit, PairScorer, RankingTask, Run, TextPair, rank_scores, read_run
 from heldout.trec.reading.sources import read_file
 
 
@@ -140,7 +140,7 @@ def score_best_passage(score: PairScorer, *, size: int) -> PairScorer:
 
 
 def rerank(
-    task: Task,
+    task: RankingTask,
     first: Run,
     score: PairScorer,
     *,
@@ -231,7 +231,7 @@ class Ranker:
     """
 
     name: str
-    rank: Callable[[Task], Run]
+    rank: Callable[[RankingTask], Run]
     reranking: Reranking | None = None
 
 
@@ -273,7 +273,7 @@ def choose_ranker(
     load = choose_reranker(method, parameters)
     find_first = _choose_first(options.first or DEFAULT_FIRST, depth, progress)
 
-    def rank(task: Task) -> Run:
+    def rank(task: RankingTask) -> Run:
         model = load()
         first = find_first(task)
         score: PairScorer = model.score
@@ -291,7 +291,7 @@ def partial_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.partial")
 
 
-def _choose_first(first: str, depth: int, progress: Progress) -> Callable[[Task], Run]:
+def _choose_first(first: str, depth: int, progress: Progress) -> Callable[[RankingTask], Run]:
     """Return what gives the run to re-rank: a file, read now, or a method with its defaults."""
     if Path(first).is_file():
         return _read_first(Path(first), progress)
@@ -306,10 +306,10 @@ def _choose_first(first: str, depth: int, progress: Progress) -> Callable[[Task]
     return lambda task: rank(replace(task, depth=max(task.depth, depth)))
 
 
-def _read_first(path: Path, progress: Progress) -> Callable[[Task], Run]:
+def _read_first(path: Path, progress: Progress) -> Callable[[RankingTask], Run]:
     run = read_file(read_run, path)
 
-    def give(task: Task) -> Run:
+    def give(task: RankingTask) -> Run:
         if missing := sum(query not in run for query in task.queries):
             what = plural(missing, "query", "queries")
             progress.note("note", f"{what} without documents in {printable(str(path))} stay empty")

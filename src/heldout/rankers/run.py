@@ -66,7 +66,7 @@ written run, with 32 bits or with 64, sees another order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class RankingTask:
     """What to rank.
 
     Attributes:

@@ -18,7 +18,7 @@ from scipy.sparse import csc_array, csr_array, diags_array
 
 from heldout.errors import SetupError
 from heldout.ids import DocId, QueryId
-from heldout.rankers.run import Hit, Run, Task, rank_scores
+from heldout.rankers.run import Hit, RankingTask, Run, rank_scores
 
 Tokeniser = Callable[[str], list[str]]
 
@@ -138,7 +138,7 @@ class TermIndex:
     query_counts: csr_array
 
 
-def index_terms(task: Task, tokenise: Tokeniser) -> TermIndex:
+def index_terms(task: RankingTask, tokenise: Tokeniser) -> TermIndex:
     """Count the terms of a task's documents and queries.
 
     Args:
@@ -158,7 +158,7 @@ def index_terms(task: Task, tokenise: Tokeniser) -> TermIndex:
 
 
 def count_terms(texts: Sequence[Sequence[str]], vocabulary: dict[str, int]) -> csr_array:
-    """How often each term stands in each text.
+    """Return how often each term stands in each text.
 
     Args:
         texts: terms of each text; those outside the vocabulary are left out.
@@ -244,7 +244,7 @@ class LikelihoodSettings(TextSettings):
             raise ValueError("wanted: 0 < mu <= 1000000 and 0 < lam < 1")
 
 
-def rank_likelihood(task: Task, settings: LikelihoodSettings) -> Run:
+def rank_likelihood(task: RankingTask, settings: LikelihoodSettings) -> Run:
     """Rank by the logarithm of the probability that a document's model gives the query.
 
     Scores leave out what is equal for all documents of a query: the sum of ln p(w) over its
@@ -314,7 +314,7 @@ class NgramSettings:
             raise ValueError("wanted: length >= 1")
 
 
-def rank_tfidf(task: Task, settings: TfidfSettings) -> Run:
+def rank_tfidf(task: RankingTask, settings: TfidfSettings) -> Run:
     """Rank by the cosine of TF-IDF vectors of words.
 
     Weights are (1 + ln tf) ln(N / df) on both sides (`ltc.ltc`).
@@ -327,7 +327,7 @@ def rank_tfidf(task: Task, settings: TfidfSettings) -> Run:
     return _rank_cosine(task, index_terms(task, make_tokeniser(settings)))
 
 
-def rank_char_ngrams(task: Task, settings: NgramSettings) -> Run:
+def rank_char_ngrams(task: RankingTask, settings: NgramSettings) -> Run:
     """Rank by the cosine of TF-IDF vectors of character n-grams.
 
     Source: weights as `rank_tfidf`; n-grams as `text.character_ngrams`.
@@ -339,7 +339,7 @@ def rank_char_ngrams(task: Task, settings: NgramSettings) -> Run:
     return _rank_cosine(task, index_terms(task, ngrams))
 
 
-def _rank_cosine(task: Task, index: TermIndex) -> Run:
+def _rank_cosine(task: RankingTask, index: TermIndex) -> Run:
     counts = index.document_counts
     frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
     rarity = np.log(counts.shape[0] / np.maximum(frequencies, 1))
@@ -412,7 +412,7 @@ class Rm3Settings(TextSettings):
             raise ValueError("wanted: documents and terms of at least 1")
 
 
-def rank_bm25(task: Task, settings: Bm25Settings) -> Run:
+def rank_bm25(task: RankingTask, settings: Bm25Settings) -> Run:
     """Rank by BM25.
 
     A query's score is the sum of its terms' weights, each as often as it is asked.
@@ -428,7 +428,7 @@ def rank_bm25(task: Task, settings: Bm25Settings) -> Run:
     return rank_products(index, queries=index.query_counts, documents=weights, depth=task.depth)
 
 
-def rank_rm3(task: Task, settings: Rm3Settings) -> Run:
+def rank_rm3(task: RankingTask, settings: Rm3Settings) -> Run:
     """Rank by BM25 with the query mixed with a relevance model of its own best documents.
 
     The model of a query is the mean of the word distributions of its best documents,

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.redteam.boards import Answer
+from heldout.redteam.boards import GameAnswer
 from heldout.redteam.releases import Run, Scores, guess
 
 _MOST_STAIRS = 120
@@ -30,7 +30,7 @@ _CERTAIN = 1e-9
 _GRID = np.linspace(-4, 4, 81)
 _BELL = np.exp(-(_GRID**2) / 2) / np.exp(-(_GRID**2) / 2).sum()
 
-Moves = Generator[Run, Answer, None]
+Moves = Generator[Run, GameAnswer, None]
 """Yields what answers each query, is sent the answers."""
 
 
@@ -76,8 +76,8 @@ class Target:
         """Expected score of a run that spoils nothing."""
         return float(self.typical.mean())
 
-    def luck(self, answer: Answer, level: float) -> float | None:
-        """What a number says of a run's luck, in u: less where there is noise in it.
+    def luck(self, answer: GameAnswer, level: float) -> float | None:
+        """Return what a number says of a run's luck, in u: less where there is noise in it.
 
         Args:
             answer: the board's.
@@ -104,7 +104,7 @@ class Attack:
     about: str
 
 
-def _lucks(target: Target, answers: Sequence[Answer], level: float) -> list[float]:
+def _lucks(target: Target, answers: Sequence[GameAnswer], level: float) -> list[float]:
     """Read the luck of runs from the answers, in u, against that of the others.
 
     A number says it. That nothing was published says that the luck was below.
@@ -175,7 +175,7 @@ class _Spoiling:
     squares: Scores
 
     def depth(self, below: float) -> int:
-        """How many of them cost so much; all, if they do not cost so much together."""
+        """Return how many of them cost so much; all, if they do not cost so much together."""
         return min(int(np.searchsorted(self.costs, below)), len(self.order))
 
     def spoil(self, run: Run, count: int) -> Run:
@@ -333,7 +333,7 @@ class _Climb:
         high = self.steps(run)[1] >= _START if low else self.chances(run) >= often
         return int(np.flatnonzero(high)[-1]) if high.any() else 0
 
-    def hear(self, run: Run, closed: int, answer: Answer) -> None:
+    def hear(self, run: Run, closed: int, answer: GameAnswer) -> None:
         """Learn from the answer to a run: whether there is a number, and from the number."""
         target, unit = self.target, self.target.unit
         apart, heights, errors = self.steps(run)

@@ -113,7 +113,7 @@ def own_rule(spec: BoardSpec) -> NamedRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GameAnswer:
     """What the board says of a run.
 
     Attributes:
@@ -132,7 +132,7 @@ def _split(key: bytes, count: int, rule: ReleaseRule) -> Mapping[Part, frozenset
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Board:
+class GameBoard:
     """A board during one game.
 
     Attributes:
@@ -173,7 +173,7 @@ class Board:
         """The scores of the queries that rank."""
         return values if self._ranks.all() else values[self._ranks]
 
-    def submit(self, values: Scores) -> Answer:
+    def submit(self, values: Scores) -> GameAnswer:
         """Answer a run, by its scores per query; what it changes stays. No rule knows names."""
         scores = self.ranking(values)
         text = self._number(scores) if self._is_published(scores) else None
@@ -182,10 +182,10 @@ class Board:
         published = None if text is None else float(text)
         if published is not None and (self.best is None or published > self.best[0]):
             self.best, self._before = (published, scores), str(text)
-        return Answer(published, self._beside(values))
+        return GameAnswer(published, self._beside(values))
 
     def would_publish(self, values: Scores) -> bool:
-        """Whether a run would get a score now; nothing changes."""
+        """Check whether a run would get a score now; nothing changes."""
         return self._is_published(self.ranking(values))
 
     def _is_published(self, scores: Scores) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 
 from heldout.board.rules.release import standard_error
 from heldout.redteam.attacks import Attack, Target
-from heldout.redteam.boards import Board, NamedRule
-from heldout.redteam.releases import Exchange, Labels, Scores, guess, newcomer, weaken
+from heldout.redteam.boards import GameBoard, NamedRule
+from heldout.redteam.releases import Exchange, GameLabels, Scores, guess, newcomer, weaken
 
 PLANTED = (4.5, 6.0)
 """How much better the planted systems are, in units of u."""
@@ -44,7 +44,7 @@ Baseline = Weak | Scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class GamePlan:
     """How the game is played.
 
     Attributes:
@@ -57,7 +57,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class GameOutcome:
     """What came of one game; in units of u over the queries that rank, if the systems differ there.
 
     Attributes:
@@ -75,14 +75,14 @@ class Outcome:
     planted: tuple[bool, ...]
 
 
-def rng_of(plan: Plan, number: int, part: int) -> np.random.Generator:
+def rng_of(plan: GamePlan, number: int, part: int) -> np.random.Generator:
     """The generator for a part of a game."""
     return np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(number, part)))
 
 
 def begin(
-    named: NamedRule, pair: Exchange, baseline: Baseline, plan: Plan, *, number: int
-) -> tuple[Board, Labels]:
+    named: NamedRule, pair: Exchange, baseline: Baseline, plan: GamePlan, *, number: int
+) -> tuple[GameBoard, GameLabels]:
     """The board of a game, before anybody has sent a run, and its labels.
 
     Args:
@@ -104,7 +104,7 @@ def begin(
     else:
         scores = baseline
     key = rng_of(plan, number, _KEY).bytes(32)
-    return Board(named=named, baseline=scores, key=key), labels
+    return GameBoard(named=named, baseline=scores, key=key), labels
 
 
 def play(
@@ -112,10 +112,10 @@ def play(
     named: NamedRule,
     pair: Exchange,
     baseline: Baseline,
-    plan: Plan,
+    plan: GamePlan,
     *,
     number: int,
-) -> Outcome:
+) -> GameOutcome:
     """Play one game.
 
     Args:
@@ -145,7 +145,7 @@ def play(
     unit = float(np.sqrt(np.mean(differences**2) / len(differences))) or pair.unit
     best = truth if board.best is None else float(board.best[1].mean())
     planted = newcomer(pair, rng_of(plan, number, _PLANTED))
-    return Outcome(
+    return GameOutcome(
         gain=(best - truth) / unit,
         worth=(float(board.ranking(last).mean()) - truth) / unit,
         records=records,
@@ -153,7 +153,7 @@ def play(
     )
 
 
-def _target(pair: Exchange, board: Board, plan: Plan) -> Target:
+def _target(pair: Exchange, board: GameBoard, plan: GamePlan) -> Target:
     middle, baseline = pair.middle, board.baseline
     share = board.named.ranking_share
     unit = pair.unit / share**0.5

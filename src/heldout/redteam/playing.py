@@ -24,9 +24,9 @@ from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import COMPARED, NamedRule, own_rule, parse_rule
-from heldout.redteam.game import Baseline, Plan, Weak
+from heldout.redteam.game import Baseline, GamePlan, Weak
 from heldout.redteam.releases import Exchange, Scores, exchange
-from heldout.redteam.report import Case, Line, conclude, play_cases, play_worst_again
+from heldout.redteam.report import AttackCase, AttackLine, conclude, play_cases, play_worst_again
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.names import read_own_measure
 from heldout.scoring.options import RunOrder
@@ -115,7 +115,7 @@ class SystemOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SystemsSource:
     """Where two systems come from.
 
     Attributes:
@@ -129,7 +129,7 @@ class Source:
     spec: BoardSpec | None = None
 
 
-def find_systems(source: Source) -> Systems:
+def find_systems(source: SystemsSource) -> Systems:
     """Two systems: the runs that are named, else some that the vault has dev scores of.
 
     Raises:
@@ -166,7 +166,7 @@ def draw(systems: Systems, queries: int, *, seed: int) -> Systems:
     return replace(systems, pair=pair, baselines=baselines)
 
 
-def _choose_measure(source: Source) -> Measure:
+def _choose_measure(source: SystemsSource) -> Measure:
     name = source.options.measure
     if name is None and source.spec is not None:
         name = source.spec.view(source.spec.primary).measure
@@ -183,13 +183,13 @@ def _choose_measure(source: Source) -> Measure:
     return measure
 
 
-def _choose_order(source: Source) -> Order | None:
+def _choose_order(source: SystemsSource) -> Order | None:
     if source.options.order is None and source.spec is not None:
         return source.spec.runs.order
     return source.options.order
 
 
-def _read_qrels(source: Source) -> Qrels:
+def _read_qrels(source: SystemsSource) -> Qrels:
     if source.options.qrels is not None:
         return load_qrels(source.options.qrels)
     if source.spec is None or source.repository is None:
@@ -205,7 +205,7 @@ def _dev_set(spec: BoardSpec) -> str:
     return found
 
 
-def _score_runs(runs: Sequence[str], source: Source, measure: Measure) -> list[Scores]:
+def _score_runs(runs: Sequence[str], source: SystemsSource, measure: Measure) -> list[Scores]:
     scored = Reading().score_whole(
         runs, _read_qrels(source), [measure], order=_choose_order(source)
     )
@@ -218,7 +218,7 @@ def _names(a: str, b: str) -> tuple[str, str]:
     return (a, b) if names[0] == names[1] else names
 
 
-def _find_scored(source: Source, measure: Measure) -> Systems:
+def _find_scored(source: SystemsSource, measure: Measure) -> Systems:
     """Two systems that differ least, in units of u: baselines, else published entries too.
 
     Of a single system the other is the same one with its scores in another order of the queries.
@@ -257,7 +257,7 @@ def _find_scored(source: Source, measure: Measure) -> Systems:
 
 
 def units_apart(pair: Exchange) -> float:
-    """How far the means of two systems lie apart, in units of u."""
+    """Return how far the means of two systems lie apart, in units of u."""
     return abs(float(pair.a.mean()) - float(pair.b.mean())) / pair.unit
 
 
@@ -386,10 +386,10 @@ class Played:
     """
 
     systems: Systems
-    plan: Plan
+    plan: GamePlan
     spec: BoardSpec | None
-    lines: tuple[Line, ...]
-    fresh: tuple[Line, ...]
+    lines: tuple[AttackLine, ...]
+    fresh: tuple[AttackLine, ...]
     left_out: tuple[float, ...]
 
     @property
@@ -428,7 +428,7 @@ class Played:
 
 
 def play_board(
-    source: Source,
+    source: SystemsSource,
     options: GameOptions,
     *,
     progress: Progress = SILENT,
@@ -452,11 +452,11 @@ def play_board(
     if options.queries is not None:
         systems = draw(systems, options.queries, seed=options.seed)
     declared = ReleaseRule().submissions if spec is None else spec.release.submissions
-    plan = Plan(submissions=options.submissions or max(declared, _FEWEST), seed=options.seed)
+    plan = GamePlan(submissions=options.submissions or max(declared, _FEWEST), seed=options.seed)
     rules = _choose_rules(options, spec)
     made, left_out = _choose_baselines(systems, options, rules)
     cases = [
-        Case(attack=attack, named=named, baseline=baseline)
+        AttackCase(attack=attack, named=named, baseline=baseline)
         for named in rules
         for baseline in made
         for attack in options.attacks or (ATTACKS if options.thorough else _QUICK)

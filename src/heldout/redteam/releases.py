@@ -20,7 +20,7 @@ Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Labels:
+class GameLabels:
     """The held-out labels of one game, seen through the two systems.
 
     Attributes:
@@ -75,10 +75,12 @@ class Exchange:
         """The expected score of every query before the coins fall."""
         return np.asarray((self.a + self.b) / 2, np.float64)
 
-    def toss(self, rng: np.random.Generator) -> Labels:
+    def toss(self, rng: np.random.Generator) -> GameLabels:
         """Throw the coins of one game."""
         heads = coins(rng, self.queries)
-        return Labels(first=np.where(heads, self.a, self.b), second=np.where(heads, self.b, self.a))
+        return GameLabels(
+            first=np.where(heads, self.a, self.b), second=np.where(heads, self.b, self.a)
+        )
 
 
 def coins(rng: np.random.Generator, count: int) -> NDArray[np.bool_]:

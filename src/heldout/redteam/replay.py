@@ -388,7 +388,7 @@ def _best_by_day(start: float, days: NDArray[np.intp], means: Scores, last: int)
 
 
 def _longest(flags: NDArray[np.bool_]) -> float:
-    """How many days one after the other are true, at most."""
+    """Return how many days one after the other are true, at most."""
     steps = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False]))))
     return float((steps[1::2] - steps[::2]).max(initial=0))
 
@@ -415,7 +415,7 @@ _ROWS = (
 
 
 def conclude_replay(found: Replay) -> str:
-    """What a season's end changes, in a sentence."""
+    """Return what a season's end changes, in a sentence."""
     plain, seasons = (found.lines[len(ASSUMED) * n].figures for n in (1, 2))
     teams = f"{seasons['teams'].mean:.0f} of {found.history.teams.max() + 1} teams"
     return (
@@ -426,7 +426,7 @@ def conclude_replay(found: Replay) -> str:
 
 
 def describe_replay(found: Replay) -> list[tuple[str, str]]:
-    """What was played and assumed, as lines of a name and what there is to say."""
+    """Return what was played and assumed, as lines of a name and what there is to say."""
     history = found.history
     named, worse = history.name_entries()
     empty = found.seasons - len(set((history.days // SEASON).tolist()))

@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import NamedRule
-from heldout.redteam.game import Baseline, Outcome, Plan, Weak, play
+from heldout.redteam.game import Baseline, GameOutcome, GamePlan, Weak, play
 from heldout.redteam.releases import Exchange
 
 OWN = "the board's own"
@@ -26,7 +26,7 @@ _LEAST_TOLD = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Case:
+class AttackCase:
     """An attack against a rule and a baseline.
 
     Attributes:
@@ -46,7 +46,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class AttackLine:
     """Many games of one attack against one rule.
 
     Attributes:
@@ -98,22 +98,22 @@ class Line:
         return None if sd is None else sd / self.seeds**0.5
 
 
-def play_case(case: Case, pair: Exchange, plan: Plan, games: range) -> list[Outcome]:
+def play_case(case: AttackCase, pair: Exchange, plan: GamePlan, games: range) -> list[GameOutcome]:
     """Play some games of a case."""
     attack = ATTACKS[case.attack]
     return [play(attack, case.named, pair, case.baseline, plan, number=number) for number in games]
 
 
 def play_cases(
-    cases: Sequence[Case],
+    cases: Sequence[AttackCase],
     pair: Exchange,
-    plan: Plan,
+    plan: GamePlan,
     *,
     games: int,
     done: Callable[[], None],
     processes: int | None = None,
     executor: Executor | None = None,
-) -> Iterator[Line]:
+) -> Iterator[AttackLine]:
     """Play every case, in order.
 
     Args:
@@ -149,15 +149,15 @@ def play_cases(
 
 
 def play_worst_again(
-    lines: Sequence[Line],
-    cases: Sequence[Case],
+    lines: Sequence[AttackLine],
+    cases: Sequence[AttackCase],
     pair: Exchange,
-    plan: Plan,
+    plan: GamePlan,
     *,
     games: int,
     done: Callable[[], None],
     executor: Executor | None = None,
-) -> list[Line]:
+) -> list[AttackLine]:
     """The worst attack on each rule with each baseline, on seeds that did not choose it.
 
     The worst of many noisy means is too high, for it was chosen by its noise.
@@ -182,13 +182,15 @@ def play_worst_again(
     return [replace(line, fresh=True) for line in played]
 
 
-def summarise(outcomes: Sequence[Outcome], case: Case, pair: Exchange, plan: Plan) -> Line:
+def summarise(
+    outcomes: Sequence[GameOutcome], case: AttackCase, pair: Exchange, plan: GamePlan
+) -> AttackLine:
     """A line from its games, at least one."""
     gains = np.array([outcome.gain for outcome in outcomes])
     worths = np.array([outcome.worth for outcome in outcomes])
     planted = np.array([outcome.planted for outcome in outcomes]).mean(axis=0)
     several = len(outcomes) > 1
-    return Line(
+    return AttackLine(
         attack=case.attack,
         release=case.named.name,
         baseline=case.baseline_name,
@@ -207,7 +209,7 @@ def summarise(outcomes: Sequence[Outcome], case: Case, pair: Exchange, plan: Pla
     )
 
 
-def conclude(fresh: Sequence[Line], *, own: str, unit: float, attacks: int) -> str:
+def conclude(fresh: Sequence[AttackLine], *, own: str, unit: float, attacks: int) -> str:
     """The strongest attack on the board's rule, its gain, and which rule to set.
 
     Args:
@@ -240,25 +242,25 @@ def conclude(fresh: Sequence[Line], *, own: str, unit: float, attacks: int) -> s
     return f"{start} With {best}: {instead}. Set {_say_setting(best)} in [release]."
 
 
-def strongest_lines(fresh: Sequence[Line]) -> dict[str, Line]:
+def strongest_lines(fresh: Sequence[AttackLine]) -> dict[str, AttackLine]:
     """Rule -> the line with the largest harm, over all baselines.
 
     Args:
         fresh: as for `conclude`.
     """
-    worst: dict[str, Line] = {}
+    worst: dict[str, AttackLine] = {}
     for line in fresh:
         if line.release not in worst or line.harm > worst[line.release].harm:
             worst[line.release] = line
     return worst
 
 
-def _published(fresh: Sequence[Line], rule: str) -> float:
+def _published(fresh: Sequence[AttackLine], rule: str) -> float:
     """Share of games in which a better system gets a score, with the baseline where it is least."""
     return min(line.utility for line in fresh if line.release == rule)
 
 
-def _least_harmed(fresh: Sequence[Line]) -> str | None:
+def _least_harmed(fresh: Sequence[AttackLine]) -> str | None:
     """The rule that leaves attackers least, of those under which better systems get a score."""
     worst = strongest_lines(fresh)
     usable = [name for name in worst if _published(fresh, name) >= _LEAST_TOLD] or [*worst]

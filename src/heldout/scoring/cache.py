@@ -106,7 +106,7 @@ class ScoreCache:
         return self.root / _FOLDER
 
     def may_know(self, key: Key, size: int) -> bool:
-        """Whether some run of so many bytes was stored: only then is it worth hashing one."""
+        """Check whether some run of so many bytes was stored: only then is it worth hashing one."""
         with suppress(OSError):  # somebody else's folder
             return self._folder(key, size).is_dir()
         return False
@@ -114,7 +114,7 @@ class ScoreCache:
     def find(
         self, key: Key, run: Digest, size: int, measures: Sequence[Measure]
     ) -> StoredRun | None:
-        """What is stored of a run.
+        """Return what is stored of a run.
 
         Args:
             key: what else it depends on.
@@ -175,7 +175,7 @@ class ScoreCache:
 
 
 def find_cache(environ: Mapping[str, str]) -> ScoreCache | None:
-    """Where scores are stored; `None` for nowhere.
+    """Return where scores are stored; `None` for nowhere.
 
     Args:
         environ: `HELDOUT_CACHE` is a folder or `off`; without it the folder is `heldout` in

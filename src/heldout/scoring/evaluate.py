@@ -86,7 +86,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class PreparedJudgments:
     """Judgments made ready to score many runs; from `prepare`.
 
     Attributes:
@@ -109,7 +109,7 @@ def prepare(
     measures: Iterable[Measure],
     *,
     excluded: AbstractSet[str] = frozenset(),
-) -> Judged:
+) -> PreparedJudgments:
     """Compute what depends on the judgments alone, once for any number of runs.
 
     Args:
@@ -133,7 +133,7 @@ def prepare(
         prepared[measure] = tuple(
             summarise(grades, measure.kind, measure.params) for grades in places
         )
-    return Judged(
+    return PreparedJudgments(
         queries=queries,
         groups=groups,
         measures=prepared,
@@ -146,7 +146,10 @@ def prepare(
 
 
 def score(
-    rankings: Mapping[str, JudgedRanking], judged: Judged, *, exposures: "Exposures | None" = None
+    rankings: Mapping[str, JudgedRanking],
+    judged: PreparedJudgments,
+    *,
+    exposures: "Exposures | None" = None,
 ) -> Evaluation:
     """Score a run on judgments made ready.
 
@@ -204,7 +207,7 @@ def evaluate(
 
 
 def _score(
-    measure: Measure, judged: Judged, patterns: Patterns, exposures: "Exposures | None"
+    measure: Measure, judged: PreparedJudgments, patterns: Patterns, exposures: "Exposures | None"
 ) -> MeasureScores:
     kind, params, judgments = measure.kind, measure.params, judged.measures[measure]
     found = [
@@ -233,7 +236,7 @@ def _score(
 
 
 def aggregate(values: Sequence[float], measure: Measure) -> float | None:
-    """What stands for the scores of several queries; `None` where there are none.
+    """Return what stands for the scores of several queries; `None` where there are none.
 
     Args:
         values: scores of queries; above 0 for a geometric mean.

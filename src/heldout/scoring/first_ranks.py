@@ -38,7 +38,7 @@ class FirstRanks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class MethodSide:
     """What stands as A or as B: a run, or the runs of one method with different seeds.
 
     Attributes:

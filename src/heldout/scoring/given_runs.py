@@ -110,7 +110,7 @@ def open_run(source: Any, *, name: str) -> MemoryRun:
 
 
 def is_path(thing: object) -> TypeGuard[str | PathLike[str]]:
-    """Whether it names a file."""
+    """Return whether it names a file."""
     return isinstance(thing, str | PathLike)
 
 
@@ -145,7 +145,7 @@ def _is_one(runs: Any) -> bool:
 
 
 def is_one_mapping(runs: Any) -> bool:
-    """Whether it is query -> document -> score, and no mapping of runs."""
+    """Check whether it is query -> document -> score, and no mapping of runs."""
     if not isinstance(runs, Mapping):
         return False
     first = next(iter(runs.values()), None)
@@ -197,7 +197,7 @@ def read_one_top(run: GivenRuns, *, depth: int) -> tuple[str, Tops]:
 def read_given_places(
     runs: GivenRuns, *, documents: Mapping[str, Collection[str]], order: Order | None = None
 ) -> Mapping[str, Places]:
-    """Where runs have certain documents, as `heldout.trec.tops.read_places` has it.
+    """Return where runs have certain documents, as `heldout.trec.tops.read_places` has it.
 
     Args:
         runs: which.

@@ -17,7 +17,7 @@ import ir_measures
 from ir_measures.providers import Evaluator, Provider, register
 
 from heldout.errors import InputError
-from heldout.scoring.evaluate import Judged, prepare, score
+from heldout.scoring.evaluate import PreparedJudgments, prepare, score
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.trec.memory import run_from_mapping, scan_memory
 from heldout.trec.orders import Order
@@ -37,7 +37,7 @@ class HeldoutEvaluator(Evaluator):
         super().__init__(list(measures), set(judgments))
         self._measures = measures
         self._judgments = judgments
-        self._prepared: Judged = prepare(judgments, measures.values())
+        self._prepared: PreparedJudgments = prepare(judgments, measures.values())
         self._order = order
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
@@ -69,7 +69,7 @@ class HeldoutProvider(Provider):
         self._order = order
 
     def supports(self, measure: Any) -> bool:
-        """Whether heldout computes it: equal names mean equal measures."""
+        """Check whether heldout computes it: equal names mean equal measures."""
         measure.validate_params()
         try:
             return not parse_measure(str(measure)).kind.exposure

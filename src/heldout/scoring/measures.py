@@ -170,7 +170,7 @@ class Judgments:
 
 
 def summarise(grades: Sequence[int], kind: "Kind", params: Params) -> Judgments:
-    """What the grades of a query's judgments, lowest first, amount to for a measure."""
+    """Return what the grades of a query's judgments, lowest first, amount to for a measure."""
     judged = grades[bisect_left(grades, 0) :]
     relevant = len(judged) - bisect_left(judged, params.level)
     if params.gains is not None:
@@ -697,7 +697,7 @@ def _find_name(written: str, text: str, path: str) -> str:
 
 
 def translate_name(written: str) -> str:
-    """What was probably meant by a name with its cutoff in it; "" for anything else.
+    """Return what was probably meant by a name with its cutoff in it; "" for anything else.
 
     Args:
         written: such as `ndcg_cut_10`, `mrr_10` or `ndcg10`.

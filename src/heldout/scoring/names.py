@@ -129,7 +129,7 @@ _PAIR = re.compile(r"\d{1,4}=\d{1,4}", re.ASCII)
 
 
 def read_measures(text: str, *, path: str = "-m") -> tuple[Asked, ...]:
-    """What somebody asked for by one name.
+    """Return what somebody asked for by one name.
 
     Args:
         text: a measure of ours (`nDCG@10`), a loose spelling (`ndcg@10`, `mrr@10`), a measure that

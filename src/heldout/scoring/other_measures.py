@@ -204,7 +204,7 @@ def load_library(wanted: str) -> Any:
 
 
 def describe_engines(measures: Iterable[Measure]) -> Mapping[str, str]:
-    """Which program computes each measure that heldout does not compute itself.
+    """Return which program computes each measure that heldout does not compute itself.
 
     Args:
         measures: any.
@@ -286,7 +286,7 @@ def check_others(measures: Iterable[OtherMeasure], subtopics: SubtopicGrades | N
 
 
 def need_subtopics(measures: Iterable[Measure]) -> bool:
-    """Whether some measure asks for judgments by subtopic."""
+    """Check whether some measure asks for judgments by subtopic."""
     return any(isinstance(one, OtherMeasure) and one.family.subtopics for one in measures)
 
 
@@ -326,7 +326,7 @@ def _compute(
 
 
 def _guarded(group: Sequence[OtherMeasure], call: Callable[[], Any]) -> Any:
-    """What a library gives; any error of it is ours to explain.
+    """Return what a library gives; any error of it is ours to explain.
 
     Raises:
         InputError: code `measure-failed`.
@@ -395,7 +395,7 @@ def _open_trec_eval(group: Sequence[OtherMeasure], judgments: Grades) -> _Engine
 
 
 def _find_provider(library: Any, measure: OtherMeasure, theirs: Any) -> Any:
-    """What computes it in ir_measures.
+    """Return what computes it in ir_measures.
 
     Raises:
         InputError: code `measure-parameter`: nothing computes it with these parameters.

@@ -23,7 +23,7 @@ Cell = str | float | None
 def trec_lines(
     scored: Sequence[Scored], asked: Sequence[Asked], labels: Sequence[str], *, tags: bool
 ) -> Iterator[str]:
-    """What `trec_eval -q` prints: the scores of each query, then those of all.
+    """Yield what `trec_eval -q` prints: the scores of each query, then those of all.
 
     Args:
         scored: the runs.

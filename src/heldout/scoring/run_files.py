@@ -97,7 +97,7 @@ def read_each(
 
 
 def describe_orders(orders: Iterable[Order], *, given: Order | None) -> list[tuple[str, str]]:
-    """How documents are ordered, in lines of `name      what there is to say`.
+    """Return how documents are ordered, in lines of `name      what there is to say`.
 
     Args:
         orders: of the runs.

@@ -19,7 +19,7 @@ from heldout.files.process import count_cores
 from heldout.ids import Near, find_near, find_surely_near, say_near
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.cache import Key, ScoreCache, StoredRun, code_version, digest_file, find_cache
-from heldout.scoring.evaluate import Evaluation, Judged, add_scores, prepare, score
+from heldout.scoring.evaluate import Evaluation, PreparedJudgments, add_scores, prepare, score
 from heldout.scoring.measures import Measure
 from heldout.scoring.other_measures import OtherMeasure, check_others, score_others
 from heldout.scoring.run_files import run_name, scan_file
@@ -57,7 +57,7 @@ class Work:
     """
 
     qrels: Qrels
-    judged: Judged
+    judged: PreparedJudgments
     order: Order | None = None
     cache: ScoreCache | None = None
     code: str = ""
@@ -232,7 +232,7 @@ def _size(path: str) -> int | None:
 
 
 def _find(work: Work, path: str, size: int) -> StoredRun | None:
-    """What is stored of a file; only a file whose size is known has to be hashed."""
+    """Return what is stored of a file; only a file whose size is known has to be hashed."""
     if work.cache is None or not work.cache.may_know(work.key, size):
         return None
     try:
@@ -431,7 +431,7 @@ class Reading:
     """Where files are scored that other machines see too; `None` for processes here."""
 
     def key(self, qrels: Qrels, order: Order | None) -> Key:
-        """What the scores of all runs of a call are stored under."""
+        """Return what the scores of all runs of a call are stored under."""
         return Key(qrels=qrels.digest, order=order, code=self.code)
 
     def score(
@@ -523,7 +523,7 @@ def find_reading(
     progress: Progress = SILENT,
     executor: "Executor | None" = None,
 ) -> Reading:
-    """How this machine reads run files.
+    """Return how this machine reads run files.
 
     Args:
         environ: as `find_cache` reads it.

@@ -79,7 +79,7 @@ def parse_shard(text: str) -> Shard:
     raise InputError.of("bad-shard", "--shard", quote(text), "a part from 1/N to N/N", hint)
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What all parts have in common.
 
     Attributes:
@@ -92,8 +92,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     measures: tuple[str, ...]
     key: Key
 
-    def holds(self, other: "Plan") -> bool:
-        """Whether all that another one of the same runs asks for is scored by this one."""
+    def holds(self, other: "ShardPlan") -> bool:
+        """Check whether all that another one of the same runs asks for is scored by this one."""
         return self.key == other.key and {*other.measures} <= {*self.measures}
 
     @property
@@ -102,7 +102,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:12]
 
 
-def make_plan(paths: Iterable[str], measures: Iterable[Measure], key: Key) -> Plan:
+def make_plan(paths: Iterable[str], measures: Iterable[Measure], key: Key) -> ShardPlan:
     """The plan of a call.
 
     Args:
@@ -111,7 +111,7 @@ def make_plan(paths: Iterable[str], measures: Iterable[Measure], key: Key) -> Pl
         key: what else scores depend on.
     """
     named = "\0".join(sorted(set(paths)))
-    return Plan(
+    return ShardPlan(
         runs=Digest(hashlib.sha256(named.encode()).hexdigest()),
         measures=tuple(sorted({str(measure) for measure in measures})),
         key=key,
@@ -131,7 +131,7 @@ class PartScored:
     """
 
     shard: Shard
-    plan: Plan
+    plan: ShardPlan
     root: Path
     all_runs: int
     outcomes: Sequence[Outcome]
@@ -248,7 +248,7 @@ def check_shared(cache: ScoreCache | None) -> ScoreCache:
     return cache
 
 
-def note_part(cache: ScoreCache, plan: Plan, shard: Shard) -> None:
+def note_part(cache: ScoreCache, plan: ShardPlan, shard: Shard) -> None:
     """Note that a part is scored. Without the note its scores are found all the same."""
     from heldout.files.durable import write_whole  # noqa: PLC0415 - most calls only read
 
@@ -267,7 +267,7 @@ def describe_parts(
     *,
     order: Order | None = None,
 ) -> str:
-    """Which parts of these runs are scored, or in what they differ from what is asked for.
+    """Return which parts of these runs are scored, or in what they differ from what is asked for.
 
     Returns:
         A sentence; "" where no part of these runs was ever scored.
@@ -295,7 +295,7 @@ def describe_parts(
     return f"the parts of these runs are of another plan: {'; or '.join(sorted(differences))}"
 
 
-def _compare(found: Plan, plan: Plan) -> str:
+def _compare(found: ShardPlan, plan: ShardPlan) -> str:
     """In what a plan differs from another one of the same runs."""
     pairs = (
         ("measures", ", ".join(found.measures), ", ".join(plan.measures)),
@@ -308,12 +308,12 @@ def _compare(found: Plan, plan: Plan) -> str:
     )
 
 
-def _read_plans(folder: Path, runs: Digest) -> Iterator[tuple[Plan, dict[int, set[int]]]]:
+def _read_plans(folder: Path, runs: Digest) -> Iterator[tuple[ShardPlan, dict[int, set[int]]]]:
     """Plans of the same runs, each with the parts that are noted: how many parts -> which."""
     for place in sorted(_list(folder)):
         notes = [found for name in _list(place) if (found := _NOTE.fullmatch(name.name))]
         try:
-            plan = msgspec.json.decode((place / notes[0].string).read_bytes(), type=Plan)
+            plan = msgspec.json.decode((place / notes[0].string).read_bytes(), type=ShardPlan)
         except (IndexError, OSError, msgspec.MsgspecError):
             continue
         if plan.runs == runs and plan.name == place.name:

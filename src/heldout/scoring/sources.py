@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from heldout.errors import InputError, plural
-from heldout.scoring.first_ranks import Side
+from heldout.scoring.first_ranks import MethodSide
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.names import read_measure, read_own_measure
 from heldout.scoring.other_measures import describe_engines
@@ -343,8 +343,8 @@ class ComparedRuns:
         runs: files, or runs in memory, by the run's name.
     """
 
-    a: Side
-    b: Side
+    a: MethodSide
+    b: MethodSide
     runs: Mapping[str, str | MemoryRun]
 
 
@@ -394,8 +394,8 @@ def find_compared(a: str, b: str) -> ComparedRuns:
     if titles[0] == titles[1] or any(name != run_name(path) for name, path in paths.items()):
         titles = a, b
     return ComparedRuns(
-        a=Side(name=titles[0], runs=tuple(names[path] for path in first)),
-        b=Side(name=titles[1], runs=tuple(names[path] for path in second)),
+        a=MethodSide(name=titles[0], runs=tuple(names[path] for path in first)),
+        b=MethodSide(name=titles[1], runs=tuple(names[path] for path in second)),
         runs=paths,
     )
 

@@ -153,12 +153,12 @@ def _table(
 
 
 def names_queries(head: str) -> bool:
-    """Whether a column with this heading has the ids of queries."""
+    """Check whether a column with this heading has the ids of queries."""
     return "".join(filter(str.isalnum, head.casefold())) in _QUERY
 
 
 def is_summary(query: str) -> bool:
-    """Whether a row of this name has means, as in the outputs of other tools."""
+    """Check whether a row of this name has means, as in the outputs of other tools."""
     return query.casefold() in _SUMMARY
 
 

@@ -262,7 +262,7 @@ Values = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class PreferenceCalibration:
     """What people preferred, by difference of scores.
 
     Attributes:
@@ -285,7 +285,7 @@ def calibrate(
     measure: Measure,
     judgments: Mapping[str, Mapping[str, int]],
     preferences: Iterable[Preference],
-) -> Calibration:
+) -> PreferenceCalibration:
     """Fit what people preferred to differences of a measure.
 
     Args:
@@ -309,7 +309,7 @@ def calibrate(
     return fit_shares(np.array(found, np.float64), unknown=unknown)
 
 
-def fit_shares(differences: NDArray[np.float64], *, unknown: int = 0) -> Calibration:
+def fit_shares(differences: NDArray[np.float64], *, unknown: int = 0) -> PreferenceCalibration:
     """The never falling share that prefers the higher score.
 
     Args:
@@ -334,7 +334,7 @@ def fit_shares(differences: NDArray[np.float64], *, unknown: int = 0) -> Calibra
 
     fitted = isotonic_regression(agreed[apart] / counts[apart], weights=counts[apart]).x
     equal = int(counts[~apart].sum())
-    return Calibration(
+    return PreferenceCalibration(
         differences=(0.0, *sizes[apart].tolist()),
         # The fit within bounds is the free one, cut off at them.
         shares=(0.5, *np.maximum(fitted, 0.5).tolist()),
@@ -344,7 +344,7 @@ def fit_shares(differences: NDArray[np.float64], *, unknown: int = 0) -> Calibra
     )
 
 
-def to_preference(table: ScoreTable, calibration: Calibration) -> ScoreTable:
+def to_preference(table: ScoreTable, calibration: PreferenceCalibration) -> ScoreTable:
     """Turn scores into how surely their results are preferred to one of score 0.
 
     Args:

@@ -98,7 +98,7 @@ class _Lane(Generic[Outcome]):
 def open_processes(
     score: Callable[[Any, str], Outcome], work: object
 ) -> Iterator[tuple[Callable[[str], Outcome], Callable[[], Executor]]]:
-    """What `spread` needs to score in processes that have the same work.
+    """Yield what `spread` needs to score in processes that have the same work.
 
     Processes are forked from a server that has no threads of ours; each is sent the work
     once, and what scores: a function of a module. None is left when the block is left, by an

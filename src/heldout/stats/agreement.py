@@ -30,7 +30,7 @@ _CELLS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class AgreementCoefficient:
     """A coefficient of agreement.
 
     Attributes:
@@ -54,7 +54,7 @@ def cohen_kappa(
     *,
     weights: KappaWeights = "none",
     categories: Sequence[float] | Sequence[str] | None = None,
-) -> Agreement:
+) -> AgreementCoefficient:
     """Agreement of two raters, each with habits of their own.
 
     Args:
@@ -156,7 +156,7 @@ def _disagreement(counts: Array, weights: KappaWeights) -> tuple[Array, Array]:
     return np.einsum("tij,ij->t", counts, cost) / units, expected
 
 
-def fleiss_kappa(counts: ArrayLike) -> Agreement:
+def fleiss_kappa(counts: ArrayLike) -> AgreementCoefficient:
     """Agreement of several raters, not the same ones for every unit, on nominal categories.
 
     Args:
@@ -187,7 +187,7 @@ def fleiss_kappa(counts: ArrayLike) -> Agreement:
     return _agreement(1 - float(together), expected_disagreement, len(table))
 
 
-def krippendorff_alpha(ratings: ArrayLike, *, scale: Scale = "nominal") -> Agreement:
+def krippendorff_alpha(ratings: ArrayLike, *, scale: Scale = "nominal") -> AgreementCoefficient:
     """Agreement of any number of raters of whom each rated some of the units.
 
     Args:
@@ -253,7 +253,7 @@ def krippendorff_interval(
 
 
 def _group(groups: ArrayLike | None, units: int) -> tuple[int, NDArray[np.int64]]:
-    """How many groups there are, and the place of each unit's."""
+    """Return how many groups there are, and the place of each unit's."""
     if groups is None:
         return units, np.arange(units)
     names, own = np.unique(np.asarray(groups), return_inverse=True)
@@ -293,7 +293,7 @@ def _count(ratings: ArrayLike, scale: Scale) -> tuple[Array, Array, NDArray[np.b
     return counts[twice], values, twice
 
 
-def _alpha(counts: Array, values: Array, scale: Scale, weights: Array) -> Agreement:
+def _alpha(counts: Array, values: Array, scale: Scale, weights: Array) -> AgreementCoefficient:
     """Alpha where each unit is there as often as its weight."""
     sizes = counts.sum(axis=1)
     totals = weights @ counts
@@ -324,15 +324,15 @@ def _cost(values: Array, totals: Array, scale: Scale) -> Array:
     return squared
 
 
-def _agreement(observed: float, expected: float, units: int) -> Agreement:
+def _agreement(observed: float, expected: float, units: int) -> AgreementCoefficient:
     if not expected:
-        return Agreement(
+        return AgreementCoefficient(
             value=None, observed=observed, expected=expected, units=units, why=_ONE_CATEGORY
         )
-    return Agreement(
+    return AgreementCoefficient(
         value=1 - observed / expected, observed=observed, expected=expected, units=units
     )
 
 
-def _undefined(why: str, units: int) -> Agreement:
-    return Agreement(value=None, observed=None, expected=None, units=units, why=why)
+def _undefined(why: str, units: int) -> AgreementCoefficient:
+    return AgreementCoefficient(value=None, observed=None, expected=None, units=units, why=why)

@@ -253,7 +253,7 @@ class Halves:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PairTests:
+class HalfTests:
     """Pairs of systems A and B in both halves of every split, shape (2, pairs, splits) each.
 
     Attributes:
@@ -312,7 +312,7 @@ def split_scores(values: ArrayLike, first: ArrayLike) -> Halves:
 
 def compare_pairs(
     halves: Halves, a: Indices, b: Indices, options: PairOptions, *, near: float | None = None
-) -> PairTests:
+) -> HalfTests:
     """Test some pairs in both halves of every split.
 
     Memory grows with pairs × (queries + splits): some hundred pairs at a time are best.
@@ -330,7 +330,7 @@ def compare_pairs(
     wins, losses = signed.wins, signed.losses
     mean, squares = _sum_moments(differences, halves.member, sizes, moved=wins + losses)
     doubled, ties = _rank_scores(halves, a, b)
-    return PairTests(
+    return HalfTests(
         means=np.round(mean, DECIMALS),
         p={
             "sign": sign_p(wins, losses),

@@ -410,7 +410,7 @@ def _fit_block(tables: "csr_array", model: Model, rng: Generator, draws: int) ->
 
 
 def _pulls(comparisons: Comparisons, at: Floats, model: Model) -> Floats:
-    """What each cluster says of the slope, shape (clusters, parameters)."""
+    """Return what each cluster says of the slope, shape (clusters, parameters)."""
     first, second, won = comparisons.first, comparisons.second, comparisons.won
     half = (at[first] - at[second]) / 2
     log_nu = at[-1] if model.ties else -np.inf

@@ -191,7 +191,7 @@ class Samples:
         return np.asarray(np.bincount(self.owners, terms, len(self.sizes)), np.float64)
 
     def distinct(self) -> Integers:
-        """How many distinct values each sample has."""
+        """Return how many distinct values each sample has."""
         return np.bincount(self.owners, minlength=len(self.sizes))
 
     def means(self) -> Floats:
@@ -215,7 +215,7 @@ class Samples:
         )
 
     def ends(self) -> NDArray[np.intp]:
-        """Where the values of each sample begin and end, shape (samples, 2)."""
+        """Return where the values of each sample begin and end, shape (samples, 2)."""
         last = np.cumsum(self.distinct())
         return np.stack((last - self.distinct(), last), axis=1)
 
@@ -284,7 +284,7 @@ def _gather_sorted(ordered: NDArray[Any], sizes: NDArray[np.int64]) -> Samples:
 
 
 def _begins(values: NDArray[Any], owners: Integers) -> Integers:
-    """Where a value differs from the one before, or is of another sample."""
+    """Return where a value differs from the one before, or is of another sample."""
     begins = np.ones(len(values), np.bool_)
     begins[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
     return np.flatnonzero(begins)

@@ -272,7 +272,7 @@ class _Seen:
 
 
 def rank_biased_overlap(x: Ranking, y: Ranking, p: float, *, ties: RboTies = "a") -> Rbo:
-    """How far two rankings overlap, the top first.
+    """Return how far two rankings overlap, the top first.
 
     Args:
         x: groups of tied items, the best first; a group of one item is an item without ties.
@@ -388,7 +388,7 @@ def _how_far_in(ranking: Ranking, items: dict[Hashable, int], depth: int, ties: 
 
 
 def _size(share: Array, length: int, ties: RboTies) -> Array:
-    """What a ranking's agreement is divided by at each depth; beyond its end, the depth."""
+    """Return what a ranking's agreement is divided by at each depth; beyond its end, the depth."""
     depths = np.arange(1.0, share.shape[1] + 1)
     if ties == "a":
         return depths
@@ -405,7 +405,7 @@ def _agreement(seen: _Seen, unseen: Array | float, ties: RboTies) -> Array:
 
 
 def _open_places(seen: _Seen) -> NDArray[np.int64]:
-    """How many items of the shorter ranking are unseen at each depth."""
+    """Return how many items of the shorter ranking are unseen at each depth."""
     return np.maximum(np.arange(1, seen.longer + 1) - seen.shorter, 0)
 
 
@@ -527,7 +527,7 @@ def find_taus(
 
 
 def noise_of(after: Floats, redrawn: Floats) -> Noise | None:
-    """How alike redrawn labels rank runs.
+    """Return how alike redrawn labels rank runs.
 
     Args:
         after: means of the runs, shape (runs,).

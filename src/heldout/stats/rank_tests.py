@@ -21,7 +21,7 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
 from heldout.errors import InputError
 from heldout.stats.exact import DECIMALS, Samples, differences
 from heldout.stats.rank_correlation import midranks
-from heldout.stats.results import SMALLEST, Alternative, Ask, Found, choose_tail, normal_p
+from heldout.stats.results import SMALLEST, Alternative, Found, TestQuestion, choose_tail, normal_p
 from heldout.stats.student import welch_freedom
 
 
@@ -204,7 +204,7 @@ class WalshAverages:
 
 
 def fold_histograms(counts: Integers) -> Integers:
-    """How many pairs of values have a sum of places up to each, each value with itself too.
+    """Return how many pairs of values have a sum of places up to each, each value with itself too.
 
     Args:
         counts: of values at each place, shape (samples, places); up to 1e7 of each sample.
@@ -230,7 +230,7 @@ _EXACT_LIMIT = 500
 
 
 def signed_rank_test(
-    a: Scores, b: Scores, ask: Ask, *, zeros: Zeros, continuity: bool, method: Method
+    a: Scores, b: Scores, ask: TestQuestion, *, zeros: Zeros, continuity: bool, method: Method
 ) -> Found:
     """The signed-rank test of two systems; see `rank_differences`."""
     return rank_differences(
@@ -239,7 +239,7 @@ def signed_rank_test(
 
 
 def rank_differences(
-    difference: Scores, ask: Ask, *, zeros: Zeros, continuity: bool, method: Method
+    difference: Scores, ask: TestQuestion, *, zeros: Zeros, continuity: bool, method: Method
 ) -> Found:
     """Are the differences symmetric about 0?
 
@@ -402,7 +402,7 @@ def _list_places(sizes: Integers, level: float) -> Integers:
 
 
 def _has_whole_numbers(samples: Samples) -> bool:
-    """Whether all values are whole numbers that lie close together."""
+    """Check whether all values are whole numbers that lie close together."""
     if not len(samples.values):
         return False
     close = samples.values.max() - samples.values.min() < _SPAN
@@ -410,7 +410,7 @@ def _has_whole_numbers(samples: Samples) -> bool:
 
 
 def _fold(samples: Samples) -> NDArray[np.int64]:
-    """How many averages of each sample are up to each half of a whole number."""
+    """Return how many averages of each sample are up to each half of a whole number."""
     places = (samples.values - samples.values.min()).astype(np.int64)
     span = int(places.max()) + 1
     cells = len(samples.sizes) * span
@@ -426,7 +426,7 @@ def _look_up(reached: Integers, places: Integers) -> Floats:
 Corrections = Literal["mann-whitney", "ranksums"]
 
 
-def rank_sum_test(a: Scores, b: Scores, ask: Ask, *, kind: Corrections) -> Found:
+def rank_sum_test(a: Scores, b: Scores, ask: TestQuestion, *, kind: Corrections) -> Found:
     """Does a score of B exceed one of A as often as the other way round?
 
     Args:
@@ -493,7 +493,7 @@ def _place(
     return max(-1.0, centre - half), min(1.0, centre + half), None
 
 
-def sign_test(a: Scores, b: Scores, ask: Ask, *, tolerance: float) -> Found:
+def sign_test(a: Scores, b: Scores, ask: TestQuestion, *, tolerance: float) -> Found:
     """The sign test: does each system win as often as the other?
 
     Args:
@@ -505,7 +505,7 @@ def sign_test(a: Scores, b: Scores, ask: Ask, *, tolerance: float) -> Found:
     return compare_wins(*_count_signs(differences(a, b), tolerance), ask)
 
 
-def binomial_test(a: Scores, b: Scores, ask: Ask, *, above: float) -> Found:
+def binomial_test(a: Scores, b: Scores, ask: TestQuestion, *, above: float) -> Found:
     """The exact binomial test on the queries that one system alone answers (McNemar's, exact).
 
     Args:
@@ -519,12 +519,12 @@ def binomial_test(a: Scores, b: Scores, ask: Ask, *, above: float) -> Found:
 
 
 def _count_signs(difference: Scores, tolerance: float) -> tuple[int, int]:
-    """How many queries A wins, and how many B, by more than a tolerance."""
+    """Return how many queries A wins, and how many B, by more than a tolerance."""
     sizes = np.round(difference, DECIMALS)
     return int(np.sum(sizes < -tolerance)), int(np.sum(sizes > tolerance))
 
 
-def compare_wins(a_wins: int, b_wins: int, ask: Ask) -> Found:
+def compare_wins(a_wins: int, b_wins: int, ask: TestQuestion) -> Found:
     """The exact binomial test of counts, with the Clopper-Pearson interval.
 
     Args:

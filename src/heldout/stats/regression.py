@@ -318,7 +318,7 @@ def _cost(at: Floats, choices: Choices, spread: float) -> tuple[float, Floats]:
 
 
 def _derivatives(at: Floats, choices: Choices, spread: float) -> tuple[Floats, Floats]:
-    """What each choice says of the slope, and minus the second derivatives (Louis 1982)."""
+    """Return what each choice says of the slope, and minus the second derivatives (Louis 1982)."""
     ahead = _ahead(at, choices, spread)
     _, weights = _weigh(ahead, choices, spread)
     chance = expit(ahead)

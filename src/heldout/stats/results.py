@@ -24,7 +24,7 @@ SMALLEST = sys.float_info.min
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class TestQuestion:
     """What is asked of a test.
 
     Attributes:
@@ -298,8 +298,8 @@ def check_scores(scores: ArrayLike, system: str) -> NDArray[np.float64]:
     return values
 
 
-def check_ask(test: str, alternative: Alternative, *, level: float) -> Ask:
-    """What is asked of a test, if it can be asked.
+def check_ask(test: str, alternative: Alternative, *, level: float) -> TestQuestion:
+    """Return what is asked of a test, if it can be asked.
 
     Args:
         test: its name.
@@ -318,7 +318,7 @@ def check_ask(test: str, alternative: Alternative, *, level: float) -> Ask:
         problems.append(Problem("test-option", path, f"level {level}", expected))
     if problems:
         raise InputError(problems)
-    return Ask(alternative=alternative, level=float(level))
+    return TestQuestion(alternative=alternative, level=float(level))
 
 
 def bonferroni(ps: Sequence[float | None]) -> tuple[float | None, ...]:

@@ -253,7 +253,7 @@ def _group(blocks: Sequence[Block], rows: int) -> Iterator[list[Block]]:
 
 
 def _find_peaks(flipped: Floats, family: _Family, *, step_down: bool) -> _Peaks:
-    """What remains of some flips.
+    """Return what remains of some flips.
 
     Rows are divided by the largest t so far before they are subtracted: then one number for each
     pair says in all flips whether its t may be larger.
@@ -448,7 +448,7 @@ def _flip_sums(whole: Whole, sums: Doubles, blocks: Sequence[Block]) -> Floats:
 
 
 def _draw_signs(rng: Generator, queries: int, flips: int) -> NDArray[np.uint8]:
-    """Whether a query keeps its sign, 1 or 0, shape (queries, flips)."""
+    """Return whether a query keeps its sign, 1 or 0, shape (queries, flips)."""
     bits = np.unpackbits(np.frombuffer(rng.bytes(-(-queries * flips // 8)), np.uint8))
     return bits[: queries * flips].reshape(queries, flips)
 

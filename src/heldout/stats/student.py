@@ -31,7 +31,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
 from heldout.stats.exact import Samples, differences
-from heldout.stats.results import Alternative, Ask, Found, TestResult, check_scores, choose_tail
+from heldout.stats.results import (
+    Alternative,
+    Found,
+    TestQuestion,
+    TestResult,
+    check_scores,
+    choose_tail,
+)
 
 Floats = NDArray[np.float64]
 
@@ -192,7 +199,7 @@ def _descend(samples: _Padded) -> _Path:
 
 
 def _minimise(samples: _Padded, left: Floats, right: Floats) -> Floats:
-    """Where between two points the generating function is smallest."""
+    """Return where between two points the generating function is smallest."""
     terms = samples.counts * samples.values
     for _ in range(_HALVINGS):
         middle = (left + right) / 2
@@ -399,7 +406,7 @@ Variances = Literal["welch", "student"]
 Scores = NDArray[np.float64]
 
 
-def paired_t_test(a: Scores, b: Scores, ask: Ask) -> Found:
+def paired_t_test(a: Scores, b: Scores, ask: TestQuestion) -> Found:
     """The paired t test: is the mean difference 0?
 
     Args:
@@ -410,7 +417,7 @@ def paired_t_test(a: Scores, b: Scores, ask: Ask) -> Found:
     return compare_mean(differences(a, b), ask)
 
 
-def compare_mean(difference: Scores, ask: Ask, *, null: float = 0.0) -> Found:
+def compare_mean(difference: Scores, ask: TestQuestion, *, null: float = 0.0) -> Found:
     """The t test of one sample.
 
     Args:
@@ -429,7 +436,7 @@ def compare_mean(difference: Scores, ask: Ask, *, null: float = 0.0) -> Found:
     return _compare(centre.mean, error, centre.size - 1, ask, used=centre.size, null=null)
 
 
-def unpaired_t_test(a: Scores, b: Scores, ask: Ask, *, kind: Variances) -> Found:
+def unpaired_t_test(a: Scores, b: Scores, ask: TestQuestion, *, kind: Variances) -> Found:
     """The t test of two samples.
 
     Args:
@@ -488,7 +495,13 @@ def _moments(values: Scores) -> _Moments:
 
 
 def _compare(
-    difference: float, error: float, freedom: float, ask: Ask, *, used: int, null: float = 0.0
+    difference: float,
+    error: float,
+    freedom: float,
+    ask: TestQuestion,
+    *,
+    used: int,
+    null: float = 0.0,
 ) -> Found:
     """The result of a difference with its standard error and degrees of freedom."""
     statistic = (difference - null) / error

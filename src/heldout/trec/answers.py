@@ -22,7 +22,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryFacts:
+class QueryOddities:
     """What is odd about one query's rows without being wrong.
 
     Attributes:
@@ -58,7 +58,7 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class QueryAnswer:
     """A query's rows in the order, as integers.
 
     Attributes:
@@ -70,7 +70,7 @@ class Answer:
 
     ranking: JudgedRanking
     top: NDArray[np.uint64]
-    facts: QueryFacts
+    facts: QueryOddities
     listed: Listed | None = None
 
 
@@ -114,7 +114,7 @@ class Examiner:
         parsed: Parsed | None = None,
         judged: Mapping[str, int] | None,
         candidates: AbstractSet[str] | None,
-    ) -> Answer | None:
+    ) -> QueryAnswer | None:
         """The query's answer, or `None` after an error was reported.
 
         Args:
@@ -155,7 +155,7 @@ class Examiner:
             else parsed.hits
         )
         top = best[: self.depth].tolist()
-        return Answer(
+        return QueryAnswer(
             ranking=_see(hits, best),
             top=hash_documents([rows.documents[row] for row in top]),
             facts=facts,
@@ -183,7 +183,7 @@ def _swapped(
 
 
 def _rises(keys: NDArray[np.float64], ranks: NDArray[np.int64] | None) -> bool:
-    """Whether scores rise with the rank, as distances do, or count lines as ranks do."""
+    """Check whether scores rise with the rank, as distances do, or count lines as ranks do."""
     count = len(keys)
     if count < _FEWEST:
         return False
@@ -202,8 +202,8 @@ def _facts(
     by_score: NDArray[np.int64] | None,
     *,
     tied: NDArray[np.bool_],
-) -> QueryFacts:
-    """What is odd; reports the first row that ranks and scores place differently."""
+) -> QueryOddities:
+    """Return what is odd; reports the first row that ranks and scores place differently."""
     displaced = 0
     repeated = 0
     if ranks is not None:
@@ -215,7 +215,7 @@ def _facts(
             if displaced:
                 row = int(by_rank[int(np.argmax(differ))])
                 checks.report_displaced(rows, row, place=int(np.argmax(by_score == row)) + 1)
-    return QueryFacts(
+    return QueryOddities(
         first_rank=None if ranks is None else int(ranks.min()),
         tied=int(tied.sum()),
         tied_top=int(tied[:_TOP].sum()),

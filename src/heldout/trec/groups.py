@@ -216,7 +216,7 @@ def _columns(
 
 
 def _misfit(columns: Sequence[bytes], widths: Sequence[int]) -> str:
-    """What is wrong with columns, of which there may be as many as expected."""
+    """Return what is wrong with columns, of which there may be as many as expected."""
     if len(columns) not in widths:
         return plural(len(columns), "column")
     if not all(columns):

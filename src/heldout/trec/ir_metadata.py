@@ -60,7 +60,7 @@ class Header:
     notes: tuple[Problem, ...] = ()
 
     def get(self, *keys: str) -> Any:
-        """What stands below some keys, `None` where there is nothing.
+        """Return what stands below some keys, `None` where there is nothing.
 
         Upper and lower case of keys are alike, and so are `-`, `_` and blanks: the versions of the
         format spell `schema-version` and `schema version`.

@@ -369,7 +369,7 @@ def _head(run: MemoryRun) -> dict[str, tuple[str, ...]]:
 
 
 def _keys(run: MemoryRun, order: Order) -> Floats:
-    """What is compared: higher is better."""
+    """Return what is compared: higher is better."""
     if order == "msmarco":
         if run.ranks is None:
             raise InputError.of(

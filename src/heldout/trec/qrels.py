@@ -271,7 +271,7 @@ class _Columns:
             self.iterations.update(iterations)
 
     def check(self, path: str) -> Iterator[Problem]:
-        """What the whole of a column shows, and no line of it."""
+        """Yield what the whole of a column shows, and no line of it."""
         high, below = [*sorted((g for g in self.grades if g > 0), reverse=True), 0, 0][:2]
         if self.grades == {0} and any(self.iterations) and self._swapped():
             shown = ", ".join(map(show, sorted(self.iterations)[:_SHOWN]))
@@ -344,7 +344,7 @@ def _usual_rows(block: Block, columns: _Columns) -> Iterator[tuple[str, str, int
 
 
 def _columns_hint(columns: Sequence[bytes]) -> str:
-    """What to do about another tool's form, such as BEIR's three columns below a heading."""
+    """Return what to do about another tool's form, such as BEIR's three columns below a heading."""
     if columns and names_query(columns[0]):
         return LEFT_OUT
     return (

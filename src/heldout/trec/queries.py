@@ -38,7 +38,7 @@ class Topic:
 
 
 def looks_like_sgml(text: str) -> bool:
-    """Whether topics are in the `<top>` dialect."""
+    """Check whether topics are in the `<top>` dialect."""
     return re.search(r"<top\s*>", text, re.IGNORECASE) is not None
 
 
@@ -262,7 +262,7 @@ def _find_rows(lines: list[tuple[int, str]], path: str, log: ProblemLog) -> list
 
 
 def _is_heading(query: str, text: str) -> bool:
-    """Whether a first line names its columns: as a query, no run would ever answer it."""
+    """Check whether a first line names its columns: as a query, no run would ever answer it."""
     heading = "".join(filter(str.isalnum, text.casefold()))
     return names_query(query) and heading in _TEXT_HEADINGS
 

@@ -199,7 +199,7 @@ class RowChecks:
     report: Callable[[Problem], None]
 
     def distinct(self, rows: Rows) -> bool:
-        """Whether no document is there twice; reports those that are."""
+        """Check whether no document is there twice; reports those that are."""
         if len(set(rows.documents)) == len(rows.documents):
             return True
         first: dict[bytes, int] = {}
@@ -216,7 +216,7 @@ class RowChecks:
         return False
 
     def only_candidates(self, rows: Rows, candidates: AbstractSet[str]) -> bool:
-        """Whether every document is a candidate; reports those that are not."""
+        """Check whether every document is a candidate; reports those that are not."""
         clean = True
         for document, line in zip(rows.documents, rows.lines, strict=True):
             if document.decode() not in candidates:
@@ -348,7 +348,7 @@ class RowChecks:
                 )
 
     def _gaps(self, rows: Rows, ranks: NDArray[np.int64]) -> bool:
-        """Whether a rank between 1 and the greatest is missing; reports where first."""
+        """Check whether a rank between 1 and the greatest is missing; reports where first."""
         present = np.unique(ranks[ranks > 0])
         missing = int(present[-1]) - len(present) if len(present) else 0
         if not missing:

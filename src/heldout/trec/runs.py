@@ -20,7 +20,7 @@ from heldout.errors import InputError, Problem
 from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
 from heldout.trec.ir_metadata import find_header_lines
 from heldout.trec.orders import Order
-from heldout.trec.reading.sources import Replay
+from heldout.trec.reading.sources import ReplaySource
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.rows import COLUMNS, Form, Rows, cut_rows, parse_rows
 from heldout.trec.scanning.scanners import (
@@ -209,7 +209,7 @@ def scan_run(
     Raises:
         Exception: whatever reading `source` raises (a decrypting pipe's `TrustError`).
     """
-    replay = Replay(source, path=path)
+    replay = ReplaySource(source, path=path)
     rules = _Rules(
         path=path,
         order=order,
@@ -229,7 +229,7 @@ def scan_run(
             return _Pass(rules, reader).scan(gather=True)
 
 
-def _reader(source: Replay, rules: "_Rules") -> TextReader:
+def _reader(source: ReplaySource, rules: "_Rules") -> TextReader:
     return TextReader(source, path=rules.path, limits=rules.limits)
 
 
@@ -446,7 +446,7 @@ class _Pass:
             self._examine(query, rows, parsed)
 
     def _is_broken(self, part: _Part, segment: Segment) -> bool:
-        """Whether only reading line by line shows what the segment is."""
+        """Check whether only reading line by line shows what the segment is."""
         if segment.flags & BROKEN:
             return True
         return bool(segment.flags & UNICODE) and not is_clean(part.lines(segment))
@@ -526,7 +526,7 @@ def _detect_form(block: Block) -> Form | None:
 
 
 def _looks_like_qrels(block: Block) -> bool:
-    """Whether the first lines have 4 columns, a short second one and a number at the end."""
+    """Check whether the first lines have 4 columns, a short second one and a number at the end."""
     rows = [line for line in map(bytes.split, _first_lines(block.text)) if line]
     return bool(rows) and all(
         len(row) == _QRELS and len(row[1]) <= _ROUND and parse_integer(row[3]) is not None
@@ -540,7 +540,7 @@ def _first_lines(text: bytes) -> list[bytes]:
 
 
 def _skip_comments(text: bytes) -> int:
-    """Where the first line begins that is no comment."""
+    """Return where the first line begins that is no comment."""
     start = 0
     while text.startswith(b"#", start):
         start = text.find(b"\n", start) + 1

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest, Spellings, find_near, say_near
-from heldout.trec.answers import Answer, Listed, QueryFacts
+from heldout.trec.answers import Listed, QueryAnswer, QueryOddities
 from heldout.trec.orders import Order
 from heldout.trec.ranking import Rankings
 from heldout.trec.reading.streams import Limits
@@ -159,7 +159,7 @@ class Scan:
         self._sure()
 
     def document(self) -> dict[str, Any]:
-        """What was read and what is wrong, for JSON."""
+        """Return what was read and what is wrong, for JSON."""
         return {
             "path": self.path,
             "ok": self.ok,
@@ -237,7 +237,7 @@ class Coverage:
             )
 
     def _other_spelling(self, query: str) -> str:
-        """What to do about a query that the set lacks."""
+        """Return what to do about a query that the set lacks."""
         if self._spellings is None:
             self._spellings = Spellings(self._known or ())
         near = self._spellings.find(query)
@@ -311,7 +311,7 @@ class Coverage:
 
 
 _NONE = np.empty(0, dtype=np.int64)
-_USUAL = QueryFacts(first_rank=1, tied=0, tied_top=0, displaced_top=0, repeated_ranks=0)
+_USUAL = QueryOddities(first_rank=1, tied=0, tied_top=0, displaced_top=0, repeated_ranks=0)
 
 
 class Results:
@@ -331,7 +331,7 @@ class Results:
         self.lists: dict[str, Listed] = {}
         self._usual = 0
         self._swapped = 0
-        self._facts: list[QueryFacts] = []
+        self._facts: list[QueryOddities] = []
 
     def add_usual(
         self,
@@ -349,13 +349,13 @@ class Results:
             rows: how many documents it has.
             hits: int64, shape (hits, 2): row from 0, ascending, and grade.
             top: hashes of its first documents.
-            swapped: as in `QueryFacts`.
+            swapped: as in `QueryOddities`.
         """
         self._usual += 1
         self._swapped += swapped
         self._add(query, rows, hits[:, 0] + 1 if len(hits) else _NONE, hits[:, 1], top)
 
-    def add(self, query: str, answer: Answer) -> None:
+    def add(self, query: str, answer: QueryAnswer) -> None:
         """Any other."""
         self._facts.append(answer.facts)
         ranking = answer.ranking

@@ -110,7 +110,7 @@ _NAMES = frozenset(
 
 
 def names_query(cell: str | bytes) -> bool:
-    """Whether a cell names a column of query ids, as in `qid` or `query-id`.
+    """Check whether a cell names a column of query ids, as in `qid` or `query-id`.
 
     Args:
         cell: the first of a line.
@@ -167,7 +167,7 @@ def parse_scores(tokens: Sequence[bytes]) -> NDArray[np.float64] | None:
 
 
 def classify_score(token: bytes) -> BadScore | None:
-    """What is wrong with a score, `None` if nothing is."""
+    """Return what is wrong with a score, `None` if nothing is."""
     if _SCORE.fullmatch(token):
         return None if np.isfinite(float(token)) else "score-infinite"
     if _NAN.fullmatch(token):
@@ -182,7 +182,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 
 
 def check_line(line: bytes, *, path: str, number: int, prose: bool = False) -> Problem | None:
-    """Why a line is no row, `None` if it may be one.
+    """Return why a line is no row, `None` if it may be one.
 
     Args:
         line: without its end.
@@ -204,7 +204,7 @@ def check_line(line: bytes, *, path: str, number: int, prose: bool = False) -> P
 
 
 def is_clean(text: bytes) -> bool:
-    """Whether lines are UTF-8 without control characters but tabs, and visible beyond ASCII.
+    """Check whether lines are UTF-8 without control characters but tabs, and visible beyond ASCII.
 
     Blanks of other scripts and direction marks are refused: nobody sees them in an id.
     """
@@ -214,7 +214,7 @@ def is_clean(text: bytes) -> bool:
 
 
 def is_regular(text: bytes, ends: NDArray[np.int64], tokens: int, columns: int) -> bool:
-    """Whether each line has exactly so many columns and none is a comment.
+    """Check whether each line has exactly so many columns and none is a comment.
 
     Args:
         text: whole lines.

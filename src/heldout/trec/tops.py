@@ -6,7 +6,7 @@ compares rankings wants documents of equal scores together (`tie_tops`).
 `Places` are all that any labels of certain documents can see of a run. A run read once can be
 scored on labels that are made later, as long as these are among the documents that were looked for.
 
-`Rankings` are both, for a person who looks at them side by side.
+`TopRankings` are both, for a person who looks at them side by side.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -75,7 +75,7 @@ def _number(
 
 
 def _places(scan: Scan, names: Mapping[str, Sequence[str]]) -> Places:
-    """What a scan with numbers for grades found."""
+    """Return what a scan with numbers for grades found."""
     seen = {query: ranking for query, ranking in scan.rankings.items() if query in names}
     return Places(
         found={
@@ -173,7 +173,7 @@ def read_tops(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rankings:
+class TopRankings:
     """The rankings of a run, as far as a person looks at them.
 
     Attributes:
@@ -193,7 +193,7 @@ def read_rankings(
     documents: Mapping[str, Collection[str]],
     order: Order | None = None,
     limits: Limits | None = None,
-) -> Rankings:
+) -> TopRankings:
     """Read what `read_tops` and `read_places` read, at once.
 
     Args:
@@ -209,7 +209,7 @@ def read_rankings(
     """
     names, codes = _number(documents)
     scan = _list(source, depth, path=path, order=order, limits=limits, qrels=codes)
-    return Rankings(tops=_tops(scan, depth), places=_places(scan, names))
+    return TopRankings(tops=_tops(scan, depth), places=_places(scan, names))
 
 
 def _list(source: BinaryIO, depth: int, **rules: Any) -> Scan:
@@ -229,7 +229,7 @@ def memory_rankings(
     depth: int,
     documents: Mapping[str, Collection[str]],
     order: Order | None = None,
-) -> Rankings:
+) -> TopRankings:
     """The same of a run that is in memory.
 
     Raises:
@@ -239,7 +239,7 @@ def memory_rankings(
     scan = scan_memory(run, order=order, qrels=codes)
     lists = list_documents(run, scan.order, frozenset(run.queries))
     tops = {query: lists[query][:depth] for query in sorted(lists)}
-    return Rankings(tops=tops, places=_places(scan, names))
+    return TopRankings(tops=tops, places=_places(scan, names))
 
 
 def read_rows(source: BinaryIO, *, path: str, limits: Limits | None = None) -> dict[str, list[Any]]:

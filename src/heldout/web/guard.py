@@ -137,7 +137,7 @@ def add_handlers(
 
 
 def _is_judging(path: str) -> bool:
-    """Whether an address is one of the judges', and not the organiser's."""
+    """Check whether an address is one of the judges', and not the organiser's."""
     return path.startswith(("/j/", "/a/"))
 
 

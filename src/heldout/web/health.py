@@ -44,7 +44,7 @@ Check = Callable[[], str]
 
 
 def check_folder(folder: Path) -> str:
-    """Whether files can be put into a folder, and its disk has a gibibyte free."""
+    """Return whether files can be put into a folder, and its disk has a gibibyte free."""
     if not folder.is_dir():
         return "folder-missing"
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
@@ -101,7 +101,7 @@ def ready_route(readiness: Readiness) -> APIRouter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SeenRequest:
     """One request, as it is logged.
 
     Attributes:
@@ -135,7 +135,7 @@ class Watched:
     """
 
     app: ASGIApp
-    watch: Callable[[Seen], None]
+    watch: Callable[[SeenRequest], None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -164,7 +164,7 @@ class Watched:
         try:
             await self.app(scope, count_received, count_sent)
         finally:
-            seen = Seen(
+            seen = SeenRequest(
                 request=request,
                 method=scope["method"] if scope["method"] in _METHODS else "other",
                 route=_route_of(scope, root),
@@ -189,7 +189,7 @@ def _route_of(scope: Scope, root: str) -> str:
     return (mounted if route is None else f"{mounted}{route.path}") or _UNKNOWN
 
 
-def log_request(seen: Seen) -> None:
+def log_request(seen: SeenRequest) -> None:
     """Write a request to standard error, as a line of JSON."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = {

@@ -51,7 +51,7 @@ def _cuts(text: str) -> Iterator[int]:
 
 
 def _joins(text: str, position: int) -> bool:
-    """Whether the character at this position is drawn together with the one before."""
+    """Check whether the character at this position is drawn together with the one before."""
     joined = unicodedata.category(text[position]).startswith("M")
     return joined or _JOINER in text[position - 1 : position + 1]
 

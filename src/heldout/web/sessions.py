@@ -43,7 +43,7 @@ def check_token(token: str) -> str:
     return plain
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+class OrganiserSession(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """An organiser who signed in.
 
     Attributes:
@@ -81,7 +81,7 @@ class SessionSigner:
         """
         if not hmac.compare_digest(_digest(given.strip()), _digest(self.token)):
             return None
-        session = Session(
+        session = OrganiserSession(
             id=secrets.token_urlsafe(18),
             expires=int((now + SESSION).timestamp()),
             sign_outs=sign_outs,
@@ -89,21 +89,23 @@ class SessionSigner:
         )
         return sign_value(session, key=self.key, purpose="organiser.session")
 
-    def read(self, cookie: str, *, sign_outs: int, now: datetime) -> Session | None:
+    def read(self, cookie: str, *, sign_outs: int, now: datetime) -> OrganiserSession | None:
         """The session of a cookie; `None` where it is forged, or over."""
         try:
-            session = read_value(cookie, Session, key=self.key, purpose="organiser.session")
+            session = read_value(
+                cookie, OrganiserSession, key=self.key, purpose="organiser.session"
+            )
         except BadTokenError:
             return None
         fits = hmac.compare_digest(session.token, self._mark())
         alive = now.timestamp() < session.expires and session.sign_outs == sign_outs
         return session if fits and alive else None
 
-    def form_token(self, session: Session) -> str:
+    def form_token(self, session: OrganiserSession) -> str:
         """Return what each form of this session has to send back."""
         return sign_value(session.id, key=self.key, purpose="organiser.form")
 
-    def is_form_token(self, session: Session, text: str) -> bool:
+    def is_form_token(self, session: OrganiserSession, text: str) -> bool:
         """Check that a form was one of this session."""
         return text.isascii() and hmac.compare_digest(self.form_token(session), text)
 

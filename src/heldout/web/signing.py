@@ -107,7 +107,7 @@ class PageSigner:
         return sign_value(value, key=self.key, purpose=f"{self.pages}.owner")
 
     def read_owner(self, token: str, *, now: datetime) -> str:
-        """Whose pages a token opens.
+        """Return whose pages a token opens.
 
         Raises:
             BadTokenError: it was not signed with this key as such a token.

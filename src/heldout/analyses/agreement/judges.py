@@ -22,7 +22,7 @@ from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.options import Level, Opt
 from heldout.stats.agreement import (
-    Agreement,
+    AgreementCoefficient,
     KappaWeights,
     Scale,
     cohen_interval,
@@ -222,7 +222,7 @@ class JudgePair:
     units: int
     queries: int
     same: float
-    kappa: Agreement
+    kappa: AgreementCoefficient
     interval: Interval | None
     overlap: float | None
     confusion: tuple[tuple[int, ...], ...]
@@ -256,9 +256,9 @@ class JudgeAgreement:
     units: int
     queries: int
     pairs: tuple[JudgePair, ...]
-    fleiss: Agreement | None
+    fleiss: AgreementCoefficient | None
     fleiss_units: int
-    alpha: Agreement
+    alpha: AgreementCoefficient
     interval: Interval | None
     relevant: int | None
     options: JudgeOptions
@@ -385,7 +385,7 @@ def _overlap(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float | None:
     return int((a & b).sum()) / either if either else None
 
 
-def _fleiss(verdicts: Floats, categories: Sequence[float]) -> Agreement | None:
+def _fleiss(verdicts: Floats, categories: Sequence[float]) -> AgreementCoefficient | None:
     """Of the units that all judged; `None` without one, and with a single judge."""
     if not verdicts.shape[1] or len(verdicts) < _PAIR:
         return None
@@ -397,7 +397,7 @@ _SHOWN = 3
 
 
 def headline(found: JudgeAgreement) -> str:
-    """How far all judges agree beyond chance."""
+    """Return how far all judges agree beyond chance."""
     who = plural(len(found.judges), "judge")
     if found.alpha.value is None:
         return f"How far {who} agree is undefined: {found.alpha.why}."
@@ -439,7 +439,7 @@ def tables(found: JudgeAgreement) -> tuple[Table, ...]:
 
 
 def title(found: JudgeAgreement) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     return f"Cohen's kappa of each two of {len(found.judges):,} judges"
 
 
@@ -449,7 +449,7 @@ def chart(found: JudgeAgreement) -> Plot:
     return matrix_chart(found.judges, kappas, "Cohen's kappa")
 
 
-def _say(found: Agreement, interval: Interval | None, level: float) -> str:
+def _say(found: AgreementCoefficient, interval: Interval | None, level: float) -> str:
     if found.value is None:
         return f"undefined: {found.why}"
     if interval is None:
@@ -538,7 +538,7 @@ def _pair_notes(found: JudgeAgreement, apart: int) -> list[str]:
 
 
 def _confusion_table(found: JudgeAgreement, pair: JudgePair) -> Table:
-    """Where two judges differ; of preferences the categories mean nothing."""
+    """Return where two judges differ; of preferences the categories mean nothing."""
     names = [f"{grade:g}" for grade in found.categories]
     if found.kind == "pairs":
         names = ["first by id" if name == "0" else "second by id" for name in names]

@@ -31,7 +31,7 @@ def read_judges(
     relevant: int | None = None,
     progress: Progress = SILENT,
 ) -> Ratings:
-    """What several judges said of the same things.
+    """Return what several judges said of the same things.
 
     Args:
         qrels: judgments, a file for each judge.
@@ -59,7 +59,7 @@ def read_judges(
 
 
 def _find_spellings(queries: Mapping[str, AbstractSet[str]]) -> Sequence[Problem]:
-    """Which queries of a judge the first one has too, if both wrote their ids alike."""
+    """Return which queries of a judge the first one has too, if both wrote their ids alike."""
     (_, first), *others = queries.items()
     return [
         other_spelling(name, "queries", near)

@@ -16,12 +16,12 @@ import numpy as np
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns, ends_first
 from heldout.charts.axes import place_axis
-from heldout.charts.plot import Plot, Row, shade
+from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.charts.svg import MUTED
 from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.stats.rank_correlation import RboTies, kendall, rank_biased_overlap, tau_ap_b
-from heldout.stats.results import Ask
+from heldout.stats.results import TestQuestion
 from heldout.stats.student import compare_mean
 from heldout.trec.orders import Order
 from heldout.trec.tops import TiedTops
@@ -45,7 +45,7 @@ def matrix_chart(
     """
     plot = Plot(
         x=place_axis(len(names)),
-        rows=[Row(name=f"{name} · {place}") for place, name in enumerate(names, 1)],
+        rows=[PlotRow(name=f"{name} · {place}") for place, name in enumerate(names, 1)],
         head=what,
         square=True,
     )
@@ -239,7 +239,7 @@ def _mean(values: Sequence[float | None], level: float, why: str, least: float) 
     if np.ptp(known) == 0:
         why = "one query" if len(known) == 1 else "the same on every query"
         return QueryMean(value=float(known[0]), low=None, high=None, queries=len(known), why=why)
-    found = compare_mean(known, Ask(alternative="two-sided", level=level))
+    found = compare_mean(known, TestQuestion(alternative="two-sided", level=level))
     # No mean lies outside of its scale, so a cut interval holds the truth as often
     low = None if found.low is None else max(found.low, least)
     high = None if found.high is None else min(found.high, 1.0)
@@ -259,7 +259,7 @@ _TIES = {
 
 
 def headline(found: RunAgreement) -> str:
-    """How alike the only two runs rank, or which two are most alike and which least."""
+    """Return how alike the only two runs rank, or which two are most alike and which least."""
     known = _known(found)
     if not known:
         return "No two of the runs answer the same query, so nothing can be compared."
@@ -284,7 +284,7 @@ def _known(found: RunAgreement) -> list[tuple[float, RunPair]]:
 
 
 def summary(found: RunAgreement) -> tuple[tuple[str, str], ...]:
-    """Which runs are most and least alike."""
+    """Return which runs are most and least alike."""
     known = _known(found)
     lines = [("runs", f"{len(found.runs):,}, the first {found.depth:,} documents of each query")]
     if not known:
@@ -324,7 +324,7 @@ def _pair_row(pair: RunPair) -> tuple[Cell, ...]:
 
 
 def title(found: RunAgreement) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     return f"Rank-biased overlap of each two of {len(found.runs):,} runs, mean over queries"
 
 

@@ -57,7 +57,7 @@ _INSTEAD = "compare runs by a measure, with heldout compare -m nDCG@10"
 
 
 def headline(result: Outcomes, *, several: int | None, baseline: str | None = None) -> str:
-    """How many pairs have a verdict, and who stands first by them.
+    """Return how many pairs have a verdict, and who stands first by them.
 
     Args:
         result: of one pair or many.
@@ -89,7 +89,7 @@ def headline(result: Outcomes, *, several: int | None, baseline: str | None = No
 
 
 def summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
-    """How many pairs have a verdict, and where tests and means disagree."""
+    """Return how many pairs have a verdict, and where tests and means disagree."""
     counts = map(result.pairs.count, ("strict", "do no harm", "no verdict"))
     opposed, sure = count_opposed(result)
     lines = [
@@ -134,7 +134,7 @@ def count_opposed(result: Outcomes) -> tuple[int, int]:
 
 
 def _both_hold(pairs: JudgedPairs, esl: Line, rr: Line, alpha: float) -> Flags:
-    """Whether both are significant, and by their own differences for different runs."""
+    """Return whether both are significant, and by their own differences for different runs."""
     longer, higher = (pairs.tested.tests[line].column("difference") for line in (esl, rr))
     held: Flags = (pairs.corrected[esl] <= alpha) & (pairs.corrected[rr] <= alpha)
     return held & (longer * higher > 0)
@@ -260,7 +260,7 @@ def _order_table(order: RunOrder, result: Outcomes) -> Table:
 
 
 def _say_below(order: RunOrder, row: int) -> str:
-    """What sets a run below the one before it."""
+    """Return what sets a run below the one before it."""
     if row == 0:
         return ""
     if any({*order.systems[row - 1 : row + 1]} <= {*cycle} for cycle in order.cycles):

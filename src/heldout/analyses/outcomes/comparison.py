@@ -17,9 +17,9 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.curves import curves_chart, curves_title, success_curves
-from heldout.analyses.outcomes.failures import Failures, check_single, list_failures
-from heldout.analyses.outcomes.failures_page import check_page
-from heldout.analyses.outcomes.options import CompareOptions, Correction, Rules
+from heldout.analyses.outcomes.failures_of_runs import check_single, list_failures
+from heldout.analyses.outcomes.failures_page import Failures, check_page
+from heldout.analyses.outcomes.options import CompareOptions, Correction, DeclaredRules
 from heldout.analyses.outcomes.outcomes import analyse_outcomes, describe_outcomes
 from heldout.analyses.outcomes.verdicts import Side as Winner
 from heldout.analyses.outcomes.verdicts import correct
@@ -36,7 +36,7 @@ from heldout.answers.sentence import name_one, name_some, say_p
 from heldout.answers.table import Cell, Column, Table, columns, format_p
 from heldout.collections.named import load_qrels
 from heldout.errors import plural
-from heldout.scoring.first_ranks import Side, first_ranks
+from heldout.scoring.first_ranks import MethodSide, first_ranks
 from heldout.scoring.names import read_measure
 from heldout.scoring.other_measures import need_subtopics
 from heldout.scoring.query_facets import load_only, load_texts
@@ -108,8 +108,8 @@ class MeanDifferences:
         flips: sign flips drawn.
     """
 
-    a: Side
-    b: Side
+    a: MethodSide
+    b: MethodSide
     differences: tuple[MeanDifference, ...]
     correction: Correction
     level: float
@@ -123,10 +123,10 @@ class MeanDifferences:
 
 def compare_means(
     measured: Sequence[Scores],
-    a: Side,
-    b: Side,
+    a: MethodSide,
+    b: MethodSide,
     rng: Generator,
-    rules: Rules,
+    rules: DeclaredRules,
     *,
     level: float = 0.95,
     flips: int = 10_000,
@@ -168,7 +168,7 @@ def _winner(one: MeanDifference, corrected: float | None, alpha: float) -> Winne
 
 
 def _compare(
-    one: Scores, a: Side, b: Side, rng: Generator, *, level: float, flips: int
+    one: Scores, a: MethodSide, b: MethodSide, rng: Generator, *, level: float, flips: int
 ) -> MeanDifference:
     if not (one.table.queries and one.table.complete):
         raise ValueError(one.measure)
@@ -198,7 +198,7 @@ def _compare(
     )
 
 
-def _rows(table: ScoreTable, side: Side) -> Floats:
+def _rows(table: ScoreTable, side: MethodSide) -> Floats:
     return table.values[[table.systems.index(run) for run in side.runs]]
 
 
@@ -216,7 +216,7 @@ def _flip(first: Floats, second: Floats, rng: Generator, flips: int) -> tuple[fl
 
 
 def mean_headline(found: MeanDifferences) -> str:
-    """Which of A and B is better, on each measure that was asked for; at least one."""
+    """Return which of A and B is better, on each measure that was asked for; at least one."""
     a, b = f"{name_one(found.a.name)} (A)", f"{name_one(found.b.name)} (B)"
     if len(found.differences) > 1:
         return _say_several(found, a, b)
@@ -305,7 +305,7 @@ def _row(one: MeanDifference) -> tuple[Cell, ...]:
 
 
 def _reasons(found: MeanDifferences) -> list[str]:
-    """Why a test is undefined; of groups sign flips always are."""
+    """Return why a test is undefined; of groups sign flips always are."""
     measures: dict[str, list[str]] = {}
     for one in found.differences:
         why = ("" if found.grouped else one.flips_why) or one.test.why
@@ -428,7 +428,7 @@ class Comparison:
         )
 
     def answer(self, scores: ComparedScores) -> Answer:
-        """Which side is better: by the measures that were asked for, and by outcomes."""
+        """Return which side is better: by the measures that were asked for, and by outcomes."""
         options, a, b = self.options, self.runs.a, self.runs.b
         ranks = first_ranks(scores.ranks.table, k=options.k)
         result = analyse_outcomes(ranks, [(a, b)], options.rules, level=options.level)

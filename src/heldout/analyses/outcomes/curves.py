@@ -17,10 +17,10 @@ from scipy.special import stdtrit
 from heldout.analyses.outcomes.options import Band
 from heldout.analyses.outcomes.outcomes import Outcomes
 from heldout.charts.axes import Axis, log_axis, score_axis, share_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import INK, LINK, RECORD, RULE, SOFT, cut
 from heldout.ids import Digest
-from heldout.scoring.first_ranks import FirstRanks, Side
+from heldout.scoring.first_ranks import FirstRanks, MethodSide
 from heldout.stats.resampling import block_size, map_blocks
 from heldout.stats.student import crossed_t
 
@@ -46,8 +46,8 @@ class SuccessCurves:
         digest: of the table of scores.
     """
 
-    a: Side
-    b: Side
+    a: MethodSide
+    b: MethodSide
     success_a: tuple[float, ...]
     success_b: tuple[float, ...]
     low: tuple[float | None, ...]
@@ -60,8 +60,8 @@ class SuccessCurves:
 
 def success_curves(
     ranks: FirstRanks,
-    a: Side,
-    b: Side,
+    a: MethodSide,
+    b: MethodSide,
     rng: Generator,
     *,
     band: Band = "simultaneous",
@@ -195,7 +195,7 @@ _NAME = 18
 
 
 def curves_title(curves: SuccessCurves) -> str:
-    """What the picture of two curves shows."""
+    """Return what the picture of two curves shows."""
     return (
         f"Share of queries that {curves.a.name} (A) and {curves.b.name} (B) answer among their "
         f"first j documents, for j up to {len(curves.success_a)}, with {curves.band} intervals"
@@ -292,7 +292,7 @@ def _draw_feet(plot: Plot, curves: SuccessCurves, heights: Axis) -> bool:
 
 
 def bars_title(result: Outcomes) -> str:
-    """What the picture of bars shows."""
+    """Return what the picture of bars shows."""
     shown = min(MOST_BARS, len(result.pairs))
     which = f"{shown} of {len(result.pairs):,} pairs" if shown < len(result.pairs) else "each pair"
     return f"Of {result.queries:,} queries those found by both runs, by one and by neither: {which}"
@@ -307,7 +307,7 @@ def bars_chart(result: Outcomes) -> Plot:
     order = np.argsort(-np.abs(tested.b_only - tested.a_only), kind="stable")
     pairs = tuple(result.pairs.take(np.sort(order[:MOST_BARS])))
     rows = [
-        Row(
+        PlotRow(
             name={"A": "◂ ", "B": "▸ "}.get(one.verdict.better or "", "")
             + f"{cut(one.a.name, _NAME)} / {cut(one.b.name, _NAME)}"
         )

@@ -10,8 +10,10 @@ Data lie in a folder named after their digest. The page is written last and in o
 always goes with its data; then the data of an earlier page are removed.
 """
 
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -24,7 +26,8 @@ import msgspec
 
 from heldout.analyses.outcomes.failures import (
     MOST_MISSED,
-    Failures,
+    OUTCOMES,
+    Outcome,
     QueryDifference,
     Ranking,
 )
@@ -36,6 +39,8 @@ from heldout.charts.plot import Plot
 from heldout.charts.svg import LINK, RECORD, RULE, inline
 from heldout.errors import InputError, StoreError, plural, quote
 from heldout.files.durable import Folder, write_whole
+from heldout.files.frames import Framed
+from heldout.scoring.table import Better
 from heldout.web.jinja import load_templates
 
 _ROOM = "heldout.analyses.outcomes"
@@ -60,6 +65,153 @@ _STILL = 50
 
 _BARS = 150
 """Bars of the picture: each at least two pixels wide on a phone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures(Framed):
+    """Two runs query by query.
+
+    Attributes:
+        a: name of A.
+        b: name of B.
+        qrels: what the labels are called.
+        measure: that queries are scored by.
+        better: which of its scores are better.
+        cutoff: the deepest rank that it looks at; `None` for the whole list.
+        chosen: whether it was chosen here, since nobody named one.
+        k: documents of each list in which a first relevant one is looked for.
+        rel: lowest grade that is relevant.
+        depth: documents of each list that are shown.
+        queries: largest loss of B first, largest gain last; queries alike by id.
+        texts: of the documents shown, as far as they were found; long ones are cut and end with an
+            ellipsis.
+        missing_texts: how many documents were looked for and not found; 0 where none were given.
+    """
+
+    a: str
+    b: str
+    qrels: str
+    measure: str
+    better: Better
+    cutoff: int | None
+    chosen: bool
+    k: int
+    rel: int
+    depth: int
+    queries: tuple[QueryDifference, ...]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    missing_texts: int = 0
+
+    @property
+    def wins(self) -> int:
+        """Queries on which B is better."""
+        return sum(one.gain > 0 for one in self.queries)
+
+    @property
+    def losses(self) -> int:
+        """Queries on which A is better."""
+        return sum(one.gain < 0 for one in self.queries)
+
+    @property
+    def ties(self) -> int:
+        """Queries on which neither is."""
+        return len(self.queries) - self.wins - self.losses
+
+    @property
+    def mean_a(self) -> float:
+        """Mean score of A."""
+        return math.fsum(one.a.score for one in self.queries) / len(self.queries)
+
+    @property
+    def mean_b(self) -> float:
+        """Mean score of B."""
+        return math.fsum(one.b.score for one in self.queries) / len(self.queries)
+
+    @property
+    def outcomes(self) -> Mapping[Outcome, int]:
+        """How many queries have each outcome."""
+        counts = Counter(one.outcome for one in self.queries)
+        return {outcome: counts[outcome] for outcome in OUTCOMES}
+
+    @property
+    def unjudged(self) -> tuple[float, float]:
+        """Share of the documents shown of A, and of B, without a label; 0 where none is shown."""
+        return (
+            _unjudged([(one.a.documents, one.grades) for one in self.queries]),
+            _unjudged([(one.b.documents, one.grades) for one in self.queries]),
+        )
+
+    @property
+    def answer(self) -> str:
+        """The answer in a sentence."""
+        return (
+            f"B is better on {plural(self.wins, 'query', 'queries')}, worse on {self.losses:,} and "
+            f"equal on {self.ties:,}. "
+            f"Mean {self.measure}: A {self.mean_a:.4f}, B {self.mean_b:.4f}."
+        )
+
+    def __repr__(self) -> str:
+        return f"A {self.a}\nB {self.b}\n{self.answer}"
+
+    def _repr_html_(self) -> str:
+        """Show the answer, the picture, the largest losses and gains in a notebook."""
+        return to_notebook(self)
+
+    def write(self, path: Path | str) -> Path:
+        """Write the page, with its data in a folder beside it, or nothing.
+
+        Args:
+            path: ends in `.html`. Something is there only if an earlier call wrote it.
+
+        Returns:
+            The folder, as `out_files` for `out.html`, which the page needs.
+
+        Raises:
+            InputError: code `page-name`.
+            StoreError: there is something else of either name.
+        """
+        return write_page(self, Path(path))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each query, as columns; no first relevant document is `None`."""
+        found = self.queries
+        return {
+            "query": [one.query for one in found],
+            "text": [one.text for one in found],
+            "a": [one.a.score for one in found],
+            "b": [one.b.score for one in found],
+            "difference": [one.difference for one in found],
+            "outcome": [one.outcome for one in found],
+            "first_a": [one.a.first or None for one in found],
+            "first_b": [one.b.first or None for one in found],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer, what it rests on, and a row for each query."""
+        rows = self.columns()
+        return {
+            "answer": self.answer,
+            "a": self.a,
+            "b": self.b,
+            "measure": self.measure,
+            "better": self.better,
+            "k": self.k,
+            "rel": self.rel,
+            "mean": {"a": self.mean_a, "b": self.mean_b},
+            "wins": self.wins,
+            "losses": self.losses,
+            "ties": self.ties,
+            "outcomes": dict(self.outcomes),
+            "queries": [
+                dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)
+            ],
+        }
+
+
+def _unjudged(shown: Sequence[tuple[Sequence[str], Mapping[str, int]]]) -> float:
+    total = sum(len(documents) for documents, _ in shown)
+    known = sum(document in grades for documents, grades in shown for document in documents)
+    return 1 - known / total if total else 0.0
 
 
 def page_folder(path: Path) -> Path:
@@ -97,7 +249,7 @@ def _begins(path: Path) -> bool:
 
 
 def _others(folder: Path) -> Iterator[Path]:
-    """What lies there and is no data of a page."""
+    """Yield what lies there and is no data of a page."""
     if folder.is_symlink() or not folder.is_dir():
         yield folder
         return
@@ -207,7 +359,7 @@ def to_notebook(failures: Failures, *, shown: int = 5) -> str:
 
 
 def _facts(failures: Failures) -> list[str]:
-    """What the figures rest on, a line each."""
+    """Return what the figures rest on, a line each."""
     lower = " (lower is better)" if failures.better == "lower" else ""
     chosen = ""
     if failures.chosen:

@@ -39,7 +39,7 @@ class Margins:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class DeclaredRules:
     """What is declared before looking.
 
     Groups of seeds are always compared across seeds, whatever test decides. Do no harm is defined
@@ -79,7 +79,7 @@ class OutcomesOptions:
             least=1,
         ),
     ] = None
-    rules: Rules = field(default_factory=Rules)
+    rules: DeclaredRules = field(default_factory=DeclaredRules)
     level: Level = 0.95
 
 
@@ -145,7 +145,7 @@ class CompareOptions:
     order: RunOrder = None
     page: PageOptions = field(default_factory=PageOptions)
     facets: FacetSource = field(default_factory=FacetSource)
-    rules: Rules = field(default_factory=Rules)
+    rules: DeclaredRules = field(default_factory=DeclaredRules)
     intervals: Annotated[
         Band, Opt("Intervals of Success@j: all depths at once, or each by itself.")
     ] = "simultaneous"

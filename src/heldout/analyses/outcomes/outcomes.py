@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from heldout.analyses.outcomes.options import Rules
+from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.tests import Pair, Pairs, TestedPairs, compare_groups, compare_runs
 from heldout.analyses.outcomes.verdicts import JudgedPairs, RunOrder, judge_pairs, order_runs
 from heldout.answers.answer import to_document
 from heldout.errors import InputError, quote
 from heldout.ids import Digest
-from heldout.scoring.first_ranks import FirstRanks, Side
+from heldout.scoring.first_ranks import FirstRanks, MethodSide
 
 _SEVERAL = 0.2
 
 
 def fits_labels(several: int | None, queries: int) -> bool:
-    """Whether the first relevant document says nearly all that the labels know of a query.
+    """Check whether the first relevant document says nearly all that the labels know of a query.
 
     Args:
         several: queries with more than one relevant document; `None` where the labels are unknown.
@@ -53,7 +53,7 @@ class Outcomes:
 
     pairs: JudgedPairs
     order: RunOrder | None
-    rules: Rules
+    rules: DeclaredRules
     level: float
     k: int
     queries: int
@@ -111,14 +111,14 @@ def pairs_with(ranks: FirstRanks, baseline: str) -> Pairs:
     return Pairs(sides=sides, a=np.full(len(b), a), b=b)
 
 
-def _single(name: str) -> Side:
-    return Side(name=name, runs=(name,))
+def _single(name: str) -> MethodSide:
+    return MethodSide(name=name, runs=(name,))
 
 
 def analyse_outcomes(
     ranks: FirstRanks,
     pairs: Sequence[Pair],
-    rules: Rules,
+    rules: DeclaredRules,
     *,
     level: float = 0.95,
     executor: Executor | None = None,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.options import Margins
-from heldout.scoring.first_ranks import FirstRanks, Side
+from heldout.scoring.first_ranks import FirstRanks, MethodSide
 from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
 from heldout.stats.exact import DECIMALS, Samples, gather_codes, gather_samples
 from heldout.stats.rank_tests import share_not_lower_p
@@ -45,7 +45,7 @@ LINES: tuple[Line, ...] = ("binomial", "esl_signed_rank", "esl_t", "rr_signed_ra
 FOUND: tuple[Line, ...] = ("binomial", "found_crossed_t")
 """The tests of case (2)."""
 
-Pair = tuple[Side, Side]
+Pair = tuple[MethodSide, MethodSide]
 Integers = NDArray[np.int64]
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -65,7 +65,7 @@ class Pairs(Sequence[Pair]):
         b: that of B.
     """
 
-    sides: tuple[Side, ...]
+    sides: tuple[MethodSide, ...]
     a: NDArray[np.intp]
     b: NDArray[np.intp]
 
@@ -99,7 +99,7 @@ class Pairs(Sequence[Pair]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class PairMeans:
     """Means of A and of B over the queries found by both; `None` where there is none."""
 
     a: float | None
@@ -131,14 +131,14 @@ class PairTests:
             room for the margin.
     """
 
-    a: Side
-    b: Side
+    a: MethodSide
+    b: MethodSide
     neither: float
     a_only: float
     b_only: float
     both: float
-    esl: Means
-    rr: Means
+    esl: PairMeans
+    rr: PairMeans
     tests: Mapping[Line, TestResult]
     a_not_fewer: float | None
     b_not_fewer: float | None
@@ -250,8 +250,8 @@ class TestedPairs(Sequence[PairTests]):
             yield {
                 "a": a,
                 "b": b,
-                "esl": Means(a=esl_a, b=esl_b),
-                "rr": Means(a=rr_a, b=rr_b),
+                "esl": PairMeans(a=esl_a, b=esl_b),
+                "rr": PairMeans(a=rr_a, b=rr_b),
                 "tests": dict(zip(self.tests, tests, strict=True)),
                 **dict(zip(names, own, strict=True)),
             }
@@ -511,7 +511,7 @@ _SIDES: tuple[Alternative, Alternative] = ("greater", "less")
 
 
 def compare_groups(
-    ranks: FirstRanks, a: Side, b: Side, margins: Margins, *, level: float
+    ranks: FirstRanks, a: MethodSide, b: MethodSide, margins: Margins, *, level: float
 ) -> PairTests:
     """Count and test two groups of seeds, or a group and a run.
 
@@ -576,8 +576,8 @@ _ACROSS = np.s_[None, :, :]
 """Seeds of A go down, seeds of B across, queries along the third axis."""
 
 
-def _weigh(first: Floats, second: Floats, both: Floats) -> Means:
+def _weigh(first: Floats, second: Floats, both: Floats) -> PairMeans:
     count = float(both.sum())
     if not count:
-        return Means(a=None, b=None)
-    return Means(a=float(first.sum()) / count, b=float(second.sum()) / count)
+        return PairMeans(a=None, b=None)
+    return PairMeans(a=float(first.sum()) / count, b=float(second.sum()) / count)

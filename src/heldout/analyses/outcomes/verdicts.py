@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.analyses.outcomes.options import Correction, Rules
+from heldout.analyses.outcomes.options import Correction, DeclaredRules
 from heldout.analyses.outcomes.tests import FOUND, Line, PairTests, TestedPairs, line_of
 from heldout.stats.results import bonferroni_column, holm_column, with_none
 
@@ -162,7 +162,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged(PairTests):
+class JudgedPair(PairTests):
     """A pair, counted and tested, with what is said of it.
 
     Attributes:
@@ -177,8 +177,8 @@ class Judged(PairTests):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class JudgedPairs(Sequence[Judged]):
-    """Pairs, tested and judged, in columns: a `Judged` is made when it is asked for.
+class JudgedPairs(Sequence[JudgedPair]):
+    """Pairs, tested and judged, in columns: a `JudgedPair` is made when it is asked for.
 
     Attributes:
         tested: counts and tests.
@@ -211,7 +211,7 @@ class JudgedPairs(Sequence[Judged]):
         return np.array(sides, np.int8)[self.kind]
 
     def count(self, word: object) -> int:
-        """How many pairs have a verdict of this word."""
+        """Return how many pairs have a verdict of this word."""
         of = [place for place, kind in enumerate(self.kinds) if kind.word == word]
         return int(np.isin(self.kind, of).sum())
 
@@ -230,26 +230,26 @@ class JudgedPairs(Sequence[Judged]):
         return len(self.kind)
 
     @overload
-    def __getitem__(self, place: int) -> Judged: ...
+    def __getitem__(self, place: int) -> JudgedPair: ...
     @overload
     def __getitem__(self, place: slice) -> "JudgedPairs": ...
-    def __getitem__(self, place: int | slice) -> "Judged | JudgedPairs":
+    def __getitem__(self, place: int | slice) -> "JudgedPair | JudgedPairs":
         if isinstance(place, slice):
             return self.take(np.arange(len(self))[place])
         place = range(len(self))[place]
         return self.rows(place, place + 1)[0]
 
-    def __iter__(self) -> Iterator[Judged]:
+    def __iter__(self) -> Iterator[JudgedPair]:
         for start in range(0, len(self), _ROWS):
             yield from self.rows(start, min(start + _ROWS, len(self)))
 
-    def rows(self, start: int, stop: int) -> list[Judged]:
+    def rows(self, start: int, stop: int) -> list[JudgedPair]:
         """Pairs that follow each other."""
         part = slice(start, stop)
         corrected = zip(*(with_none(ps[part]) for ps in self.corrected.values()), strict=True)
         kinds = [self.kinds[place] for place in self.kind[part].tolist()]
         return [
-            Judged(
+            JudgedPair(
                 **tested,
                 declared=self.declared,
                 corrected=dict(zip(self.corrected, ps, strict=True)),
@@ -314,7 +314,7 @@ def correct_column(ps: Floats, correction: Correction) -> Floats:
     return (holm_column if correction == "holm" else bonferroni_column)(ps)
 
 
-def judge_pairs(pairs: TestedPairs, rules: Rules) -> JudgedPairs:
+def judge_pairs(pairs: TestedPairs, rules: DeclaredRules) -> JudgedPairs:
     """Correct the tests of all pairs and say what the rules say.
 
     Args:
@@ -403,7 +403,7 @@ class _Facts:
             line=np.where(agreed, favoured[0], 0).astype(np.int8),
         )
 
-    def strict(self, rules: Rules) -> Floats:
+    def strict(self, rules: DeclaredRules) -> Floats:
         """The p of the strict rule: the largest of both tests, and of the guard against harm."""
         largest = np.maximum(self.more_p, self.above_p)  # NaN where either is
         if rules.harm == "margin" and rules.by == "esl":
@@ -418,7 +418,7 @@ class _Facts:
         above = np.where(self.above == sign, _p(self.above_p), 1.0)
         return np.maximum(more, self.not_longer[side]), np.maximum(above, self.not_fewer[side])
 
-    def no_harm(self, rules: Rules) -> Floats:
+    def no_harm(self, rules: DeclaredRules) -> Floats:
         """Twice the smaller p of both ways, of the side for which it is smaller."""
         if rules.by == "rr" or rules.harm == "plain":
             return np.full(len(self.more), np.nan)
@@ -426,7 +426,7 @@ class _Facts:
         none = np.isnan(self.more_p) & np.isnan(self.above_p)
         return np.where(none, np.nan, np.minimum(1.0, 2 * least))
 
-    def harmless(self, side: Side, no_harm: Floats, rules: Rules) -> NDArray[np.int8]:
+    def harmless(self, side: Side, no_harm: Floats, rules: DeclaredRules) -> NDArray[np.int8]:
         """By which way a side does no harm once corrected: 1 finds more, 2 ranks better, 0 none."""
         more, above = self.ways(side)
         sure = (no_harm <= rules.alpha) & (2 * np.minimum(more, above) <= rules.alpha)
@@ -434,7 +434,7 @@ class _Facts:
 
 
 def _p(ps: Floats) -> Floats:
-    """What is undefined is no evidence."""
+    """Return what is undefined is no evidence."""
     return np.where(np.isnan(ps), 1.0, ps)
 
 
@@ -481,7 +481,9 @@ class _Signs(NamedTuple):
     some: Any
 
 
-def _name_kinds(signs: _Signs, rules: Rules) -> tuple[tuple[Verdict, ...], NDArray[np.int16]]:
+def _name_kinds(
+    signs: _Signs, rules: DeclaredRules
+) -> tuple[tuple[Verdict, ...], NDArray[np.int16]]:
     """The verdicts that there are, and which of them each pair has."""
     codes = np.zeros(len(signs.more), np.int32)
     for one in signs:
@@ -496,7 +498,7 @@ def _name_kinds(signs: _Signs, rules: Rules) -> tuple[tuple[Verdict, ...], NDArr
 _OTHER: Mapping[Side, Side] = {"A": "B", "B": "A"}
 
 
-def _judge(signs: _Signs, rules: Rules) -> Verdict:
+def _judge(signs: _Signs, rules: DeclaredRules) -> Verdict:
     """The verdict on a pair, without its p."""
     word: Word = "no verdict"
     better: Side | None = None
@@ -522,8 +524,8 @@ def _side(sign: int) -> Side | None:
     return _SIDES[sign + 1]
 
 
-def _surely_harmless(signs: _Signs, rules: Rules) -> dict[Side, str]:
-    """Who does one thing better, with the other not worse by the margin; and why."""
+def _surely_harmless(signs: _Signs, rules: DeclaredRules) -> dict[Side, str]:
+    """Return who does one thing better, with the other not worse by the margin; and why."""
     found: dict[Side, str] = {}
     for side, way in zip(_OTHER, (signs.way_a, signs.way_b), strict=True):
         if way == 1:
@@ -536,7 +538,7 @@ def _surely_harmless(signs: _Signs, rules: Rules) -> dict[Side, str]:
     return found
 
 
-def _not_longer(signs: _Signs, rules: Rules) -> str:
+def _not_longer(signs: _Signs, rules: DeclaredRules) -> str:
     if not signs.constant:
         return f"its ESL is not higher by {rules.margins.esl:g} or more"
     if not signs.some:
@@ -560,12 +562,12 @@ def _plainly_harmless(more: Side | None, above: Side | None) -> dict[Side, str]:
     return found
 
 
-def _ranks_better(rules: Rules) -> str:
+def _ranks_better(rules: DeclaredRules) -> str:
     return "has the lower ESL" if rules.by == "esl" else "has the higher RR"
 
 
-def _why_none(signs: _Signs, rules: Rules) -> str:
-    """Why no rule holds."""
+def _why_none(signs: _Signs, rules: DeclaredRules) -> str:
+    """Return why no rule holds."""
     favoured, more, above = _side(signs.line), _side(signs.found), _side(signs.above)
     if favoured and not (more or above):
         return f"every line favours {favoured}, none significantly"

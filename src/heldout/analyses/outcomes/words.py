@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from heldout.analyses.outcomes.curves import SuccessCurves
 from heldout.analyses.outcomes.outcomes import Outcomes, fits_labels
 from heldout.analyses.outcomes.tests import FOUND, LINES, Line
-from heldout.analyses.outcomes.verdicts import Judged, Verdict
+from heldout.analyses.outcomes.verdicts import JudgedPair, Verdict
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns, format_p
 from heldout.errors import plural
@@ -19,7 +19,7 @@ _CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "none": "no correcti
 
 
 def describe_family(result: Outcomes) -> str:
-    """Which hypotheses form the family of the corrected p-values."""
+    """Return which hypotheses form the family of the corrected p-values."""
     rules, pairs = result.rules, len(result.pairs)
     test = result.pairs[0].declared.removeprefix(f"{rules.by}_").replace("_", " ")
     case_2 = "crossed t" if result.pairs[0].grouped else "exact binomial"
@@ -43,7 +43,7 @@ def _describe_p(verdict: Verdict) -> str:
 
 
 def describe_ties(test: TestResult) -> str | None:
-    """Why p and interval contradict each other; `None` where they do not."""
+    """Return why p and interval contradict each other; `None` where they do not."""
     if test.test != "signed-rank" or test.p is None or test.low is None or test.high is None:
         return None
     alpha = 1 - test.level
@@ -58,7 +58,7 @@ def describe_ties(test: TestResult) -> str | None:
 
 
 def describe_rules(result: Outcomes) -> tuple[str, str]:
-    """What the verdicts ask for."""
+    """Return what the verdicts ask for."""
     rules, pairs = result.rules, len(result.pairs)
     better = "a lower ESL" if rules.by == "esl" else "a higher RR"
     over = ""
@@ -153,7 +153,7 @@ def verdict_summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
 
 
 def fit_summary(result: Outcomes, *, several: int | None) -> tuple[tuple[str, str], ...]:
-    """Where the labels do not fit the verdict: that they do not.
+    """Return where the labels do not fit the verdict: that they do not.
 
     Args:
         result: of one pair or many.
@@ -166,7 +166,7 @@ def fit_summary(result: Outcomes, *, several: int | None) -> tuple[tuple[str, st
 
 
 def compared_summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
-    """What was compared."""
+    """Return what was compared."""
     (judged,) = result.pairs
     names = (
         one.name if len(one.runs) == 1 else f"{one.name} ({len(one.runs)} seeds)"
@@ -176,7 +176,7 @@ def compared_summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
 
 
 def tables(result: Outcomes, curves: SuccessCurves, *, several: int | None) -> tuple[Table, ...]:
-    """Who found it; how high where both did; how many at every depth.
+    """Return who found it; how high where both did; how many at every depth.
 
     Args:
         result: of a single pair.
@@ -191,7 +191,7 @@ def tables(result: Outcomes, curves: SuccessCurves, *, several: int | None) -> t
     )
 
 
-def _found_table(judged: Judged, result: Outcomes, several: int | None) -> Table:
+def _found_table(judged: JudgedPair, result: Outcomes, several: int | None) -> Table:
     line = next(line for line in FOUND if line in judged.tests)
     more = "as many"
     if judged.a_only != judged.b_only:
@@ -226,7 +226,7 @@ def _found_table(judged: Judged, result: Outcomes, several: int | None) -> Table
 
 
 def _interval(test: TestResult) -> tuple[float | None, ...]:
-    """What the columns of a test hold, but for the corrected p."""
+    """Return what the columns of a test hold, but for the corrected p."""
     return test.difference, test.low, test.high, test.p
 
 
@@ -234,8 +234,8 @@ def _count(count: float) -> Cell:
     return int(count) if float(count).is_integer() else count
 
 
-def _describe_difference(judged: Judged, result: Outcomes) -> str:
-    """What B - A is in case (2), or why there is no test of it."""
+def _describe_difference(judged: JudgedPair, result: Outcomes) -> str:
+    """Return what B - A is in case (2), or why there is no test of it."""
     test = next(judged.tests[line] for line in FOUND if line in judged.tests)
     at = f"at {result.level:.0%}, not corrected"
     if judged.grouped:
@@ -248,7 +248,7 @@ def _describe_difference(judged: Judged, result: Outcomes) -> str:
     return f"case (2): {test.why or difference}"
 
 
-def _found_notes(judged: Judged, several: int | None) -> list[str]:
+def _found_notes(judged: JudgedPair, several: int | None) -> list[str]:
     test = next(judged.tests[line] for line in FOUND if line in judged.tests)
     notes = [f"no test: {test.why}"] if test.why else []
     if judged.grouped:
@@ -261,7 +261,7 @@ def _found_notes(judged: Judged, several: int | None) -> list[str]:
     return notes
 
 
-def _rank_table(judged: Judged, result: Outcomes) -> Table:
+def _rank_table(judged: JudgedPair, result: Outcomes) -> Table:
     tests = judged.tests
     lines = [line for line in (*LINES, *_CROSSED) if line in tests and line not in FOUND]
     reasons = dict.fromkeys(f"case (3): {why}" for line in lines if (why := tests[line].why))
@@ -296,7 +296,7 @@ def _rank_table(judged: Judged, result: Outcomes) -> Table:
     )
 
 
-def _rank_row(judged: Judged, line: Line) -> tuple[Cell, ...]:
+def _rank_row(judged: JudgedPair, line: Line) -> tuple[Cell, ...]:
     length, test = line.startswith("esl"), judged.tests[line]
     means = judged.esl if length else judged.rr
     word = ""
@@ -306,7 +306,7 @@ def _rank_row(judged: Judged, line: Line) -> tuple[Cell, ...]:
     return ("ESL" if length else "RR", means.a, means.b, word, *tested)
 
 
-def _rank_method(judged: Judged, result: Outcomes) -> list[str]:
+def _rank_method(judged: JudgedPair, result: Outcomes) -> list[str]:
     notes = [
         (
             "case (3) depends on which queries both find, so it is selected on its outcome: "

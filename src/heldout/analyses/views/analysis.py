@@ -12,8 +12,8 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.stability import Ties
 from heldout.analyses.subsets import cut_known
 from heldout.analyses.views.views import (
+    SystemView,
     Transfer,
-    View,
     ViewAgreement,
     Views,
     bootstrap_views,
@@ -23,7 +23,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns, ends_first
 from heldout.charts.axes import place_axis
-from heldout.charts.plot import Plot, Row, shade
+from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.charts.svg import RECORD
 from heldout.errors import InputError, OptionError, plural
 from heldout.options import Opt
@@ -37,7 +37,7 @@ _LEAST_TAU = (0.8, 0.6, 0.4, -1.0)
 
 
 def transfer_title(transfer: Transfer) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     return f"Kendall's tau-b between every two of {len(transfer.views)} collections"
 
 
@@ -51,7 +51,7 @@ def transfer_chart(transfer: Transfer) -> Plot:
     names = [transfer.views[at] for at in order]
     plot = Plot(
         x=place_axis(len(names)),
-        rows=[Row(name=f"{name} · {place}", lead=True) for place, name in enumerate(names, 1)],
+        rows=[PlotRow(name=f"{name} · {place}", lead=True) for place, name in enumerate(names, 1)],
         square=True,
     )
     taus = _matrix(transfer)[np.ix_(order, order)]
@@ -94,7 +94,7 @@ _LEAST_SHARE = (0.5, 0.2, 0.05, 0.01)
 
 
 def view_title(result: Views) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     return (
         f"How often {', '.join(result.named)} have each rank on "
         f"{', '.join(result.stability)} when the queries of each view are resampled"
@@ -119,7 +119,7 @@ def view_chart(result: Views) -> Plot:
         if share >= _LEAST_SHARE[-1]
     )
     rows = [
-        Row(name=one.view, head=one.system if place % len(views) == 0 else "")
+        PlotRow(name=one.view, head=one.system if place % len(views) == 0 else "")
         for place, one in enumerate(result.ranks)
     ]
     plot = Plot(x=place_axis(last), rows=rows, foot="rank")
@@ -139,7 +139,7 @@ _SHOWN = 3
 
 
 def transfer_headline(transfer: Transfer) -> str:
-    """How alike views rank: the only pair, or the pair that ranks least alike."""
+    """Return how alike views rank: the only pair, or the pair that ranks least alike."""
     known = sorted(
         ((pair.tau, pair) for pair in transfer.pairs if pair.tau is not None),
         key=lambda one: one[0],
@@ -160,7 +160,7 @@ def _name(pair: ViewAgreement) -> str:
 
 
 def summary(result: Views) -> tuple[tuple[str, str], ...]:
-    """Which views rank most and least alike, and what is not known."""
+    """Return which views rank most and least alike, and what is not known."""
     lines = transfer_summary(result.transfer)
     if not result.means_only:
         return lines
@@ -168,7 +168,7 @@ def summary(result: Views) -> tuple[tuple[str, str], ...]:
 
 
 def transfer_summary(transfer: Transfer) -> tuple[tuple[str, str], ...]:
-    """Which views rank most and least alike."""
+    """Return which views rank most and least alike."""
     known = sorted(
         ((pair.tau, pair) for pair in transfer.pairs if pair.tau is not None),
         key=lambda one: one[0],
@@ -308,7 +308,7 @@ class LoadedViews:
         orders: of the runs' documents, each once.
     """
 
-    views: tuple[View, ...]
+    views: tuple[SystemView, ...]
     facts: tuple[tuple[str, str], ...] = ()
     orders: tuple[Order, ...] = ()
 
@@ -359,7 +359,7 @@ def views_of_scores(scores: Iterable[tuple[str, Scores]]) -> LoadedViews:
     """
     named = tuple(scores)
     orders = dict.fromkeys(order for _, one in named for order in one.orders)
-    views = tuple(View.of(name, one.table, better=one.better) for name, one in named)
+    views = tuple(SystemView.of(name, one.table, better=one.better) for name, one in named)
     facts = tuple(("computed", f"{name} by {one.engine}") for name, one in named if one.engine)
     return LoadedViews(views=views, facts=facts, orders=tuple(orders))
 
@@ -455,9 +455,9 @@ def _compare(given: Means, options: ViewsOptions) -> Answer:
     )
 
 
-def _cut(view: View, queries: AbstractSet[str]) -> View:
+def _cut(view: SystemView, queries: AbstractSet[str]) -> SystemView:
     table = cut_known(view.table, queries, view=view.name)
-    return View.of(view.name, table, better=view.better)
+    return SystemView.of(view.name, table, better=view.better)
 
 
 ANALYSIS = Analysis(

@@ -243,7 +243,7 @@ _SEEDS = 1 << 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class SystemView:
     """Scores of systems on one view.
 
     Attributes:
@@ -259,21 +259,21 @@ class View:
     better: Better = "higher"
 
     @classmethod
-    def of(cls, name: str, table: ScoreTable, *, better: Better = "higher") -> "View":
+    def of(cls, name: str, table: ScoreTable, *, better: Better = "higher") -> "SystemView":
         """The view of a table; a system that lacks a score for a query has no mean."""
         complete = [s for s, known in zip(table.systems, table.known, strict=True) if known.all()]
         means = {system: table.mean(system) or 0.0 for system in complete}
         return cls(name=name, means=means, table=table, better=better)
 
 
-def views_of_board(board: BoardScores) -> tuple[View, ...]:
+def views_of_board(board: BoardScores) -> tuple[SystemView, ...]:
     """Every view of a board, the reserve views too."""
     views = []
     for view in board.views.values():
         if view.table is None:
-            one = View(name=view.title, means=view.means, table=None, better=view.better)
+            one = SystemView(name=view.title, means=view.means, table=None, better=view.better)
         else:
-            one = View.of(view.title, view.table, better=view.better)
+            one = SystemView.of(view.title, view.table, better=view.better)
         views.append(one)
     return tuple(views)
 
@@ -325,7 +325,7 @@ class Views:
 
 
 def bootstrap_views(
-    views: Sequence[View],
+    views: Sequence[SystemView],
     rng: Generator,
     *,
     named: Sequence[str] = (),
@@ -393,7 +393,7 @@ def bootstrap_views(
     )
 
 
-def _find_shared(views: Sequence[View]) -> tuple[str, ...]:
+def _find_shared(views: Sequence[SystemView]) -> tuple[str, ...]:
     """The systems with all scores on all views, in the order of the first one's table."""
     first = views[0].means if views else {}
     return tuple(system for system in first if all(system in view.means for view in views))
@@ -451,7 +451,7 @@ def _look_at(system: str, view: str, stability: Stability) -> NamedRanks:
     )
 
 
-def _table_means(views: Sequence[View]) -> ScoreTable:
+def _table_means(views: Sequence[SystemView]) -> ScoreTable:
     """Means by system and view, higher is better."""
     systems = dict.fromkeys(system for view in views for system in view.means)
     signs = {view.name: 1 if view.better == "higher" else -1 for view in views}

@@ -101,7 +101,7 @@ class OpenedBoard:
         return tuple(sorted(published(self.history), key=lambda s: s.id))
 
     def shows_runs(self, submission: Submission) -> bool:
-        """Whether its runs are opened: so the closing event says, and no embargo hides it."""
+        """Check whether its runs are opened: so the closing event says, and no embargo hides it."""
         return submission.identity is not None and submission.id in list_open_runs(self.log)
 
 
@@ -223,7 +223,7 @@ def _list_held_out(opened: OpenedBoard, specs: Sequence[BoardSpec]) -> Iterator[
 
 
 def _list_evidence(opened: OpenedBoard, specs: Mapping[str, BoardSpec]) -> Iterator[_File]:
-    """What every score of an opened view was told for, and what it was held against."""
+    """Yield what every score of an opened view was told for, and what it was held against."""
     digests = {
         digest
         for entry in opened.log
@@ -293,7 +293,7 @@ def _unseal_runs(session: Session, submission: Submission, part: BoardSpec) -> I
 MANIFEST = "MANIFEST.json"
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ArchiveMember(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file of an archive: its size in bytes and its SHA-256."""
 
     bytes: int
@@ -314,7 +314,7 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     board: str
     events: int
     head: str
-    files: dict[str, Member]
+    files: dict[str, ArchiveMember]
     schema: int = 1
 
 
@@ -428,11 +428,11 @@ def list_files(opened: OpenedBoard) -> Iterator[tuple[str, bytes]]:
     Raises:
         StoreError: one is missing or damaged, or two would have one name.
     """
-    listed: dict[str, Member] = {}
+    listed: dict[str, ArchiveMember] = {}
     for name, data in list_members(opened):
         if name in listed:
             raise StoreError(f"two files of the archive would be called {name}; rename the board's")
-        listed[name] = Member(bytes=len(data), sha256=digest_bytes(data))
+        listed[name] = ArchiveMember(bytes=len(data), sha256=digest_bytes(data))
         yield name, data
     head = opened.log[-1].hash
     told = Contents(board=opened.spec.name, events=len(opened.log), head=head, files=listed)
@@ -516,7 +516,7 @@ class Unpacked:
         return self._loaded[key]
 
     def evidence(self, digest: str) -> Evidence:
-        """What a score was told for.
+        """Return what a score was told for.
 
         Raises:
             StoreError: it is not here, or is none.
@@ -551,7 +551,7 @@ class Unpacked:
         return frozenset(Repository(self.folder).queries(path).texts)
 
     def has_scores(self, submission: Submission) -> bool:
-        """Whether its scores by query are here."""
+        """Check whether its scores by query are here."""
         return f"scores/{submission.id}.json" in self.names
 
     def scores(self, submission: Submission) -> ScoreFile:
@@ -574,7 +574,7 @@ class Unpacked:
         return {name.removeprefix(folder).partition(".")[0]: name for name in names}
 
     def shows_runs(self, submission: Submission) -> bool:
-        """Whether its runs should be here."""
+        """Check whether its runs should be here."""
         return submission.identity is not None and submission.id in list_open_runs(self.log)
 
 

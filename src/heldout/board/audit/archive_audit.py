@@ -61,7 +61,7 @@ _SCORING = ("published", "corrected", "baseline", "reviewed")
 
 
 def check_labels(unpacked: Unpacked) -> Iterator[str]:
-    """What is wrong with the commitments, or with the files that they are to."""
+    """Yield what is wrong with the commitments, or with the files that they are to."""
     faults = [*_check_events(unpacked), *_check_dropped(unpacked)]
     faults += list_broken_keys(unpacked.history)
     yield from faults or _check_files(unpacked)
@@ -129,7 +129,7 @@ def labels_in_force(unpacked: Unpacked, submission: Submission) -> Mapping[str, 
 def uses_labels_in_force(
     unpacked: Unpacked, submission: Submission, view: View, scores: ScoreFile
 ) -> bool:
-    """Whether scores were made with just those versions, as far as they say with which.
+    """Check whether scores were made with just those versions, as far as they say with which.
 
     Args:
         unpacked: the archive; its commitments are sound.
@@ -162,7 +162,7 @@ def tell_labels(unpacked: Unpacked) -> Iterator[str]:
 
 
 def say_labels(unpacked: Unpacked) -> tuple[str, ...]:
-    """What was checked of them, in words; nothing where nobody committed to anything."""
+    """Return what was checked of them, in words; nothing where nobody committed to anything."""
     commitments = unpacked.history.commitments
     files = unpacked.labels & unpacked.history.labels.keys()
     held = [name for name in files if f"labels/{held_out_file(name)}" in unpacked.names]
@@ -182,7 +182,7 @@ _MORE = frozenset(("progress", "why"))
 
 
 def check_measured(unpacked: Unpacked) -> Iterator[str]:
-    """What was told too early, or does not follow from the scores by query.
+    """Yield what was told too early, or does not follow from the scores by query.
 
     Args:
         unpacked: whose scores were checked.
@@ -207,7 +207,7 @@ def check_measured(unpacked: Unpacked) -> Iterator[str]:
 
 
 def tell_measured(unpacked: Unpacked) -> Iterator[str]:
-    """What cannot be computed again, because scores were changed since."""
+    """Yield what cannot be computed again, because scores were changed since."""
     for one in unpacked.history.measured:
         figures = unpacked.log[one.event].get("figures")
         if names := ", ".join(name for name in get_args(Retired) if figures.get(name)):
@@ -239,7 +239,7 @@ def _list_different(unpacked: Unpacked, one: Measured, compared: Compared) -> fr
 
 
 def _is_same(unpacked: Unpacked, one: Measured, compared: Compared) -> bool:
-    """Whether these are the scores that the event commits to."""
+    """Check whether these are the scores that the event commits to."""
     return bool(unpacked.log[one.event].get("table") == str(compared.table.digest))
 
 
@@ -459,7 +459,7 @@ def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool
 
 
 def _spreads_follow(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
-    """Whether the number of seeds and their spread are those of the seeds' own means."""
+    """Check whether the number of seeds and their spread are those of the seeds' own means."""
     views = {name: scores.views[name] for name in (*submission.scores, *submission.final)}
     texts = spreads_of(spec, views, views.keys() - list_noisy(spec, submission).keys())
     seeds = {len(one.seeds) or 1 for one in views.values()}
@@ -467,7 +467,7 @@ def _spreads_follow(spec: BoardSpec, submission: Submission, scores: ScoreFile) 
 
 
 def _unasked(data: SetData, scores: ScoreFile, view: View) -> bool:
-    """Whether there are scores of queries that the set does not have."""
+    """Check whether there are scores of queries that the set does not have."""
     return not scores.views[view.name].per_query.keys() <= data.queries.texts.keys()
 
 
@@ -525,7 +525,7 @@ def _rescore(
 
 
 def _tell(unpacked: Unpacked) -> Iterator[str]:
-    """What holds and is worth knowing, above all what could not be checked."""
+    """Yield what holds and is worth knowing, above all what could not be checked."""
     yield from tell_labels(unpacked)
     yield from tell_measured(unpacked)
     for submission in unpacked.published:

@@ -15,7 +15,7 @@ import msgspec
 from cryptography.x509 import Certificate
 
 from heldout.board.audit.replay import Replay, replay_releases
-from heldout.board.audit.timestamps import Stamp, check_stamps
+from heldout.board.audit.timestamps import TimeStamp, check_stamps
 from heldout.board.log.events import (
     Chain,
     Entry,
@@ -95,7 +95,7 @@ class Audit:
     notes: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     signers: Signers = field(default_factory=dict)
-    stamps: tuple[Stamp, ...] = ()
+    stamps: tuple[TimeStamp, ...] = ()
 
 
 def audit_board(
@@ -362,7 +362,7 @@ def _tell_removed(vault: Vault) -> Iterator[str]:
 
 
 def _check_kept(vault: Vault, history: History) -> Iterator[str]:
-    """What is kept of a submission is what the log was told of it, published or not."""
+    """Yield what is kept of a submission is what the log was told of it, published or not."""
     for submission in history.submissions.values():
         now = vault.kept(submission.id)
         for folder, digest in submission.kept.items():
@@ -397,7 +397,7 @@ def _check_releases(repository: Repository, vault: Vault, entries: Sequence[Entr
 
 
 def _tell_held_out(vault: Vault, history: History) -> Iterator[str]:
-    """What cannot be gone over any more, or was not committed to yet."""
+    """Yield what cannot be gone over any more, or was not committed to yet."""
     spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
     for name in compare_held_out(vault, history, spec).new:
         yield f"labels/{held_out_file(name)} in the vault is not committed to yet: heldout rebuild"
@@ -423,7 +423,7 @@ def _check_signatures(history: History) -> Iterator[str]:
 
 
 def _check_scores(vault: Vault, history: History) -> Iterator[str]:
-    """What was released is what the vault's true scores give by the rules of the day."""
+    """Yield what was released is what the vault's true scores give by the rules of the day."""
     for submission in history.submissions.values():
         if submission.status != "published":
             continue
@@ -502,7 +502,7 @@ def _find_mean(score: ViewScore) -> float:
 
 
 def _is_told(spec: BoardSpec, scores: ScoreFile, submission: Submission) -> bool:
-    """Whether scores and spreads would be told the same today."""
+    """Check whether scores and spreads would be told the same today."""
     held = () if submission.baseline else submission.untold
     told = released(spec, scores.views, held=held, noisy=list_noisy(spec, submission))
     known = {v: text for v, text in submission.spreads.items() if v in submission.scores}

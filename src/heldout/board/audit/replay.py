@@ -231,7 +231,7 @@ def _replay_final(entry: Entry, before: History, found: _Findings) -> None:
 
 
 def _check_finalist(evidence: Mapping[str, Evidence], name: str, view: View) -> Iterator[str]:
-    """What a finalist's score was published for is a score of that entry and view."""
+    """Yield what a finalist's score was published for is a score of that entry and view."""
     one = evidence[name]
     if (one.id, one.view) != (name, view.name):
         yield f"has the scores of {quote(one.id)} in view {quote(one.view)}"
@@ -320,7 +320,7 @@ def _go_over_scores(event: _Event, digests: Mapping[str, str], found: _Findings)
 def _read_score(
     event: _Event, view: View, digests: Mapping[str, str], found: _Findings
 ) -> Evidence:
-    """What a view was told for.
+    """Return what a view was told for.
 
     Raises:
         StoreError: it is not here.
@@ -398,7 +398,7 @@ def _held_before(event: _Event, view: str) -> str:
 
 
 def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> str:
-    """What the rule lets out, in the words of the page."""
+    """Return what the rule lets out, in the words of the page."""
     decimals = event.spec.decimals
     values = score_vector(score.score.per_query, n=score.score.n)
     exact = event.entry.event.kind == "baseline" or is_exact(event.submission, view.name)

@@ -33,7 +33,7 @@ _NAME = re.compile(r"(\d{1,9})\.tsr", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
+class TimeStamp:
     """A time stamp.
 
     Attributes:
@@ -58,14 +58,14 @@ class StampCheck:
         unchecked: how many nobody could check, and why; "" for none.
     """
 
-    stamps: tuple[Stamp, ...] = ()
+    stamps: tuple[TimeStamp, ...] = ()
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     unchecked: str = ""
 
 
 def stamped_text(entry: Entry) -> bytes:
-    """What an authority stamps for an event."""
+    """Return what an authority stamps for an event."""
     return _PURPOSE + entry.hash.encode()
 
 
@@ -114,7 +114,7 @@ def store_response(
     roots: Sequence[Certificate],
     *,
     path: str,
-) -> Stamp:
+) -> TimeStamp:
     """Store a response as `timestamps/SEQ.tsr`, whichever event of the log it is of.
 
     Args:
@@ -143,7 +143,7 @@ def store_response(
         ) from None
     file = f"{TIMESTAMPS}/{entry.event.seq}.tsr"
     repository.write_file(file, data)
-    return Stamp(event=entry.event.seq, at=response.tst_info.gen_time, file=file)
+    return TimeStamp(event=entry.event.seq, at=response.tst_info.gen_time, file=file)
 
 
 def read_roots(path: Path) -> tuple[Certificate, ...]:
@@ -210,14 +210,16 @@ def _list_names(repository: Repository) -> list[str]:
 
 def _check_one(
     repository: Repository, name: str, log: Sequence[Entry], roots: Sequence[Certificate]
-) -> Stamp:
+) -> TimeStamp:
     response = _parse(repository.files.read(f"{TIMESTAMPS}/{name}", limit=_MOST_BYTES))
     entry = _find_entry(response, log)
     if name != f"{entry.event.seq}.tsr":
         raise ValueError(f"a time stamp of event {entry.event.seq}, under another number")
     if roots:
         _verify(response, entry, roots)
-    return Stamp(event=entry.event.seq, at=response.tst_info.gen_time, file=f"{TIMESTAMPS}/{name}")
+    return TimeStamp(
+        event=entry.event.seq, at=response.tst_info.gen_time, file=f"{TIMESTAMPS}/{name}"
+    )
 
 
 def _parse(data: bytes) -> Any:

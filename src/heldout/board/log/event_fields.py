@@ -307,7 +307,7 @@ FIELDS: Mapping[str, type[msgspec.Struct]] = {
 
 
 def place_of(entry: Entry) -> str:
-    """How an error names an event: number, kind, and line of the log."""
+    """Return how an error names an event: number, kind, and line of the log."""
     event = entry.event
     return f"event {event.seq} ('{event.kind}', line {event.seq + 1} of the log)"
 

@@ -49,7 +49,7 @@ _REMEMBERED = 1 << 16
 _Named = Annotated[dict[str, Hex64], msgspec.Meta(min_length=1)]
 
 
-class Signature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EventSignature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A signature of an event.
 
     Attributes:
@@ -71,7 +71,7 @@ def event_message(digest: str) -> bytes:
 
 
 def verify(key: str, message: bytes, signature: str) -> bool:
-    """Whether a signature of a message was made with the private half of a public key."""
+    """Check whether a signature of a message was made with the private half of a public key."""
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(
             bytes.fromhex(signature), message
@@ -82,7 +82,7 @@ def verify(key: str, message: bytes, signature: str) -> bool:
 
 
 def signers_after(before: Signers, kind: str, public: Mapping[str, Any]) -> Signers:
-    """Who may sign after an event.
+    """Return who may sign after an event.
 
     Args:
         before: who could before it.
@@ -106,8 +106,8 @@ def signers_after(before: Signers, kind: str, public: Mapping[str, Any]) -> Sign
     return named
 
 
-def find_unsigned(digest: str, signature: Signature | None, signers: Signers) -> str:
-    """What is wrong with an event's signature, "" where nothing is.
+def find_unsigned(digest: str, signature: EventSignature | None, signers: Signers) -> str:
+    """Return what is wrong with an event's signature, "" where nothing is.
 
     Args:
         digest: the event's hash.
@@ -126,7 +126,7 @@ def find_unsigned(digest: str, signature: Signature | None, signers: Signers) ->
 
 
 def name_of_key(key: str, signers: Signers) -> str | None:
-    """Which signer's a public key is, `None` for none of them."""
+    """Return which signer's a public key is, `None` for none of them."""
     return next((name for name, known in signers.items() if known == key), None)
 
 
@@ -222,7 +222,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     event: msgspec.Raw
     hash: str
-    signature: Signature | msgspec.UnsetType = msgspec.UNSET
+    signature: EventSignature | msgspec.UnsetType = msgspec.UNSET
     opened: dict[str, Opening]
 
 
@@ -237,7 +237,7 @@ class Entry:
     hash: Digest
     raw: bytes
     opened: Mapping[str, Opening]
-    signature: Signature | None = None
+    signature: EventSignature | None = None
 
     @property
     def time(self) -> datetime:
@@ -288,7 +288,7 @@ def link(
     *,
     at: datetime,
     new_salt: Callable[[], str] = new_salt,
-    sign: Callable[[Digest], Signature] | None = None,
+    sign: Callable[[Digest], EventSignature] | None = None,
 ) -> Entry:
     """Put a draft behind the last event of a chain.
 

@@ -23,7 +23,7 @@ from heldout.board.log.events import Entry, Signers, signers_after
 from heldout.board.log.final import Final, SeasonEnd, apply_season_end, fold_final, fold_season_end
 from heldout.board.log.manifest import team_key
 from heldout.board.log.measured import Measured, read_measured
-from heldout.board.log.registration import Agreement, Team, fold_team, read_agreement
+from heldout.board.log.registration import Agreement, RegisteredTeam, fold_team, read_agreement
 from heldout.board.log.submission import Submission, apply_event
 from heldout.errors import StoreError
 
@@ -84,7 +84,7 @@ class History:
     files: Mapping[str, str] = field(default_factory=dict)
     closed: datetime | None = None
     board: str = ""
-    teams: Mapping[str, Team] = field(default_factory=dict)
+    teams: Mapping[str, RegisteredTeam] = field(default_factory=dict)
     agreements: tuple[Agreement, ...] = ()
     measured: tuple[Measured, ...] = ()
     signers: Signers = field(default_factory=dict)
@@ -153,7 +153,7 @@ class Fold:
     files: Mapping[str, str] = field(default_factory=dict)
     closed: datetime | None = None
     board: str = ""
-    teams: Mapping[str, Team] = field(default_factory=dict)
+    teams: Mapping[str, RegisteredTeam] = field(default_factory=dict)
     agreements: list[Agreement] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
     signers: Signers = field(default_factory=dict)
@@ -226,7 +226,7 @@ class Fold:
             raise StoreError(f"{place_of(entry)}: {error}") from None
 
     def _states(self, name: str, day: date) -> frozenset[State]:
-        """What an entry is on a day, as `event_order` names it."""
+        """Return what an entry is on a day, as `event_order` names it."""
         known = self.submissions.get(name)
         if known is None:
             return frozenset(("new",))
@@ -239,7 +239,7 @@ class Fold:
         return frozenset(states)
 
     def now(self) -> History:
-        """What the log says so far."""
+        """Return what the log says so far."""
         known = [one.files for one in self.commitments if one.files is not None]
         return History(
             submissions=dict(self.submissions),
@@ -286,7 +286,7 @@ def _check_recipients(entry: Entry, rules: Sequence[tuple[datetime, str]]) -> No
 
 
 def _committed(entry: Entry) -> Iterator[Commitment]:
-    """What an event commits to, if it does: an old board's record commits to nothing."""
+    """Yield what an event commits to, if it does: an old board's record commits to nothing."""
     if entry.event.kind not in ("opened-board", "changed-rules"):
         return
     digest = entry.event.sealed.get("labels")
@@ -366,7 +366,7 @@ def list_amendments(entries: Iterable[Entry], submission: str) -> tuple[Amendmen
 
 
 def list_proposed(submission: Submission) -> tuple[Amendment, ...]:
-    """What a published entry's team asks to change, and an organiser has not decided on."""
+    """Return what a published entry's team asks to change, and an organiser has not decided on."""
     proposal, now = submission.proposal, submission.identity
     if proposal is None or proposal.identity is None or now is None:
         return ()
@@ -463,7 +463,7 @@ def hides_tie(
 
 
 def goes_on(earlier: Sequence[Entry], later: Sequence[Entry]) -> bool:
-    """Whether a verified log is another one with events added, at least one."""
+    """Check whether a verified log is another one with events added, at least one."""
     if len(later) <= len(earlier):
         return False
     return not earlier or later[len(earlier) - 1].hash == earlier[-1].hash

@@ -294,7 +294,7 @@ def read_identity(fields: Mapping[str, Any]) -> Identity:
 
 
 def empty_manifest(*, types: tuple[str, ...], embargo_until: date | None) -> Manifest:
-    """What `draft` writes for a team to fill in; only the type is guessed."""
+    """Return what `draft` writes for a team to fill in; only the type is guessed."""
     return Manifest(
         team="",
         institution="",
@@ -452,7 +452,7 @@ def _check_links(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
 
 
 def is_link(text: str) -> bool:
-    """Whether a text is an http or https address that is safe to show as a link."""
+    """Check whether a text is an http or https address that is safe to show as a link."""
     try:
         parts = urlsplit(text)
         _ = parts.port

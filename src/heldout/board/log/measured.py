@@ -109,7 +109,7 @@ def list_wrong(figures: Figures, entries: Sequence[str]) -> Iterator[str]:
 
 
 def _fit(low: Sequence[int], high: Sequence[int], n: int) -> bool:
-    """Whether these are ranges of the ranks of some entries."""
+    """Check whether these are ranges of the ranks of some entries."""
     return len(low) == len(high) == n and all(
         1 <= a <= b <= n for a, b in zip(low, high, strict=True)
     )
@@ -150,7 +150,7 @@ class Measured:
 
 
 def read_measured(entry: Entry, *, known: AbstractSet[str]) -> Measured:
-    """What an event says whose fields are of the right types.
+    """Return what an event says whose fields are of the right types.
 
     Args:
         entry: the event.

@@ -246,7 +246,7 @@ class Log:
             yield from (read_verified(line) for number, line in numbered if number in wanted)
 
     def remember(self) -> Remembered:
-        """What is known of it now."""
+        """Return what is known of it now."""
         return Remembered(
             length=self.length,
             sha256=self.digest.digest(),
@@ -256,13 +256,13 @@ class Log:
         )
 
     def begins_with(self, other: "Log") -> bool:
-        """Whether it has the events of another one at its beginning."""
+        """Check whether it has the events of another one at its beginning."""
         if len(other) > len(self) or not len(other):
             return not len(other)
         return self.has_hash(other.chain.hash, number=len(other) - 1)
 
     def has_hash(self, digest: str, *, number: int) -> bool:
-        """Whether it has an event of this number, with this hash."""
+        """Check whether it has an event of this number, with this hash."""
         if number == len(self) - 1:
             return self.chain.hash == digest
         return any(entry.hash == digest for entry in self.at([number]))
@@ -328,7 +328,7 @@ def _go_on(stream: BinaryIO, open_: Callable[[], BinaryIO], known: Remembered | 
 
 
 def _places(block: bytes, mark: bytes) -> Iterator[int]:
-    """Where a text stands in some lines, once for each line that holds it."""
+    """Yield where a text stands in some lines, once for each line that holds it."""
     at = block.find(mark)
     while at >= 0:
         yield at

@@ -226,7 +226,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Team:
+class RegisteredTeam:
     """A registered team.
 
     Attributes:
@@ -250,7 +250,7 @@ class Team:
     why: str = ""
 
 
-def fold_team(teams: Mapping[str, Team], entry: Entry) -> Mapping[str, Team]:
+def fold_team(teams: Mapping[str, RegisteredTeam], entry: Entry) -> Mapping[str, RegisteredTeam]:
     """The teams after an event `registered` or `revoked-registration` whose fields were checked.
 
     Raises:
@@ -269,7 +269,7 @@ def fold_team(teams: Mapping[str, Team], entry: Entry) -> Mapping[str, Team]:
     sealed = entry.get("registrant")
     registrant = None if sealed is None else msgspec.convert(sealed, Registrant)
     agreed = () if before is None else before.agreements
-    team = Team(
+    team = RegisteredTeam(
         handle=handle,
         key=statement.key,
         registered=entry.time if before is None else before.registered,

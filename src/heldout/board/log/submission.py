@@ -125,7 +125,7 @@ class Submission:
     events: tuple[tuple[datetime, str, str], ...] = ()
 
     def is_hidden(self, day: date) -> bool:
-        """Whether an embargo hides on a day who sent it."""
+        """Check whether an embargo hides on a day who sent it."""
         return self.embargo_until is not None and day < self.embargo_until
 
     @property
@@ -265,7 +265,7 @@ def _corrected(now: Submission, entry: Entry) -> dict[str, Any]:
 
 
 def _only_adds(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-    """Whether every score stays as it was told, and some view has one that had none."""
+    """Check whether every score stays as it was told, and some view has one that had none."""
     return before.items() < after.items()
 
 

@@ -31,14 +31,14 @@ _MOST_ROWS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class OldRow:
     """A row of cells, and the line of the file that it begins on, from 1."""
 
     line: int
     cells: tuple[str, ...]
 
 
-def read_records(data: bytes, *, path: str) -> tuple[Record, ...]:
+def read_records(data: bytes, *, path: str) -> tuple[OldRow, ...]:
     """The header and at least one row, all of one width; blank lines are skipped.
 
     Args:
@@ -72,7 +72,7 @@ def _decode(data: bytes, path: str) -> str:
         ) from None
 
 
-def _split(text: str, path: str) -> list[Record]:
+def _split(text: str, path: str) -> list[OldRow]:
     # The csv module takes every backslash for an escape; here only one before a quote is.
     plain = re.sub(r'\\(?!")', r"\\\\", text)
     reader = csv.reader(StringIO(plain, newline=""), escapechar="\\", strict=True)
@@ -80,7 +80,7 @@ def _split(text: str, path: str) -> list[Record]:
     try:
         for cells in reader:
             if cells:
-                records.append(Record(line, tuple(cells)))
+                records.append(OldRow(line, tuple(cells)))
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError.of(
@@ -98,7 +98,7 @@ def _split(text: str, path: str) -> list[Record]:
     return records
 
 
-def _check_widths(records: Sequence[Record], path: str) -> Iterator[Problem]:
+def _check_widths(records: Sequence[OldRow], path: str) -> Iterator[Problem]:
     width = len(records[0].cells)
     for record in records:
         if len(record.cells) != width:
@@ -165,7 +165,7 @@ LAYOUTS = (
 """Both boards, told apart by the headings of their tables."""
 
 
-def find_layout(header: Record, *, path: str) -> Layout:
+def find_layout(header: OldRow, *, path: str) -> Layout:
     """The layout that has just these headings.
 
     Raises:
@@ -322,7 +322,7 @@ def parse_table(data: bytes, *, path: str) -> OldTable:
 class _Row:
     """A row's cells by heading, and what was repaired in it so far."""
 
-    record: Record
+    record: OldRow
     raw: Mapping[str, str]
     repairs: list[Repair] = field(default_factory=list)
 

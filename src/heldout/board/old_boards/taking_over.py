@@ -82,7 +82,7 @@ def _decimals(table: OldTable) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class OldBoardFile:
     """The file of an old board.
 
     Attributes:
@@ -111,7 +111,7 @@ class TakenOver:
     done_before: bool
 
 
-def import_board(root: Path, vault_root: Path, source: Source, *, now: datetime) -> TakenOver:
+def import_board(root: Path, vault_root: Path, source: OldBoardFile, *, now: datetime) -> TakenOver:
     """Make a board and a vault of an old board's table; a crash is made good by a second call.
 
     Args:
@@ -162,7 +162,7 @@ def differing_trophies(standings: Standings) -> tuple[str, ...]:
     return tuple(row.id for row in standings.rows if row.trophy != row.trophy_by_rule)
 
 
-def _check_days(source: Source, now: datetime) -> None:
+def _check_days(source: OldBoardFile, now: datetime) -> None:
     problems = [
         Problem(
             code="future-date",
@@ -179,12 +179,12 @@ def _check_days(source: Source, now: datetime) -> None:
 
 
 def _imported_digest(entries: Sequence[Entry]) -> str | None:
-    """Which file a log was begun with, `None` where it has no import."""
+    """Return which file a log was begun with, `None` where it has no import."""
     found = (str(e.get("sha256")) for e in entries if e.event.kind == "imported-board")
     return next(found, None)
 
 
-def _write_rules(repository: Repository, vault: Vault, source: Source) -> None:
+def _write_rules(repository: Repository, vault: Vault, source: OldBoardFile) -> None:
     if not vault.identities():
         vault.add_identity("organiser", new_identity("age").private)
     recipient = recipient_of("age", vault.identities()[0])
@@ -198,7 +198,7 @@ def _write_rules(repository: Repository, vault: Vault, source: Source) -> None:
     parse_spec(repository.files.read(SPEC))
 
 
-def _log(session: Session, source: Source) -> None:
+def _log(session: Session, source: OldBoardFile) -> None:
     """Every event that an earlier call did not log: the opening, the file, its rows by day."""
     entries = session.vault.entries()
     if not entries:
@@ -215,7 +215,7 @@ def _log(session: Session, source: Source) -> None:
             session.log("imported", entry.id, public=_entry_fields(entry))
 
 
-def _table_fields(source: Source) -> dict[str, object]:
+def _table_fields(source: OldBoardFile) -> dict[str, object]:
     return {
         "source": source.name,
         "sha256": source.table.digest,

@@ -69,7 +69,7 @@ _LONGEST_SAID = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreLine:
+class CommentScore:
     """One view's score.
 
     Attributes:
@@ -112,7 +112,7 @@ class Comment:
     submission: str
     at: datetime
     decimals: int
-    scores: Sequence[ScoreLine] = ()
+    scores: Sequence[CommentScore] = ()
     said: str = ""
     findings: Sequence[Finding] = ()
     facts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -155,7 +155,7 @@ def _said(comment: Comment) -> Iterator[str]:
         yield f"{asked}: {_code(comment.said, comment.decimals, limit=_LONGEST_SAID)}"
 
 
-def _score(line: ScoreLine, decimals: int) -> str:
+def _score(line: CommentScore, decimals: int) -> str:
     for text in (line.released, *filter(None, [line.spread])):
         if not _RELEASED.fullmatch(text) or len(text.partition(".")[2]) > decimals:
             raise ValueError(f"{line.view}: not a released score of {decimals} decimals")
@@ -249,7 +249,7 @@ class ForgeAccess:
 
 
 def fetch_requests(session: Session, access: ForgeAccess) -> tuple[Arrival, ...] | None:
-    """What is open on the board's forge.
+    """Return what is open on the board's forge.
 
     Returns:
         `None` where it did not answer: nobody knows then what waits there.
@@ -463,11 +463,11 @@ def _source_and_reason(session: Session, submission: str, digest: str) -> tuple[
     return next((str(one) for one in reversed(sources) if one), ""), last.get("why") or ""
 
 
-def _scores(spec: BoardSpec, row: Row) -> list[ScoreLine]:
+def _scores(spec: BoardSpec, row: Row) -> list[CommentScore]:
     """The views in the order of their columns; what is not told yet has no line."""
     texts = {**dict.fromkeys(row.untold, NOT_CLEAR), **row.scores}
     return [
-        ScoreLine(
+        CommentScore(
             view=view.name,
             measure=view.measure,
             released=texts[view.name],

@@ -82,7 +82,7 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ContainerLimits:
     """What a container may use.
 
     Attributes:
@@ -116,7 +116,7 @@ class Job:
     image: "Image"
     command: Sequence[str]
     mounts: Sequence[Mount]
-    limits: Limits
+    limits: ContainerLimits
     label: str
     seccomp: Path | None = None
 
@@ -156,7 +156,7 @@ class Engine:
         return " ".join([self.version, *self.flags])
 
     def ask(self, *words: str) -> str:
-        """What it prints for a command.
+        """Return what it prints for a command.
 
         Raises:
             InputError: code `container-engine`: it is not there, fails, or does not answer.
@@ -421,7 +421,7 @@ class Running:
     engine: Engine
     id: str
     process: "subprocess.Popen[bytes]"
-    limits: Limits
+    limits: ContainerLimits
     began: float
     clock: Callable[[], float]
     tail: bytearray
@@ -620,8 +620,8 @@ class Usage:
         """Whether this machine shows control groups of processes."""
         return (self.proc / "self" / "cgroup").exists()
 
-    def is_within(self, limits: Limits) -> bool:
-        """Whether the kernel has these limits, or stricter ones."""
+    def is_within(self, limits: ContainerLimits) -> bool:
+        """Check whether the kernel has these limits, or stricter ones."""
         memory, pids = self._limits["memory.max"], self._limits["pids.max"]
         return memory <= limits.memory * _MIB and pids <= limits.processes
 

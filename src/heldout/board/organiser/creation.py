@@ -47,7 +47,7 @@ class GivenSet:
 
 
 def choose_order(sets: Iterable[GivenSet]) -> tuple[Order, str]:
-    """How runs are best ordered, by the labels of a board that does not exist yet, and why.
+    """Return how runs are best ordered, by the labels of a board that does not exist yet, and why.
 
     Collections with one relevant document for a query follow MS MARCO, whose scripts read the rank
     column. Elsewhere runs come from TREC tools, whose rank columns begin at 0, repeat or have gaps,
@@ -166,7 +166,7 @@ def create_board(
 
 
 def is_created(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, GivenSet]) -> bool:
-    """Whether an earlier call founded just this board, so that a second one finds it done."""
+    """Check whether an earlier call founded just this board, so that a second one finds it done."""
     repository, vault = Repository(root), Vault(vault_root)
     entries = vault.entries()
     if vault.is_unfinished(repository.root) or not entries or not vault.identities():

@@ -253,7 +253,7 @@ def correct(
 
 
 def _by_labels_alone(session: Session, submission: Submission, evidence: Mapping[str, str]) -> bool:
-    """Whether scores are what they were, or were made with other labels.
+    """Check whether scores are what they were, or were made with other labels.
 
     Others by the same labels are never taken over in silence: later runs are compared with them.
     """
@@ -484,7 +484,7 @@ def _find_quota(session: Session, text: str, submission: Submission) -> Problem 
 def _find_tie(
     text: str, submission: str, every: Sequence[str], hidden: Collection[str]
 ) -> Problem | None:
-    """What ties a submission to another, while an embargo hides who sent either.
+    """Return what ties a submission to another, while an embargo hides who sent either.
 
     Args:
         text: what the log would say.

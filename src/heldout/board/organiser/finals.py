@@ -404,7 +404,7 @@ def _read(session: Session, name: str) -> ScoreFile:
 
 
 def _read_scores(session: Session, view: View, name: str) -> ScoreFile:
-    """What the vault has of a finalist, made with the labels that the log commits to.
+    """Return what the vault has of a finalist, made with the labels that the log commits to.
 
     Raises:
         StoreError: it was made with others.

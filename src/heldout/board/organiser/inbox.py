@@ -37,7 +37,7 @@ class TakenIn:
     """
 
     rules: NotedRules | None
-    receipts: tuple[receive.Receipt, ...]
+    receipts: tuple[receive.ArrivalReceipt, ...]
     silent: tuple[str, ...]
     unfetched: tuple[str, ...]
     rebuilt: Rebuilt

@@ -274,7 +274,7 @@ def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
 
 
 def _write_missing(repository: Repository, spec: BoardSpec) -> int:
-    """What a board has beside its data; a file that lies there may be the organisers' own.
+    """Return what a board has beside its data; a file that lies there may be the organisers' own.
 
     The forge's check, and that every clone gets the files as they are.
     """
@@ -417,7 +417,7 @@ def _message(
     after: public_log.PublicLog,
     revealed: tuple[str, ...],
 ) -> str:
-    """What a commit brings, told from the logs: the same after a crash."""
+    """Return what a commit brings, told from the logs: the same after a crash."""
     parts = [f"revealed {', '.join(revealed)}"] if revealed else []
     fresh = () if before is None else tuple(after.whole.entries(len(before)))
     if fresh:

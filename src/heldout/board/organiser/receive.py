@@ -98,7 +98,7 @@ def _refuse_look_alike(arrival: Arrival, taken: Mapping[str, str]) -> Arrival:
 
 
 def _differ(rivals: list[Arrival]) -> bool:
-    """Whether they bring several runs or keys.
+    """Check whether they bring several runs or keys.
 
     A copy with other metadata is no rival: only whoever has the submission's key can seal metadata
     that open, and of those that do not the team's own take the place.
@@ -139,7 +139,7 @@ _DENSE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class ArrivalReceipt:
     """What became of one arrival.
 
     Attributes:
@@ -165,7 +165,7 @@ class Receipt:
 
 def receive(
     session: Session, arrivals: Iterable[Arrival], *, accepted: Collection[str] = ()
-) -> tuple[Receipt, ...]:
+) -> tuple[ArrivalReceipt, ...]:
     """Log every arrival that is new; each is safe in the vault before its event is written.
 
     A refused arrival is told and leaves no event: it has no place in the board's history.
@@ -185,7 +185,7 @@ def receive(
 
 
 def list_merged(session: Session, *, main: str) -> tuple[Arrival, ...]:
-    """What was merged into the board's main branch before it was taken in.
+    """Return what was merged into the board's main branch before it was taken in.
 
     Args:
         session: its lock is held.
@@ -240,7 +240,7 @@ def _blobs_of(session: Session, entries: Iterable[Entry], *, like: str) -> froze
     return frozenset(found)
 
 
-def note_printed(session: Session, receipts: Iterable[Receipt]) -> None:
+def note_printed(session: Session, receipts: Iterable[ArrivalReceipt]) -> None:
     """Remember the refusals among these, so that later calls say them in one line."""
     told = session.vault.printed_refusals()
     marks = {receipt.mark for receipt in receipts if receipt.mark}
@@ -249,17 +249,17 @@ def note_printed(session: Session, receipts: Iterable[Receipt]) -> None:
 
 
 def _take_all(
-    session: Session, arrivals: Iterable[Arrival], log: Callable[[Session, Arrival], Receipt]
-) -> tuple[Receipt, ...]:
-    """What becomes of each; refusals that were printed in full before are marked so."""
+    session: Session, arrivals: Iterable[Arrival], log: Callable[[Session, Arrival], ArrivalReceipt]
+) -> tuple[ArrivalReceipt, ...]:
+    """Return what becomes of each; refusals that were printed in full before are marked so."""
     printed = session.vault.printed_refusals()
     receipts = [_take(session, arrival, log) for arrival in arrivals]
     return tuple(replace(r, printed_before=True) if r.mark in printed else r for r in receipts)
 
 
 def _take(
-    session: Session, arrival: Arrival, log: Callable[[Session, Arrival], Receipt]
-) -> Receipt:
+    session: Session, arrival: Arrival, log: Callable[[Session, Arrival], ArrivalReceipt]
+) -> ArrivalReceipt:
     problems = arrival.problems
     try:
         if not problems:
@@ -270,7 +270,7 @@ def _take(
         problems = (_untrusted(arrival, error),)
     lines = [arrival.fingerprint, *(f"{p.code} {p.path} {p.found}" for p in problems)]
     mark = digest_bytes("\n".join(lines).encode())
-    return Receipt(
+    return ArrivalReceipt(
         source=arrival.source, id=arrival.id, kind="refused", problems=problems, mark=mark
     )
 
@@ -281,13 +281,13 @@ def taken_in(session: Session) -> frozenset[Taken]:
     return frozenset((name, text) for name, text in found if name is not None and text)
 
 
-def _log(session: Session, arrival: Arrival, *, taken: set[Taken]) -> Receipt:
+def _log(session: Session, arrival: Arrival, *, taken: set[Taken]) -> ArrivalReceipt:
     if arrival.id is None:
         raise InputError(arrival.problems)
     mark = (str(arrival.id), arrival.fingerprint)
     kind = "known" if mark in taken else _log_submission(session, arrival, arrival.id)
     taken.add(mark)
-    return Receipt(source=arrival.source, id=arrival.id, kind=kind)
+    return ArrivalReceipt(source=arrival.source, id=arrival.id, kind=kind)
 
 
 def _log_submission(session: Session, arrival: Arrival, submission: SubmissionId) -> str:
@@ -334,7 +334,7 @@ def _check_sealed(form: Form, files: Mapping[str, bytes]) -> None:
 
 
 def _repeats(files: Mapping[str, bytes], before: Submission, metadata: str) -> bool:
-    """Whether nothing but the metadata may be new; runs and key stay as they were received.
+    """Check whether nothing but the metadata may be new; runs and key stay as they were received.
 
     Else anybody could take the open files of a submission and put a broken run beside them.
     """
@@ -525,7 +525,9 @@ def _untrusted(arrival: Arrival, error: TrustError) -> Problem:
     )
 
 
-def receive_registrations(session: Session, arrivals: Iterable[Arrival]) -> tuple[Receipt, ...]:
+def receive_registrations(
+    session: Session, arrivals: Iterable[Arrival]
+) -> tuple[ArrivalReceipt, ...]:
     """Log every registration that is new and holds; the others are told and leave no event."""
     return _take_all(session, arrivals, _log_registration)
 
@@ -554,7 +556,7 @@ def revoke(session: Session, team: str, *, why: str) -> int | None:
     return session.log("revoked-registration", None, public=public).event.seq
 
 
-def _log_registration(session: Session, arrival: Arrival) -> Receipt:
+def _log_registration(session: Session, arrival: Arrival) -> ArrivalReceipt:
     session.check_open("registered")
     spec, history = session.spec(), session.history()
     require_registration(spec)
@@ -566,7 +568,7 @@ def _log_registration(session: Session, arrival: Arrival) -> Receipt:
         entry.get("team") == team and entry.get("statement") == file.statement
         for entry in session.vault.log().select("registered")
     ):
-        return Receipt(source=arrival.source, id=None, kind="known", team=team)
+        return ArrivalReceipt(source=arrival.source, id=None, kind="known", team=team)
     if statement.board != history.board:
         raise registration.bad_signature(path, "a registration for another board")
     if team in history.teams and history.teams[team].key != statement.key:
@@ -583,7 +585,7 @@ def _log_registration(session: Session, arrival: Arrival) -> Receipt:
     sealed = {"registrant": msgspec.to_builtins(registrant)}
     session.log("registered", None, public=public, sealed=sealed)
     teams = session.history().teams
-    return Receipt(
+    return ArrivalReceipt(
         source=arrival.source,
         id=None,
         kind="registered",
@@ -617,7 +619,7 @@ def _check_current(
         )
 
 
-def _check_newer(known: registration.Team, statement: registration.Statement) -> None:
+def _check_newer(known: registration.RegisteredTeam, statement: registration.Statement) -> None:
     if known.revoked is not None:
         code, found = "registration-revoked", f"revoked on {known.revoked:%d %b %Y}: {known.why}"
         expected = "a registration that stands"
@@ -636,7 +638,7 @@ def _open(
     file: registration.RegistrationFile,
     statement: registration.Statement,
 ) -> registration.Registrant:
-    """Who registers; refused where it is not what was signed for."""
+    """Return who registers; refused where it is not what was signed for."""
     message = SealedMessage(key=file.key, words=file.registrant)
     try:
         words = open_message(spec.envelope, message, session.vault.identities())

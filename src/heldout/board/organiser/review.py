@@ -121,12 +121,12 @@ def review_all(
 
 
 def _waits_to_run(problem: Problem) -> bool:
-    """Whether nothing is wrong but that nobody has run the submission's program yet."""
+    """Check whether nothing is wrong but that nobody has run the submission's program yet."""
     return problem.code == "not-run"
 
 
 def _is_news(session: Session, submission: Submission) -> bool:
-    """Whether the log does not know yet that it was scored, or with what outcome."""
+    """Check whether the log does not know yet that it was scored, or with what outcome."""
     again = submission.pending and session.vault.kept(submission.id) != submission.kept
     return submission.status == "received" or again
 
@@ -139,7 +139,7 @@ def _may_be_ours(session: Session, scores: ScoreFile) -> bool:
 def _is_known(
     session: Session, submission: Submission, scores: ScoreFile, sets: Mapping[str, SetData]
 ) -> bool:
-    """Whether what is kept can be gone by."""
+    """Check whether what is kept can be gone by."""
     if not submission.pending:  # decided by these scores
         return True
     as_logged = submission.kept in ({}, session.vault.kept(submission.id))
@@ -147,7 +147,7 @@ def _is_known(
 
 
 def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:
-    """Whether scoring again could only give the same."""
+    """Check whether scoring again could only give the same."""
     return (
         scores.files == dict(submission.scored_files)
         and not rescoring.is_earlier(scores, sets)

@@ -42,7 +42,7 @@ Meter = Callable[[], AbstractContextManager[Callable[[], float | None]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RunPlan:
     """What is to be run.
 
     Attributes:
@@ -81,8 +81,8 @@ class Ran:
     engine: str
 
 
-def plan_run(session: Session, submission_id: str) -> Plan | None:
-    """What is to be run for a submission.
+def plan_run(session: Session, submission_id: str) -> RunPlan | None:
+    """Return what is to be run for a submission.
 
     Args:
         session: its lock is held, or it only reads.
@@ -111,7 +111,7 @@ def plan_run(session: Session, submission_id: str) -> Plan | None:
         return None
     _check_waits(submission)
     files = session.repository.files
-    return Plan(
+    return RunPlan(
         id=submission.id,
         program=program,
         files=dict(submission.files),
@@ -128,7 +128,7 @@ def plan_run(session: Session, submission_id: str) -> Plan | None:
     )
 
 
-def run_plan(plan: Plan, engine: containers.Engine, *, meter: Meter | None = None) -> Ran:
+def run_plan(plan: RunPlan, engine: containers.Engine, *, meter: Meter | None = None) -> Ran:
     """Run a program; nothing is logged.
 
     One program at a time runs for a vault. Containers that killed calls left are removed first.
@@ -170,7 +170,7 @@ def run_plan(plan: Plan, engine: containers.Engine, *, meter: Meter | None = Non
     return Ran(runs=runs, costs=costs, engine=str(engine))
 
 
-def record_run(session: Session, plan: Plan, ran: Ran) -> Entry:
+def record_run(session: Session, plan: RunPlan, ran: Ran) -> Entry:
     """Store the runs and log them, with what was run and what it cost.
 
     Args:
@@ -243,7 +243,7 @@ def read_energy(values: list[object]) -> float | None:
 
 
 def say_machine() -> str:
-    """What the costs are measured on, in a few words."""
+    """Return what the costs are measured on, in a few words."""
     return f"{platform.machine()}, {count_cores()} processors, {platform.system()}"
 
 
@@ -262,7 +262,7 @@ def _check_waits(submission: Submission) -> None:
 
 
 @contextmanager
-def _folder(plan: Plan) -> Iterator[Folder]:
+def _folder(plan: RunPlan) -> Iterator[Folder]:
     """The folder with what a container reads and writes; empty before, removed afterwards."""
     files = plan.vault.files
     folder = files.below(f"{FOLDER}/files")
@@ -282,7 +282,7 @@ def _folder(plan: Plan) -> Iterator[Folder]:
         files.delete_tree(f"{FOLDER}/files")
 
 
-def _make_job(plan: Plan, image: containers.Image, folder: Folder, label: str) -> containers.Job:
+def _make_job(plan: RunPlan, image: containers.Image, folder: Folder, label: str) -> containers.Job:
     programs = plan.programs
     mounts = [containers.Mount(source=folder.path(n).resolve(), target=f"/{n}") for n in _MOUNTED]
     mounts += [
@@ -297,7 +297,7 @@ def _make_job(plan: Plan, image: containers.Image, folder: Folder, label: str) -
         image=image,
         command=plan.program.command,
         mounts=mounts,
-        limits=containers.Limits(
+        limits=containers.ContainerLimits(
             memory=programs.memory,
             disk=programs.disk,
             processors=programs.processors,
@@ -313,7 +313,7 @@ _MOUNTED = ("queries", "output")
 
 
 def _read_run(folder: Folder, name: str) -> bytes:
-    """What a program wrote for a query set.
+    """Return what a program wrote for a query set.
 
     Raises:
         InputError: code `program-output`: nothing, or as much as it could.

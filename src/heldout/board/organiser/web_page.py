@@ -102,7 +102,7 @@ def _require_forge(spec: BoardSpec) -> ForgeSpec:
 
 
 def list_steps(forge: ForgeSpec, *, home: str) -> tuple[str, ...]:
-    """What a person does once, so that a forge of `PAGE_PATHS` publishes the page.
+    """Return what a person does once, so that a forge of `PAGE_PATHS` publishes the page.
 
     Args:
         forge: the board's.

@@ -36,7 +36,7 @@ _OF_A_NAME = ("amended", "declined")
 
 
 def review_facts(result: Review, *, now: datetime) -> Facts:
-    """What was sent, by whom and when; the problems of its files follow.
+    """Return what was sent, by whom and when; the problems of its files follow.
 
     Args:
         result: the review.
@@ -75,7 +75,7 @@ def verdict_facts(result: Review, scores: Mapping[str, ViewScore] | None, spec: 
 
 
 def waited(span: timedelta) -> str:
-    """How long something waits: `3 hours`, or `just now`."""
+    """Return how long something waits: `3 hours`, or `just now`."""
     if span < timedelta(minutes=1):
         return "just now"
     hours = int(span.total_seconds() // 3600)
@@ -149,7 +149,7 @@ def _who(result: Review) -> list[tuple[str, str]]:
 
 
 def _program_lines(program: Program | None) -> list[tuple[str, str]]:
-    """What is to be run; the image is what an organiser has to fetch first."""
+    """Return what is to be run; the image is what an organiser has to fetch first."""
     if program is None:
         return []
     return [
@@ -250,7 +250,7 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
 
 
 def overdue_facts(overdue: Sequence[Overdue]) -> Facts:
-    """What only the vault can open although its day has come, a line each."""
+    """Return what only the vault can open although its day has come, a line each."""
     return [("due", f"{one}; only the vault can publish it: heldout rebuild") for one in overdue]
 
 
@@ -295,7 +295,7 @@ def released_fact(row: Row, spec: BoardSpec) -> tuple[str, str]:
 
 
 def _rank_fact(row: Row, record: Decimal | None, *, primary: str, entries: int) -> tuple[str, str]:
-    """Where an entry stands, and whether it holds the record."""
+    """Return where an entry stands, and whether it holds the record."""
     if row.unranked:
         return ("standing", f"no rank: {row.unranked}")
     if row.baseline:
@@ -322,7 +322,7 @@ def decision_document(decision: Decision) -> dict[str, Any]:
 def decision_facts(
     session: Session, decisions: Iterable[Decision], verb: str, standings: Standings
 ) -> Facts:
-    """What became of some submissions.
+    """Return what became of some submissions.
 
     Args:
         session: of the organiser who decided.
@@ -348,7 +348,7 @@ def decision_facts(
 
 
 def _decided_facts(session: Session, decision: Decision, verb: str) -> Facts:
-    """What was done, and the event of it; why not, where nothing was."""
+    """Return what was done, and the event of it; why not, where nothing was."""
     if not decision.done:
         reasons = [("", reason) for reason in decision.why_not]
         return [("refused", f"{decision.id}: nothing was published"), *reasons]
@@ -379,7 +379,7 @@ def part_facts(found: PartOfCorrection) -> Facts:
 
 
 def ahead_facts(found: Taken, *, among: int) -> Facts:
-    """How many scores a correction took from its parts; nothing where there were none."""
+    """Return how many scores a correction took from its parts; nothing where there were none."""
     facts = []
     if found.used or found.others:
         entries = plural(among, "entry", "entries")

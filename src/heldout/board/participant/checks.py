@@ -70,7 +70,7 @@ class LogCopies:
         return next((name for name in ("upstream", "origin") if name in self.remotes), None)
 
     def find_faults(self) -> Iterator[str]:
-        """Where the board's copy is not each other one with events added.
+        """Yield where the board's copy is not each other one with events added.
 
         A fork may lack events. The board may not: what it lacks was cut off, for nobody but the
         organisers could have made it.
@@ -83,7 +83,7 @@ class LogCopies:
                 yield f"{self.board} held against {remote}: {error}"
 
     def say_behind(self) -> Iterator[str]:
-        """Which copies are behind, and what to do where a fork is taken for the board."""
+        """Yield which copies are behind, and what to do where a fork is taken for the board."""
         if self.board is None:
             return
         log = self.remotes[self.board]
@@ -423,7 +423,7 @@ def _field_problems(
     manifest: Manifest | None,
     now: datetime,
 ) -> Iterator[Problem]:
-    """What the policy says of single fields, at their paths; each field is reported once."""
+    """Yield what the policy says of single fields, at their paths; each field is reported once."""
     paths = {problem.path for problem in known}
     for finding in findings:
         field = RULES[finding.rule].field
@@ -448,7 +448,7 @@ def _field_problems(
 
 
 def _giveaways(submission: SubmissionId, manifest: Manifest | None) -> Iterator[str]:
-    """What stays visible of an embargoed team, beside what is sealed."""
+    """Yield what stays visible of an embargoed team, beside what is sealed."""
     if manifest is None or manifest.embargo_until is None:
         return
     words = {w for name in (manifest.team, manifest.institution) for w in _words(name)}

@@ -21,7 +21,12 @@ from heldout.board.log.manifest import (
     parse_manifest,
     read_manifest,
 )
-from heldout.board.participant.run_header import FromHeaders, Taken, fill_manifest, take_from_runs
+from heldout.board.participant.run_header import (
+    FromHeaders,
+    HeaderField,
+    fill_manifest,
+    take_from_runs,
+)
 from heldout.board.policy.amending import refuse_closed
 from heldout.board.policy.checks import add_months
 from heldout.board.rules.spec import BoardSpec
@@ -65,7 +70,7 @@ def draft(
     runs: Mapping[str, Path],
     *,
     embargo_until: date | None,
-    stated: Iterable[Taken] = (),
+    stated: Iterable[HeaderField] = (),
     program: Program | None = None,
 ) -> Folder:
     """Make the folder of a submission: its run files, and metadata to fill in.
@@ -105,7 +110,7 @@ def read_headers(
     *,
     beside: Path | None = None,
 ) -> FromHeaders:
-    """What the ir_metadata headers of runs say for the metadata of a draft.
+    """Return what the ir_metadata headers of runs say for the metadata of a draft.
 
     Args:
         repository: the clone.
@@ -128,14 +133,14 @@ def read_headers(
 _OF_THE_TEAM = ("team", "institution")
 
 
-def read_earlier(repository: Repository) -> tuple[Taken, ...]:
+def read_earlier(repository: Repository) -> tuple[HeaderField, ...]:
     """Who the team is, by the latest draft of this clone that says so; empty where none does."""
     for name in sorted(drafts(repository), reverse=True):
         manifest, _ = try_metadata(repository, ids.SubmissionId(name))
         if manifest is not None and manifest.team:
             path = str(draft_folder(repository, ids.SubmissionId(name)).path(METADATA))
             return tuple(
-                Taken(field=field, value=value, key=field, path=path)
+                HeaderField(field=field, value=value, key=field, path=path)
                 for field in _OF_THE_TEAM
                 if (value := getattr(manifest, field))
             )
@@ -342,7 +347,7 @@ def _suffixes(source: Path) -> str:
     return "".join(plain)
 
 
-class Sealed(msgspec.Struct, frozen=True, kw_only=True):
+class SealedDraft(msgspec.Struct, frozen=True, kw_only=True):
     """What was sealed last, and what was sent.
 
     Attributes:
@@ -370,17 +375,17 @@ def receipt_of(digests: Mapping[str, str]) -> str:
     return ids.digest_bytes(lines.encode())
 
 
-def read_sealed(repository: Repository, submission: str) -> Sealed | None:
-    """What was sealed last; `None` where nothing was, or the note of it is damaged."""
+def read_sealed(repository: Repository, submission: str) -> SealedDraft | None:
+    """Return what was sealed last; `None` where nothing was, or the note of it is damaged."""
     file = _file(repository, submission)
     try:
         data = file.find()
-        return None if data is None else msgspec.json.decode(data, type=Sealed)
+        return None if data is None else msgspec.json.decode(data, type=SealedDraft)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 
-def write_sealed(repository: Repository, submission: str, note: Sealed) -> None:
+def write_sealed(repository: Repository, submission: str, note: SealedDraft) -> None:
     """Store what was sealed, mode 0600."""
     _file(repository, submission).write_whole(msgspec.json.encode(note), mode=0o600)
 

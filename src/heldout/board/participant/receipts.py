@@ -202,7 +202,7 @@ def _marks(receipt: Receipt) -> Iterator[Mark]:
 
 
 def _find_rewritten(receipt: Receipt, log: Sequence[Entry]) -> Iterator[str]:
-    """Whether the last event that the receipt saw is still where it was."""
+    """Yield whether the last event that the receipt saw is still where it was."""
     seen = receipt.seen
     if not 0 <= seen.seq < len(log):
         yield f"the log ends before event {seen.seq}, which it had: events were cut off"

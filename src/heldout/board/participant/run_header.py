@@ -73,7 +73,7 @@ class RunHeader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class HeaderField:
     """One field of the metadata that a header gave.
 
     Attributes:
@@ -103,7 +103,7 @@ class FromHeaders:
         notes: problems of headers; none keeps a draft from being made.
     """
 
-    taken: tuple[Taken, ...] = ()
+    taken: tuple[HeaderField, ...] = ()
     notes: tuple[Problem, ...] = ()
 
 
@@ -148,7 +148,7 @@ def _read_beside(path: Path) -> RunHeader:
         return RunHeader(run="", path=str(path), header=read_metadata_file(file, path=str(path)))
 
 
-def fill_manifest(manifest: Manifest, taken: Iterable[Taken]) -> Manifest:
+def fill_manifest(manifest: Manifest, taken: Iterable[HeaderField]) -> Manifest:
     """The metadata with what headers gave; a field that says something already stays."""
     values = {one.field: one.value for one in taken}
     costs = msgspec.structs.asdict(manifest.efficiency or Efficiency())
@@ -181,7 +181,7 @@ def _read_headers(runs: Mapping[str, Path]) -> tuple[list[RunHeader], list[Probl
     return headers, notes
 
 
-def _take_texts(headers: Sequence[RunHeader]) -> Iterator[Taken]:
+def _take_texts(headers: Sequence[RunHeader]) -> Iterator[HeaderField]:
     """Of each field the first header that has it."""
     for field in ("team", "institution", "description", "paper", "code", "training_data"):
         found = (one for each in headers for one in _candidates(each, field))
@@ -190,17 +190,17 @@ def _take_texts(headers: Sequence[RunHeader]) -> Iterator[Taken]:
             yield first
 
 
-def _candidates(one: RunHeader, field: str) -> Iterator[Taken]:
-    """What a header says of a field, the best first."""
+def _candidates(one: RunHeader, field: str) -> Iterator[HeaderField]:
+    """Yield what a header says of a field, the best first."""
     for keys in (*_TEXTS.get(field, ()), *_LINKS.get(field, ())):
         text = one.header.text(*keys)
         value = _as_link(text) if field in _LINKS else text
         if value:
-            yield Taken(field=field, value=value, key=": ".join(keys), path=one.path)
+            yield HeaderField(field=field, value=value, key=": ".join(keys), path=one.path)
     listed = _NAMES.get(field, ())
     names = _names(one.header.get(*listed)) if listed else ""
     if names:
-        yield Taken(field=field, value=names, key=": ".join(listed), path=one.path)
+        yield HeaderField(field=field, value=names, key=": ".join(listed), path=one.path)
 
 
 def _names(found: Any) -> str:
@@ -221,14 +221,16 @@ def _as_link(text: str) -> str:
     return text if is_link(text) else ""
 
 
-def _take_hardware(headers: Sequence[RunHeader]) -> Iterator[Taken]:
+def _take_hardware(headers: Sequence[RunHeader]) -> Iterator[HeaderField]:
     known = ((one, _hardware(one.header)) for one in headers)
     first = next(((one, text) for one, text in known if text), None)
     if first is not None:
         yield _cost("hardware", first[1], "platform: hardware", first[0])
 
 
-def _take_time(headers: Sequence[RunHeader], count: Callable[[RunHeader], int]) -> Sequence[Taken]:
+def _take_time(
+    headers: Sequence[RunHeader], count: Callable[[RunHeader], int]
+) -> Sequence[HeaderField]:
     """The time per query, over all runs whose time was measured."""
     timed = [one for one in headers if _milliseconds(one.header) is not None]
     queries = sum(map(count, timed))
@@ -239,7 +241,7 @@ def _take_time(headers: Sequence[RunHeader], count: Callable[[RunHeader], int]) 
     return (_cost("query_latency_ms", round(spent / queries, _DECIMALS), key, timed[0]),)
 
 
-def _take_energy(headers: Sequence[RunHeader]) -> Sequence[Taken]:
+def _take_energy(headers: Sequence[RunHeader]) -> Sequence[HeaderField]:
     """The energy of all runs, where each one says it."""
     if not headers or any(_kwh(one.header) is None for one in headers):
         return ()
@@ -248,8 +250,8 @@ def _take_energy(headers: Sequence[RunHeader]) -> Sequence[Taken]:
     return (_cost("energy_kwh", round(spent, _DECIMALS), key, headers[0]),)
 
 
-def _cost(field: str, value: Value, key: str, of: RunHeader) -> Taken:
-    return Taken(field=f"efficiency.{field}", value=value, key=key, path=of.path)
+def _cost(field: str, value: Value, key: str, of: RunHeader) -> HeaderField:
+    return HeaderField(field=f"efficiency.{field}", value=value, key=key, path=of.path)
 
 
 def _once(headers: Sequence[RunHeader]) -> Iterator[RunHeader]:
@@ -300,7 +302,7 @@ def _amount(text: str, units: Mapping[str, float]) -> float | None:
     return None if found is None or factor is None else float(found[1]) * factor
 
 
-def _differences(headers: Sequence[RunHeader], taken: Sequence[Taken]) -> Iterator[Problem]:
+def _differences(headers: Sequence[RunHeader], taken: Sequence[HeaderField]) -> Iterator[Problem]:
     """Where headers of two runs say different things: the first holds, and the team is asked."""
     for one in taken:
         others = [each for each in headers if each.path != one.path and "." not in one.field]
@@ -318,8 +320,8 @@ def _differences(headers: Sequence[RunHeader], taken: Sequence[Taken]) -> Iterat
                 )
 
 
-def _fitting(found: Sequence[Taken]) -> tuple[tuple[Taken, ...], list[Problem]]:
-    """What the metadata takes as it is; and why it does not take the rest."""
+def _fitting(found: Sequence[HeaderField]) -> tuple[tuple[HeaderField, ...], list[Problem]]:
+    """Return what the metadata takes as it is; and why it does not take the rest."""
     empty = Manifest(
         team="", institution="", description="", paper="", code="", training_data="", type="x"
     )

@@ -60,7 +60,7 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     spec = rules_to_seal_by(repository).on(submission_date(submission))
     runs = _read_runs(repository, spec, submission)
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
-    before = draft.read_sealed(repository, submission) or draft.Sealed(
+    before = draft.read_sealed(repository, submission) or draft.SealedDraft(
         inputs={}, outputs={}, revision=0
     )
     inputs = {**digests, _RECIPIENTS: _mark(spec.recipients)}
@@ -298,7 +298,7 @@ def _mark(value: object) -> str:
 def _store(
     repository: Repository,
     submission: SubmissionId,
-    state: draft.Sealed,
+    state: draft.SealedDraft,
     files: Mapping[str, bytes],
 ) -> Packed:
     """Write sealed files, and note in the clone what was sealed."""
@@ -310,7 +310,7 @@ def _store(
     return _packed(repository, state, done_before=False)
 
 
-def _packed(repository: Repository, state: draft.Sealed, *, done_before: bool) -> Packed:
+def _packed(repository: Repository, state: draft.SealedDraft, *, done_before: bool) -> Packed:
     """All three files, in case the first were not taken in yet; those that lie here."""
     whole = _whole(repository, state)
     sent = [n for n in state.outputs if whole >= set(state.outputs) or "-metadata.json." in n]
@@ -323,7 +323,7 @@ def _packed(repository: Repository, state: draft.Sealed, *, done_before: bool) -
     )
 
 
-def _whole(repository: Repository, state: draft.Sealed) -> set[str]:
+def _whole(repository: Repository, state: draft.SealedDraft) -> set[str]:
     """Names of the sealed files that still lie there as they were written."""
     return {
         name
@@ -337,7 +337,7 @@ def _covers(
     repository: Repository,
     spec: BoardSpec,
     submission: SubmissionId,
-    before: draft.Sealed,
+    before: draft.SealedDraft,
     inputs: Mapping[str, str],
 ) -> bool:
     """Whether these runs are sealed for these organisers already, and key and files lie there."""
@@ -351,7 +351,7 @@ def _key_file(repository: Repository, submission: SubmissionId) -> File:
     return repository.state.file(f"keys/{submission}")
 
 
-def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, draft.Sealed]:
+def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, draft.SealedDraft]:
     file = _key_file(repository, submission)
     state = draft.read_sealed(repository, submission)
     if state is not None and file.is_file():

@@ -48,7 +48,7 @@ class FilePart(msgspec.Struct, frozen=True, kw_only=True):
     received: int = 0
 
 
-class Upload(msgspec.Struct, frozen=True, kw_only=True):
+class ServerUpload(msgspec.Struct, frozen=True, kw_only=True):
     """An upload as the server knows it."""
 
     id: str
@@ -197,7 +197,7 @@ class Server:
         return False
 
     def describe(self, submission: str) -> ServerState | None:
-        """What the server says of a submission; `None` where it has none of this id.
+        """Return what the server says of a submission; `None` where it has none of this id.
 
         Raises:
             InputError: it refuses to answer.
@@ -220,8 +220,8 @@ class _Calls:
     server: Server
     client: "httpx2.Client"
 
-    def begin(self, files: list[dict[str, object]]) -> Upload:
-        return self.call("POST", "/uploads", Upload, json={"files": files})
+    def begin(self, files: list[dict[str, object]]) -> ServerUpload:
+        return self.call("POST", "/uploads", ServerUpload, json={"files": files})
 
     def send(self, path: str, name: str, opened: Open) -> None:
         """Send what the server lacks of a file, piece by piece."""
@@ -231,7 +231,7 @@ class _Calls:
 
     def _send_piece(self, path: str, name: str, file: BinaryIO) -> bool:
         """Ask what the server has, and send the next piece; says whether there was one."""
-        known = self.call("GET", path, Upload)
+        known = self.call("GET", path, ServerUpload)
         part = next(one for one in known.files if one.name == name)
         if known.state != "open" or part.received >= part.bytes:
             return False

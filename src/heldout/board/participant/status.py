@@ -106,7 +106,7 @@ class SubmissionStatus:
 def describe_submission(
     repository: Repository, log: Sequence[Entry], name: SubmissionId, *, now: datetime
 ) -> SubmissionStatus:
-    """How far a submission has come; its receipt is renewed.
+    """Return how far a submission has come; its receipt is renewed.
 
     Args:
         repository: the clone.
@@ -228,7 +228,7 @@ def _require_known(repository: Repository, history: History, name: SubmissionId)
 
 
 def _say_queries(count: int | None) -> str:
-    """How many queries a score is a mean over; an old board does not say."""
+    """Return how many queries a score is a mean over; an old board does not say."""
     return "" if count is None else f" (n = {count:,})"
 
 

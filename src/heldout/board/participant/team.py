@@ -19,11 +19,11 @@ from heldout.board.log.history import History
 from heldout.board.log.manifest import Manifest, format_manifest, team_key
 from heldout.board.log.registration import (
     Agreement,
+    RegisteredTeam,
     Registrant,
     RegistrationFile,
     Statement,
     SubmissionSignature,
-    Team,
     join_signature,
     read_registration,
     registrant_digest,
@@ -67,7 +67,7 @@ class OwnTeam(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def own_team(repository: Repository) -> OwnTeam | None:
-    """What this clone registered; `None` where it has not.
+    """Return what this clone registered; `None` where it has not.
 
     Raises:
         StoreError: the note of it is damaged.
@@ -98,7 +98,7 @@ def format_metadata(repository: Repository, manifest: Manifest) -> bytes:
 
 
 def team_mark(repository: Repository) -> tuple[str, ...]:
-    """What a sealed file depends on of its signature; empty where nothing is signed."""
+    """Return what a sealed file depends on of its signature; empty where nothing is signed."""
     own = _signer(repository)
     return () if own is None else (own.handle, own.agreement)
 
@@ -134,7 +134,7 @@ def with_own_registration(
             repository, own, msgspec.structs.replace(manifest, id=str(submission)), digest
         ),
     )
-    team = history.teams.get(own.handle) or Team(
+    team = history.teams.get(own.handle) or RegisteredTeam(
         handle=own.handle, key=own.key, registered=own.at, signed=own.at, agreements=()
     )
     team = replace(team, registrant=own.registrant, agreements=(*team.agreements, own.agreement))
@@ -222,7 +222,7 @@ class OwnRegistration:
 
 
 def require_registration(spec: BoardSpec) -> Registration:
-    """What the board says of registration.
+    """Return what the board says of registration.
 
     Raises:
         InputError: it has none.
@@ -272,7 +272,7 @@ def current_agreement(spec: BoardSpec, history: History) -> Agreement | None:
 
 
 def own_registration(repository: Repository, spec: BoardSpec, history: History) -> OwnRegistration:
-    """Whether this clone has registered, and what the public log says of it.
+    """Return whether this clone has registered, and what the public log says of it.
 
     Raises:
         InputError: the agreement is not in the log yet.

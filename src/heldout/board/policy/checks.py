@@ -195,7 +195,7 @@ def check_seeds(*, copied: bool) -> Callable[[Case], Iterator[str]]:
 def paired_distance(
     run: Mapping[str, float | None], baseline: Mapping[str, float | None], *, better: str
 ) -> float | None:
-    """How many paired standard errors a run lies below a baseline.
+    """Return how many paired standard errors a run lies below a baseline.
 
     Args:
         run: query -> score, `None` where the measure is undefined.
@@ -261,7 +261,7 @@ class QuotaState:
 
 
 def quota_state(history: History, team: str, spec: BoardSpec, *, now: datetime) -> QuotaState:
-    """What a team has used of its quota at a moment, and when it may submit again.
+    """Return what a team has used of its quota at a moment, and when it may submit again.
 
     Args:
         history: the board's; by the public log alone, embargoed and undecided ones are not seen.
@@ -315,7 +315,7 @@ def next_allowed(
 
 
 def fits(moments: Sequence[datetime], moment: datetime, *, window: timedelta, limit: int) -> bool:
-    """Whether no window around one more submission holds more than the quota."""
+    """Check whether no window around one more submission holds more than the quota."""
     starts = [start for start in (*moments, moment) if moment - window < start <= moment]
     return all(
         sum(start <= other < start + window for other in moments) < limit for start in starts

@@ -79,7 +79,7 @@ near interleaving, the third is that of reciprocal rank fusion (Cormack, Clarke 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class FusionPart:
     """An earlier run in a fusion.
 
     Attributes:
@@ -106,7 +106,7 @@ class Ensemble:
         alone: the same of the earlier run that agrees best by itself.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[FusionPart, ...]
     transform: str
     queries: int
     r2: float | None
@@ -200,7 +200,7 @@ class Sampled:
         return max(fusions, key=lambda f: f.fitted).describe(names, alone=held.alone())
 
     def _choose_each(self, half: "_Half") -> dict[str, "_Choice"]:
-        """What is chosen of the noted runs, under each transform."""
+        """Return what is chosen of the noted runs, under each transform."""
         places = sorted(self._tops)
         return {n: _choose(half, v, self._solved[n], places) for n, v in TRANSFORMS.items()}
 
@@ -304,7 +304,7 @@ class _Fusion:
         order = np.argsort(-shares, kind="stable")
         return Ensemble(
             parts=tuple(
-                Part(id=names[self.systems[place]], weight=float(shares[place]))
+                FusionPart(id=names[self.systems[place]], weight=float(shares[place]))
                 for place in order
                 if shares[place] > 0
             ),
@@ -532,7 +532,7 @@ def find_likeness(
 
 
 def say_neighbour(others: Mapping[str, Neighbour], *, baseline: bool = False) -> str:
-    """How alike two runs are, in a sentence.
+    """Return how alike two runs are, in a sentence.
 
     Args:
         others: query set -> the earlier run, the same in all.
@@ -561,7 +561,7 @@ def _figures(query_set: str, other: Neighbour) -> str:
 
 
 def say_ensemble(query_set: str, found: Ensemble) -> str:
-    """Which runs explain another, in a sentence."""
+    """Return which runs explain another, in a sentence."""
     parts = ", ".join(f"{part.id} ({part.weight:.0%})" for part in found.parts)
     return (
         f"{query_set}: explained by {parts}: their fusion has rank-biased overlap "

@@ -37,7 +37,7 @@ _CACHED = 1 << 15  # links and names of a large board: each is asked for by seve
 
 @lru_cache(maxsize=_CACHED)
 def link_key(link: str) -> str:
-    """What a link points to, the same for every form of its address.
+    """Return what a link points to, the same for every form of its address.
 
     arXiv papers lose form and version, DOIs their resolver, repositories all after their name.
 
@@ -87,7 +87,7 @@ _SMALL = frozenset(("and", "at", "de", "della", "for", "in", "of", "the"))
 
 
 def resembles(submission_id: SubmissionId, team: str, institution: str = "") -> str | None:
-    """What in an id reminds of the team, its people or its institution.
+    """Return what in an id reminds of the team, its people or its institution.
 
     Looked for are their words (whole from three letters on, at the beginning of a part of the id
     from four, anywhere in it from five), the beginnings and near spellings of words, initials of
@@ -117,7 +117,7 @@ def resembles(submission_id: SubmissionId, team: str, institution: str = "") -> 
 def mentions(
     text: str, team: str, institution: str = "", *, links: Iterable[str] = ()
 ) -> str | None:
-    """What in a text tells the team, its people, its institution, its paper or its code.
+    """Return what in a text tells the team, its people, its institution, its paper or its code.
 
     Looked for are the names themselves, and in each word what `resembles` looks for in a part of
     an id; of links, the same address in whatever form.
@@ -151,7 +151,7 @@ def mentions(
 
 
 def _has_words(text: str, name: str) -> bool:
-    """Whether a text has a name as it stands, whatever it is made of."""
+    """Check whether a text has a name as it stands, whatever it is made of."""
     words, wanted = (f" {' '.join(names.skeleton_words(one))} " for one in (text, name))
     return bool(wanted.strip()) and wanted in words
 
@@ -255,7 +255,7 @@ class Entrant:
 
 
 def key_digest(key: bytes) -> Digest:
-    """What a submission's opened key is compared by, across submissions.
+    """Return what a submission's opened key is compared by, across submissions.
 
     A key has 256 random bits, so the digest needs no salt to hide it. It must stay in the vault
     all the same: two equal ones tie an embargoed entry to an open one.
@@ -300,7 +300,7 @@ def visible_to(reader: Reader, others: Iterable[Entrant]) -> tuple[Entrant, ...]
 def same_people(
     entrant: Entrant, others: Iterable[Entrant], *, kinds: Collection[TieKind] = TIE_KINDS
 ) -> Sequence[tuple[TieKind, Entrant]]:
-    """What ties a submission to those of other teams, or its name to another institution.
+    """Return what ties a submission to those of other teams, or its name to another institution.
 
     Args:
         entrant: the submission.
@@ -321,7 +321,7 @@ def same_people(
 
 
 def name_evidence(name: str, what: str, *, reserved: Iterable[str] = ()) -> Iterator[str]:
-    """Why a name does not do.
+    """Yield why a name does not do.
 
     Args:
         name: of a team or institution.
@@ -373,7 +373,7 @@ def tie_evidence(
 
 
 def _is_own(entrant: Entrant, other: Entrant) -> bool:
-    """Whether a line is of the submission itself, or a name that its own team has given up.
+    """Check whether a line is of the submission itself, or a name that its own team has given up.
 
     Whoever repaired a misspelt name would else look like somebody else for ever.
     """
@@ -429,7 +429,7 @@ def _abbreviates(short: str, long: str) -> bool:
 
 
 def _much_in_common(entrant: Entrant, other: Entrant) -> bool:
-    """Whether half of the telling words of the shorter team name are in the other's.
+    """Check whether half of the telling words of the shorter team name are in the other's.
 
     Names that look alike are left to `look_alike_evidence`.
     """

@@ -251,7 +251,7 @@ def count_edits(first: str, second: str, *, most: int) -> int:
 
 
 def is_generic(name: str) -> bool:
-    """Whether a name names nobody: empty, a placeholder, or words that any team could use.
+    """Check whether a name names nobody: empty, a placeholder, or words that any team could use.
 
     Numbers and single letters add nothing: "Team 1", "user123" and "Group B" are generic.
 
@@ -297,7 +297,7 @@ def _is_filler(word: str) -> bool:
 
 
 def _is_made_of_fillers(word: str) -> bool:
-    """Whether a skeleton is a filler, or several written as one."""
+    """Check whether a skeleton is a filler, or several written as one."""
     fillers, parts = _fillers()
     ends = {0}
     for end in range(1, len(word) + 1):

@@ -19,7 +19,7 @@ _AGAIN = "heldout register"
 
 
 def check_registrant(registrant: registration.Registrant, spec: BoardSpec) -> Iterator[Problem]:
-    """What is wrong with the names in a registration.
+    """Yield what is wrong with the names in a registration.
 
     Args:
         registrant: who registers.
@@ -46,7 +46,9 @@ def check_registrant(registrant: registration.Registrant, spec: BoardSpec) -> It
             )
 
 
-def revoked_before(team: registration.Team, teams: Iterable[registration.Team]) -> Iterator[str]:
+def revoked_before(
+    team: registration.RegisteredTeam, teams: Iterable[registration.RegisteredTeam]
+) -> Iterator[str]:
     """What a team has in common with those whose registration was revoked: for the organisers.
 
     The same institution says little by itself; a lost key is a good reason for the same name.
@@ -84,7 +86,7 @@ def _shared(
 
 
 def registration_faults(entries: Iterable[Entry]) -> Iterator[str]:
-    """What does not hold of the registrations and agreements in a log."""
+    """Yield what does not hold of the registrations and agreements in a log."""
     board = ""
     for entry in entries:
         board = board or str(entry.hash)
@@ -144,7 +146,7 @@ def is_signed(history: History, submission: Submission) -> bool:
     return verify(team.key, message, signature.value)
 
 
-def _standing(submission: Submission, team: registration.Team) -> Iterator[str]:
+def _standing(submission: Submission, team: registration.RegisteredTeam) -> Iterator[str]:
     """A registration that was revoked after publication takes nothing back."""
     decided = submission.published
     if team.revoked is not None and (decided is None or team.revoked <= decided):
@@ -156,9 +158,9 @@ def _agreed(
     history: History,
     submission: Submission,
     signature: registration.SubmissionSignature,
-    team: registration.Team,
+    team: registration.RegisteredTeam,
 ) -> Iterator[str]:
-    """What a team agreed to later than it had to is good too, when it amends a submission."""
+    """Yield what a team agreed to later than it had to is good too, when it amends a submission."""
     if spec.registration is None or spec.registration.agreement is None:
         return
     known = registration.agreements_since(history.agreements, submission.received)

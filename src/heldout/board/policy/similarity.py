@@ -77,7 +77,7 @@ _VERDICTS: tuple[Verdict, ...] = ("none", "variant", "identical")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class ValueSpread:
     """Values over queries.
 
     Attributes:
@@ -90,7 +90,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class RunsAgreement:
     """How alike two runs are down to a depth, over the queries that both answer.
 
     Attributes:
@@ -103,8 +103,8 @@ class Agreement:
     """
 
     depth: int
-    overlap: Spread
-    rbo: Spread
+    overlap: ValueSpread
+    rbo: ValueSpread
     same: float
 
 
@@ -130,8 +130,8 @@ class Likeness:
     heads: float
     interleaved: float
     contained: float
-    top: Agreement
-    deep: Agreement
+    top: RunsAgreement
+    deep: RunsAgreement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ def compare(first: Signature, second: Signature) -> Likeness | None:
 
 
 def classify(likeness: Likeness) -> Verdict:
-    """What two runs are to each other, by the constants of this module."""
+    """Return what two runs are to each other, by the constants of this module."""
     every = likeness.queries + likeness.only_first + likeness.only_second
     top = likeness.top
     alike = top.rbo.mean >= VARIANT or top.same >= COPIED or likeness.heads >= SAME_HEADS
@@ -234,10 +234,10 @@ class _Pair:
         """Share of all queries that both answer."""
         return len(self.first) / (len(self.first) + self.only_first + self.only_second)
 
-    def agree(self, depth: int) -> Agreement:
+    def agree(self, depth: int) -> RunsAgreement:
         first, second = self.first[:, :depth], self.second[:, :depth]
         common, rbo = _overlap(first, second, PERSISTENCE)
-        return Agreement(
+        return RunsAgreement(
             depth=depth,
             overlap=_spread(common),
             rbo=_spread(rbo),
@@ -280,7 +280,7 @@ class _Pair:
         ordered, contained = self.contain()
         return ordered >= INTERLEAVED or contained >= CONTAINED
 
-    def measure(self, top: Agreement) -> Likeness:
+    def measure(self, top: RunsAgreement) -> Likeness:
         interleaved, contained = self.contain()
         return Likeness(
             queries=len(self.first),
@@ -346,9 +346,9 @@ def _widen(
     return first, second
 
 
-def _spread(values: NDArray[np.float64]) -> Spread:
+def _spread(values: NDArray[np.float64]) -> ValueSpread:
     quantiles = np.quantile(values, QUANTILES)
-    return Spread(mean=float(values.mean()), quantiles=tuple(float(q) for q in quantiles))
+    return ValueSpread(mean=float(values.mean()), quantiles=tuple(float(q) for q in quantiles))
 
 
 def _overlap(
@@ -395,7 +395,7 @@ def _find_common(
 
 @cache
 def weigh(depth: int, p: float) -> NDArray[np.float64]:
-    """What a common document adds to the extrapolated overlap: [its lower rank, end].
+    """Return what a common document adds to the extrapolated overlap: [its lower rank, end].
 
     The end is the length of the shorter list where both ranks are within it, else that of the
     longer one: equation 32 rearranged. For lists of one length it is equation 30.
@@ -442,7 +442,7 @@ def compare_seeds(signatures: Mapping[str, Signature]) -> tuple[SeedFault, ...]:
 
 
 def say_fault(fault: SeedFault) -> str:
-    """What is wrong with two seeds, in a sentence."""
+    """Return what is wrong with two seeds, in a sentence."""
     if fault.copied:
         same = f"{fault.second} has the same documents in the same order as {fault.first}"
         return f"{same}, in all queries"

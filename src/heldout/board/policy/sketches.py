@@ -225,7 +225,7 @@ _ROWS = 512
 def propose_pairs(
     runs: Sequence[Signature],
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """Which pairs of runs may be variants: all that are, and few others.
+    """Yield which pairs of runs may be variants: all that are, and few others.
 
     Let both of two runs answer s queries. `similarity` calls them variants for one of four reasons,
     and each gives a sum over documents or queries that sparse products have for all pairs at once:

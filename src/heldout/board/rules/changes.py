@@ -101,7 +101,7 @@ def _shorten(value: object) -> str:
 
 
 def list_changed_keys(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
-    """What an edit would change of the organisers' keys: `rekeyed` alone does that.
+    """Yield what an edit would change of the organisers' keys: `rekeyed` alone does that.
 
     Whoever may push to the board could name a key of their own, and read all that comes.
     """
@@ -114,7 +114,7 @@ def list_changed_keys(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
 
 
 def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:
-    """What new rules would change of the scores that were told, or are about to be.
+    """Yield what new rules would change of the scores that were told, or are about to be.
 
     Args:
         history: what the organisers' log says, with every field opened.
@@ -328,17 +328,17 @@ def stem_of(name: str) -> str:
 
 
 def key_name(query_set: str) -> str:
-    """What the secret key of a query set is called in a commitment."""
+    """Return what the secret key of a query set is called in a commitment."""
     return f"{query_set}{_KEY}"
 
 
 def is_key(name: str) -> bool:
-    """Whether a name in a commitment is that of a key."""
+    """Check whether a name in a commitment is that of a key."""
     return name.endswith(_KEY)
 
 
 def needs_key(spec: BoardSpec, query_set: str) -> bool:
-    """Whether some rules need a secret key of a query set."""
+    """Check whether some rules need a secret key of a query set."""
     views = [view for view in spec.views if view.set == query_set]
     drawn = any(view.part is not None or view.noise is not None for view in views)
     clear = spec.release.rule == "clear" and any(view.public for view in views)
@@ -365,7 +365,7 @@ def format_key(key: bytes) -> bytes:
 
 
 def open_labels(name: str) -> str:
-    """Where a board has further labels of a set whose own are public."""
+    """Return where a board has further labels of a set whose own are public."""
     return f"qrels/{name}.qrels"
 
 
@@ -408,7 +408,7 @@ def names_of_board(spec: BoardSpec) -> frozenset[str]:
 
 
 def list_stems(spec: BoardSpec, *sets: str) -> frozenset[str]:
-    """What the names of all held-out files begin with that query sets may depend on.
+    """Return what the names of all held-out files begin with that query sets may depend on.
 
     Args:
         spec: the rules.
@@ -420,7 +420,7 @@ def list_stems(spec: BoardSpec, *sets: str) -> frozenset[str]:
 
 
 def is_commitment(value: Any) -> bool:
-    """Whether opened digests have the one form of a commitment: name -> SHA-256."""
+    """Check whether opened digests have the one form of a commitment: name -> SHA-256."""
     return isinstance(value, Mapping) and all(
         isinstance(name, str)
         and _NAME.fullmatch(name)

@@ -34,7 +34,7 @@ def rule_for_runs(history: History, submission: Submission) -> OpenRuns:
 def may_open_runs(
     history: History, submission: Submission, *, agreed: Collection[str] = ()
 ) -> bool:
-    """Whether the runs of an entry or baseline may be in the archive.
+    """Check whether the runs of an entry or baseline may be in the archive.
 
     Args:
         history: the board's, with the metadata in force.
@@ -126,7 +126,7 @@ def opened_before(terms: Sequence[Term]) -> datetime:
 
 
 def tells_final(entry: Entry, terms: Sequence[Term], received: date) -> bool:
-    """Whether the final score that an event holds has been shown by now.
+    """Check whether the final score that an event holds has been shown by now.
 
     Args:
         entry: the event.
@@ -167,7 +167,7 @@ def list_moved(history: History) -> Iterator[str]:
 
 
 def list_early(history: History) -> Iterator[str]:
-    """What was told too early, or though no rule allows it.
+    """Yield what was told too early, or though no rule allows it.
 
     Args:
         history: what a log says, the public one too.

@@ -176,7 +176,7 @@ def raise_number(text: str, before: Iterable[str], *, decimals: int) -> str:
 
 
 def is_higher(scores: NDArray[np.float64], before: NDArray[np.float64]) -> bool:
-    """Whether a run's mean is higher than another's; where nearly equal, by exact sums.
+    """Check whether a run's mean is higher than another's; where nearly equal, by exact sums.
 
     Args:
         scores: its scores by query, as `score_vector` has them.

@@ -93,7 +93,7 @@ def parse_forge(address: str) -> ForgeSpec | None:
 
 
 def check_forge(spec: ForgeSpec) -> Iterator[tuple[str, object, str, str]]:
-    """What is wrong with a `[forge]` table: key path, value, what was expected, a hint."""
+    """Yield what is wrong with a `[forge]` table: key path, value, what was expected, a hint."""
     if not spec.hosted:
         if not spec.url or not spec.url.isprintable() or spec.url.startswith("-"):
             yield ("forge.url", spec.url, f"path of the {spec.kind}", "relative to the board")
@@ -120,7 +120,7 @@ def api_root(spec: ForgeSpec) -> str:
 
 
 def _is_root(url: str) -> bool:
-    """Whether it is a host, perhaps with a path, over https, or over http on this machine."""
+    """Check whether it is a host, perhaps with a path, over https, or over http on this machine."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -158,7 +158,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def check_trust(trust: Trust) -> Iterator[tuple[str, object, str, str]]:
-    """What is wrong with a `[trust]` table: key, value, what is expected, a hint."""
+    """Yield what is wrong with a `[trust]` table: key, value, what is expected, a hint."""
     if len(set(trust.show)) < len(trust.show):
         yield ("trust.show", ", ".join(trust.show), "each part once", "")
     if trust.after not in ("season", "closing") and _parse_after(trust.after) is None:
@@ -204,7 +204,7 @@ def due_day(
 
 
 def say_after(trust: Trust, today: date, *, last: date | None) -> str:
-    """When figures of what is published today are shown, in words that end a sentence.
+    """Return when figures of what is published today are shown, in words that end a sentence.
 
     Args:
         trust: the rule.

@@ -134,7 +134,7 @@ def _is_day(text: str) -> bool:
 
 
 def _words(key: str, kind: inspect.Type) -> str:
-    """What belongs there, for people."""
+    """Return what belongs there, for people."""
     if isinstance(kind, inspect.UnionType):
         return " or ".join(_words(key, one) for one in kind.types)
     if isinstance(kind, inspect.LiteralType):
@@ -371,7 +371,7 @@ _TAKEN = frozenset(
 
 
 def check_spec(spec: BoardSpec) -> Iterator[Wrong]:
-    """What is wrong with a board.toml whose keys and kinds are right."""
+    """Yield what is wrong with a board.toml whose keys and kinds are right."""
     yield from _check_views(spec)
     yield from _check_seasons(spec)
     if spec.forge is not None:

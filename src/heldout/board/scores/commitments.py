@@ -340,7 +340,7 @@ def own_recipients(form: Form, vault: Vault) -> Iterator[str]:
 
 
 def among(key: str, keys: Sequence[str]) -> bool:
-    """Whether a public key is one of others, blanks and line ends aside."""
+    """Check whether a public key is one of others, blanks and line ends aside."""
     return plain(key) in {plain(other) for other in keys}
 
 
@@ -382,7 +382,7 @@ def _find_malformed(form: Form, recipients: Sequence[str]) -> Iterator[tuple[str
 
 
 def _refusal(form: Form, recipients: Sequence[str]) -> str:
-    """Why nothing can be sealed for these recipients; empty where it can."""
+    """Return why nothing can be sealed for these recipients; empty where it can."""
     try:
         seal_key(form, _PROBE, recipients)
     except SetupError as error:

@@ -44,7 +44,7 @@ _KEYS = "comparisons/keys.json"
 _LARGEST = (1 << 63) - 1
 
 
-class Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """Which state of a file was read: none that is written later has the same."""
 
     inode: int
@@ -58,7 +58,7 @@ class _Row(NamedTuple):
     `tops` has shape (queries, TOP); it may lack the last queries of the set, which are empty then.
     """
 
-    stamp: Stamp
+    stamp: FileStamp
     digest: bytes
     tops: NDArray[np.uint16]
 
@@ -79,7 +79,7 @@ class RunSketches:
     rows: dict[str, _Row] = field(default_factory=dict)
     changed: bool = False
 
-    def put(self, submission: str, stamp: Stamp, digest: bytes, run: Signature | None) -> None:
+    def put(self, submission: str, stamp: FileStamp, digest: bytes, run: Signature | None) -> None:
         """Add or replace the sketch of a submission, `None` where it has no run of this set."""
         run = run or Signature(queries=(), documents=np.zeros((0, TOP), np.uint64))
         for query in run.queries:
@@ -115,7 +115,7 @@ def read_sketches(vault: Vault, query_set: str, queries: Sequence[str]) -> RunSk
     try:
         with vault.files.open(_sketches_path(query_set)) as source:
             arrays = dict(np.load(source, allow_pickle=False))
-        stamps = map(Stamp._make, arrays["stamps"].tolist())
+        stamps = map(FileStamp._make, arrays["stamps"].tolist())
         rows = map(_Row, stamps, map(bytes, arrays["digests"]), arrays["tops"])
         return RunSketches(
             key=int(arrays["key"]),
@@ -211,28 +211,28 @@ def _refresh(
 
 
 def _is_sound(vault: Vault, name: str) -> bool:
-    """Whether a signature file holds no run, rather than none that can be read."""
+    """Check whether a signature file holds no run, rather than none that can be read."""
     try:
         return not read_signatures(vault, name)
     except StoreError:
         return False
 
 
-def _stamps(vault: Vault, folder: str) -> dict[str, Stamp]:
+def _stamps(vault: Vault, folder: str) -> dict[str, FileStamp]:
     """Submission -> the state of its file in a folder of `KEPT`."""
     ending = KEPT[folder]
     stamps = vault.files.stats(folder).items()
     return {n.removesuffix(ending): _stamp(s) for n, s in stamps if n.endswith(ending)}
 
 
-def _stamp(status: os.stat_result) -> Stamp:
-    return Stamp(status.st_ino & _LARGEST, status.st_size, status.st_ctime_ns)
+def _stamp(status: os.stat_result) -> FileStamp:
+    return FileStamp(status.st_ino & _LARGEST, status.st_size, status.st_ctime_ns)
 
 
 class _Keys(msgspec.Struct, frozen=True, kw_only=True):
     """`comparisons/keys.json`: submission -> state of its file of scores, and the key in it."""
 
-    known: dict[str, tuple[Stamp, str]]
+    known: dict[str, tuple[FileStamp, str]]
 
 
 def list_keys(vault: Vault, names: Iterable[str], read: Callable[[str], str]) -> dict[str, str]:
@@ -296,7 +296,7 @@ def _digest_code() -> bytes:
 
 
 def read_comparison(vault: Vault, submission: str, made_of: str) -> dict[str, RunLikeness] | None:
-    """What was found before, `None` where nothing is stored, or not of just these inputs."""
+    """Return what was found before, `None` where nothing is stored, or not of just these inputs."""
     stored = _read_checked(vault, f"comparisons/{submission}.json", _Comparison)
     return None if stored is None or stored.made_of != made_of else stored.found
 

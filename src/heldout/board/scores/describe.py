@@ -318,7 +318,7 @@ def describe_collection(texts: Iterable[str]) -> CollectionFacts:
 
 
 def say_collection(facts: CollectionFacts) -> str:
-    """What Table 1 says of the documents, in a line."""
+    """Return what Table 1 says of the documents, in a line."""
     return (
         f"{plural(facts.documents, 'document')} of {facts.mean_length:,.2f} tokens on average, "
         f"median {facts.median_length:,g}"
@@ -340,7 +340,7 @@ def list_notes(description: Description) -> tuple[str, ...]:
 
 
 def list_warnings(description: Description) -> Iterator[str]:
-    """What is mostly a mistake in the files that were given, a sentence each."""
+    """Yield what is mostly a mistake in the files that were given, a sentence each."""
     for overlap in description.overlaps:
         if overlap.same_id:
             other = overlap.same_id_other_text

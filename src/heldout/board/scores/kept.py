@@ -40,7 +40,7 @@ _HIGHEST_GRADE = 1000
 
 
 def is_score_of(view: View, score: ViewScore | None) -> bool:
-    """Whether it can be a score of that view.
+    """Check whether it can be a score of that view.
 
     It is of its measure, finite and within its range, and mean, n and seeds are those of its
     queries.
@@ -56,7 +56,7 @@ def is_score_of(view: View, score: ViewScore | None) -> bool:
 
 
 def _are_seeds_of(score: ViewScore) -> bool:
-    """Whether the seeds' own means have this mean; one run has none."""
+    """Check whether the seeds' own means have this mean; one run has none."""
     seeds = score.seeds
     if not seeds:
         return True
@@ -65,7 +65,7 @@ def _are_seeds_of(score: ViewScore) -> bool:
 
 
 def _is_within(view: View, score: ViewScore, values: Iterable[float]) -> bool:
-    """Whether every score is one that the measure can give.
+    """Check whether every score is one that the measure can give.
 
     A gap between groups weighs its queries, so there only the gap itself has a range.
     """
@@ -162,7 +162,7 @@ class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_scores(vault: Vault, submission: str) -> ScoreFile | None:
-    """What the vault knows of a submission's scores, `None` before its first review.
+    """Return what the vault knows of a submission's scores, `None` before its first review.
 
     Raises:
         StoreError: the file is damaged.
@@ -255,7 +255,7 @@ def make_evidence(submission: str, view: View, scores: ScoreFile) -> Evidence:
 
 
 def follows_on(told: Evidence, now: Evidence, committed: Mapping[str, str]) -> bool:
-    """Whether scores of today are those that were told, or made again by repaired labels.
+    """Check whether scores of today are those that were told, or made again by repaired labels.
 
     Args:
         told: what the last event about them was told for.
@@ -303,7 +303,7 @@ def parse_evidence(data: bytes, *, path: str) -> Evidence:
 
 
 def read_evidence(vault: Vault, digest: str) -> Evidence:
-    """What a score was told for, by the digest in its event.
+    """Return what a score was told for, by the digest in its event.
 
     Raises:
         StoreError: the vault does not have it, or it is none.

@@ -131,7 +131,7 @@ class Precomputed:
         self._vault.sweep_memory(_FOLDER)
 
     def taken(self) -> Taken:
-        """What `find` has found so far."""
+        """Return what `find` has found so far."""
         found = dict.fromkeys(name for names in self._differences for name in names)
         return Taken(used=self._used, others=len(self._differences), differences=tuple(found))
 

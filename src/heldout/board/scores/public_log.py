@@ -166,7 +166,7 @@ class PublicLog:
 
 
 def plan_public_log(repository: Repository, vault: Vault, *, now: datetime) -> PublicLog:
-    """What the public log has to be at a moment.
+    """Return what the public log has to be at a moment.
 
     Args:
         repository: has it as it was; what is damaged there is made again.
@@ -209,7 +209,7 @@ def plan_public_log(repository: Repository, vault: Vault, *, now: datetime) -> P
 def _list_known(
     repository: Repository, vault: Vault, before: Log, now: datetime
 ) -> tuple[int, tuple[int, ...]]:
-    """How many lines are known to be as they have to be, and which of these wait for a day.
+    """Return how many lines are known to be as they have to be, and which of these wait for a day.
 
     None are where nothing is remembered of them, where the clock is behind that moment, and where
     rules or joined names came since: they decide what opens when.
@@ -230,7 +230,7 @@ def _count_joined(history: History) -> int:
 
 
 def list_hidden(shown: Log, repository: Repository, vault: Vault, *, now: datetime) -> list[str]:
-    """What a log shows and would have to be sealed again: by a clock that is behind.
+    """Return what a log shows and would have to be sealed again: by a clock that is behind.
 
     Args:
         shown: the public log as it was committed.
@@ -443,7 +443,7 @@ def is_committed(repository: Repository, vault: Vault, log: Log) -> bool:
 
 
 def _has_just(git: Git, commit: str, log: Log, vault: Vault) -> bool:
-    """Whether a commit has this log, in the files in which it has to lie."""
+    """Check whether a commit has this log, in the files in which it has to lie."""
     last = git.blob_of(commit, LOG)
     if last is None:
         return False
@@ -480,7 +480,7 @@ def _find_ids(
 
 
 def _recall_ids(vault: Vault, log: Log) -> Mapping[str, str] | None:
-    """What is remembered of a log's files; `None` for nothing, or of another log."""
+    """Return what is remembered of a log's files; `None` for nothing, or of another log."""
     remembered, digest = vault.recall(_COMMITTED), log.digest.digest()
     if remembered is None or not remembered.startswith(digest):
         return None

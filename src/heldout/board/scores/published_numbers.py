@@ -36,7 +36,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class VotePrice:
     """What a vote over all numbers published on a view can gain.
 
     Attributes:
@@ -76,8 +76,8 @@ def count_numbers(history: History, views: Collection[str]) -> int:
     )
 
 
-def find_price(vault: Vault, history: History, spec: BoardSpec, *, day: date) -> Price | None:
-    """What a vote can gain on the view that ranks; `None` where the rule is not `rounded`.
+def find_price(vault: Vault, history: History, spec: BoardSpec, *, day: date) -> VotePrice | None:
+    """Return what a vote can gain on the view that ranks; `None` where the rule is not `rounded`.
 
     Args:
         vault: for the per-query scores that u follows from.
@@ -101,7 +101,7 @@ def find_price(vault: Vault, history: History, spec: BoardSpec, *, day: date) ->
         if scores is not None and view.name in scores.views
     }
     gain = VOTE * math.sqrt(numbers)
-    return Price(view=view.name, numbers=numbers, gain=gain, unit=find_unit(scored))
+    return VotePrice(view=view.name, numbers=numbers, gain=gain, unit=find_unit(scored))
 
 
 def find_unit(scored: Mapping[str, Mapping[str, float | None]]) -> Unit | None:

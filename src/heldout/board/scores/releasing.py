@@ -99,7 +99,7 @@ def values_of(evidence: Evidence) -> NDArray[np.float64]:
 
 
 def has_labels_in_force(evidence: Evidence, view: View, history: History) -> bool:
-    """Whether scores were made with the labels that the log commits to now.
+    """Check whether scores were made with the labels that the log commits to now.
 
     The key does not count: it never changes, and a run may be older than it.
     """
@@ -193,7 +193,7 @@ def _list_all(entries: Sequence[Entry], history: History, view: str) -> list[str
 
 
 def _are_in_force(names: Iterable[str], history: History, view: View, read: Read) -> bool:
-    """Whether the scores by query of all these runs are known, by the labels of today."""
+    """Check whether the scores by query of all these runs are known, by the labels of today."""
     digests = (history.submissions[name].evidence.get(view.name) for name in names)
     return all(
         digest is not None and has_labels_in_force(read(digest), view, history)
@@ -242,7 +242,7 @@ class EntryRelease:
 def release_entry(
     session: Session, spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]
 ) -> EntryRelease:
-    """What a new entry's team is told, by the board's release rule.
+    """Return what a new entry's team is told, by the board's release rule.
 
     Args:
         session: the organiser's; the history says what the team was told before.

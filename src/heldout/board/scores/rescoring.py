@@ -97,7 +97,7 @@ def _keep_signatures(session: Session, submission: Submission, scans: Mapping[st
 
 
 def _has_signatures(session: Session, submission: Submission) -> bool:
-    """Whether the vault has just the signatures that the log vouches for."""
+    """Check whether the vault has just the signatures that the log vouches for."""
     logged = submission.kept.get("signatures")
     return logged is not None and session.vault.kept(submission.id).get("signatures") == logged
 
@@ -266,7 +266,7 @@ def score_ahead(
 
 
 def _score_ahead(ahead: Precomputed, name: str) -> tuple[Problem, ...]:
-    """Why there are no scores; empty once they are stored."""
+    """Return why there are no scores; empty once they are stored."""
     try:
         scores = rescore(ahead.session, ahead.sets, name)
         if scores.views:
@@ -351,7 +351,7 @@ def repair_stored(session: Session, sets: Mapping[str, SetData], submission_id: 
 
 
 def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
-    """Whether scores were made with other labels than those of today; so too if nobody knows.
+    """Check whether scores were made with other labels than those of today; so too if nobody knows.
 
     A key that came later changes no score that was made before it.
     """
@@ -366,7 +366,7 @@ def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
 
 
 def lacks_key(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
-    """Whether scores were made before a query set had its key."""
+    """Check whether scores were made before a query set had its key."""
     asked = {name: data for name, data in sets.items() if name in scores.runs}
     return any(is_key(n) and n not in scores.held_out for n in held_out_of(asked))
 

@@ -220,7 +220,7 @@ def check_id(spec: BoardSpec, manifest: Manifest, submission: str) -> None:
 
 
 def binding_of(manifest: Manifest) -> Binding | None:
-    """What the metadata says of its runs, `None` where it says nothing."""
+    """Return what the metadata says of its runs, `None` where it says nothing."""
     if not manifest.id:
         return None
     return Binding(

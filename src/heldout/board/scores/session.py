@@ -78,7 +78,7 @@ class Session:
     accepted: "NotedRules | None" = None
 
     def history(self) -> History:
-        """What the vault's log says."""
+        """Return what the vault's log says."""
         return self.vault.history()
 
     def rules(self) -> str:
@@ -434,7 +434,7 @@ class _Page(msgspec.Struct):
 
 
 def _page_time(repository: Repository) -> datetime:
-    """When the page was made last; the first of all moments where there is none."""
+    """Return when the page was made last; the first of all moments where there is none."""
     try:
         data = repository.files.read(f"{LEADERBOARD}/leaderboard.json")
         return parse_time(msgspec.json.decode(data, type=_Page).as_of)
@@ -545,7 +545,7 @@ def begin_session(repository: Repository, vault: Vault, *, now: datetime) -> Ses
 
 
 def organiser_name(repository: Repository, vault: Vault) -> str:
-    """How this organiser is named in the log: the vault's first key, cut short."""
+    """Return how this organiser is named in the log: the vault's first key, cut short."""
     rules = vault.history().rules[-1][1] if len(vault.log()) else repository.tree_rules()
     spec = parse_spec(rules.encode(), path=SPEC)
     if not vault.identities():

@@ -51,7 +51,7 @@ _NUMBER = re.compile("[2-9]|[1-9][0-9]{1,5}", re.ASCII)
 def check_seeds(
     names: Collection[str], *, sets: Collection[str], most: int, path: str
 ) -> Iterator[Problem]:
-    """What is wrong with the names of runs, as far as their seeds go.
+    """Yield what is wrong with the names of runs, as far as their seeds go.
 
     A set without any run is not told here, nor a name of no set.
 
@@ -181,7 +181,7 @@ def load_view_files(
 
 
 def find_view_file(repository: Repository, vault: Vault | None, name: str) -> File:
-    """Where a file lies that a view names.
+    """Return where a file lies that a view names.
 
     Args:
         repository: the board.
@@ -282,7 +282,7 @@ class SetData:
         return asked if view.queries is None else asked & self.files.queries[view.queries]
 
     def judgments_of(self, view: View) -> Mapping[str, Mapping[str, int]]:
-        """What a view is scored by: its labels, for its queries.
+        """Return what a view is scored by: its labels, for its queries.
 
         Judgments of queries that the set does not have would count 0 for every run.
 
@@ -458,7 +458,7 @@ def _read_labels(
 
 
 def expected_run(spec: BoardSpec, data: SetData, *, submission_type: str) -> Expected:
-    """What a run over a set must be like, by board.toml and the type of its submission."""
+    """Return what a run over a set must be like, by board.toml and the type of its submission."""
     return Expected(
         queries=data.queries.texts,
         min_depth=spec.runs.min_depth,
@@ -513,7 +513,7 @@ def _list_undefined(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Pr
 
 
 def _find_undefined(view: View, data: SetData) -> str | None:
-    """Why no run can have a score, or any but 0; `None` where one can."""
+    """Return why no run can have a score, or any but 0; `None` where one can."""
     measure = parse_measure(view.measure)
     judged = prepare(_judgments_of(view, data), [measure], excluded=data.excluded)
     count = len(judged.queries)
@@ -615,7 +615,7 @@ def _fold(text: str) -> str:
 
 
 def _is_within(inner: Judgments, outer: Judgments) -> bool:
-    """Whether every judgment is also one of the others, with the same grade."""
+    """Check whether every judgment is also one of the others, with the same grade."""
     return all(grades.items() <= outer.get(query, {}).items() for query, grades in inner.items())
 
 
@@ -639,7 +639,7 @@ class EditedFile:
     found: str | None
 
     def __str__(self) -> str:
-        """What is wrong, in a sentence."""
+        """Return what is wrong, in a sentence."""
         if self.found is None:
             return f"{self.path} is missing: the log has its digest"
         if self.logged is None:
@@ -691,7 +691,7 @@ def find_version(repository: Repository, edited: EditedFile) -> tuple[str, bytes
 
 
 def say_lines(repository: Repository, edited: EditedFile) -> str:
-    """How many lines differ, as far as git has the file of before."""
+    """Return how many lines differ, as far as git has the file of before."""
     known = find_version(repository, edited)
     now = repository.files.find(edited.path)
     if now is None or edited.logged is None:

@@ -29,7 +29,7 @@ def _why_not_stated(row: Row) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class EntryColumn:
     """A fact of an entry, in every form.
 
     Attributes:
@@ -101,7 +101,7 @@ def _why_unranged(row: Row) -> str:
 
 
 ENTRY = (
-    Column(
+    EntryColumn(
         "rank",
         "Rank",
         attrgetter("rank"),
@@ -110,51 +110,53 @@ ENTRY = (
         "number",
         why=_why_unranked,
     ),
-    Column("id", "Id", attrgetter("id"), "The permanent id of the entry."),
-    Column(
+    EntryColumn("id", "Id", attrgetter("id"), "The permanent id of the entry."),
+    EntryColumn(
         "date",
         "Date",
         lambda row: row.received.date().isoformat(),
         "When the submission was received (UTC).",
         "day",
     ),
-    Column("team", "Team", _who("team"), "The team."),
-    Column(
+    EntryColumn("team", "Team", _who("team"), "The team."),
+    EntryColumn(
         "institution",
         "Institution",
         _who("institution"),
         "The organisation that the team belongs to.",
     ),
-    Column("description", "System", _who("description"), "The system, as its team describes it."),
-    Column("paper", "Paper", _who("paper"), "Address of the paper.", "link"),
-    Column("code", "Code", _who("code"), "Address of the code.", "link"),
-    Column("type", "Type", attrgetter("type"), "Submission type, one of those in board.toml."),
+    EntryColumn(
+        "description", "System", _who("description"), "The system, as its team describes it."
+    ),
+    EntryColumn("paper", "Paper", _who("paper"), "Address of the paper.", "link"),
+    EntryColumn("code", "Code", _who("code"), "Address of the code.", "link"),
+    EntryColumn("type", "Type", attrgetter("type"), "Submission type, one of those in board.toml."),
 )
 """What an entry is; in CSV and JSON the scores come after it."""
 
 RESULT = (
-    Column(
+    EntryColumn(
         "trophy",
         "Trophy",
         attrgetter("trophy"),
         "Best when submitted: strictly above every earlier entry.",
         "flag",
     ),
-    Column(
+    EntryColumn(
         "embargoed",
         "Anonymous",
         attrgetter("embargoed"),
         "Whether an embargo withholds who submitted the entry.",
         "flag",
     ),
-    Column(
+    EntryColumn(
         "baseline",
         "Baseline",
         attrgetter("baseline"),
         "Whether the organisers added it as a baseline.",
         "flag",
     ),
-    Column(
+    EntryColumn(
         "noise",
         "With noise",
         lambda row: row.mark == WITH_NOISE,
@@ -162,7 +164,7 @@ RESULT = (
         "season's end.",
         "flag",
     ),
-    Column(
+    EntryColumn(
         "rank_low",
         "Possible ranks, from",
         attrgetter("rank_low"),
@@ -170,7 +172,7 @@ RESULT = (
         "number",
         why=_why_unranged,
     ),
-    Column(
+    EntryColumn(
         "rank_high",
         "Possible ranks, to",
         attrgetter("rank_high"),
@@ -179,7 +181,7 @@ RESULT = (
         "number",
         why=_why_unranged,
     ),
-    Column(
+    EntryColumn(
         "seeds",
         "Seeds",
         attrgetter("seeds"),
@@ -190,7 +192,7 @@ RESULT = (
 """How an entry stands."""
 
 STATED = (
-    Column(
+    EntryColumn(
         "parameters",
         "Parameters",
         _cost("parameters"),
@@ -198,20 +200,20 @@ STATED = (
         "number",
         axis="parameters",
     ),
-    Column(
+    EntryColumn(
         "training_data",
         "Training data",
         _who("training_data"),
         "What the system was trained or tuned on.",
     ),
-    Column(
+    EntryColumn(
         "training_pairs",
         "Training pairs",
         _cost("training_pairs"),
         "Pairs of query and document that the system was trained on.",
         "number",
     ),
-    Column(
+    EntryColumn(
         "query_latency_ms",
         "Query latency",
         _cost("query_latency_ms"),
@@ -221,7 +223,7 @@ STATED = (
         axis="ms per query",
         caveat=", each measured on hardware of its own",
     ),
-    Column(
+    EntryColumn(
         "energy_kwh",
         "Energy",
         _cost("energy_kwh"),
@@ -229,12 +231,14 @@ STATED = (
         "number",
         unit="kWh",
     ),
-    Column("hardware", "Hardware", _cost("hardware"), "What time and energy were measured on."),
+    EntryColumn(
+        "hardware", "Hardware", _cost("hardware"), "What time and energy were measured on."
+    ),
 )
 """What teams state of costs and training data. Nobody checks it, and it ranks nothing."""
 
 MEASURED = (
-    Column(
+    EntryColumn(
         "measured_latency_ms",
         "Query latency, measured",
         _measured("query_latency_ms"),
@@ -246,7 +250,7 @@ MEASURED = (
         axis="ms per query, measured",
         caveat=", each measured by the organisers",
     ),
-    Column(
+    EntryColumn(
         "measured_processor_s",
         "Processor time, measured",
         _measured("processor_seconds"),
@@ -255,7 +259,7 @@ MEASURED = (
         why=_why_not_measured,
         unit="s",
     ),
-    Column(
+    EntryColumn(
         "measured_memory_mib",
         "Memory, measured",
         _measured("memory_mib"),
@@ -264,7 +268,7 @@ MEASURED = (
         why=_why_not_measured,
         unit="MiB",
     ),
-    Column(
+    EntryColumn(
         "measured_energy_kwh",
         "Energy, measured",
         _measured("energy_kwh"),
@@ -273,7 +277,7 @@ MEASURED = (
         why=_why_not_measured,
         unit="kWh",
     ),
-    Column(
+    EntryColumn(
         "measured_on",
         "Measured on",
         _measured("machine"),
@@ -291,7 +295,7 @@ COLUMNS = (*ENTRY, *RESULT, *COSTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class EntryCell:
     """What an entry has in a column, for a table.
 
     Attributes:
@@ -305,18 +309,18 @@ class Cell:
     whole: str
 
 
-def make_cell(column: Column, row: Row) -> Cell:
+def make_cell(column: EntryColumn, row: Row) -> EntryCell:
     """A cell of a number or a text."""
     value = column.of(row)
     if value is None:
-        return Cell(value="", text="", whole=column.why(row))
+        return EntryCell(value="", text="", whole=column.why(row))
     if isinstance(value, str):
-        return Cell(value=value, text=cut(value, _MOST_TEXT), whole=value)
+        return EntryCell(value=value, text=cut(value, _MOST_TEXT), whole=value)
     number = Decimal(repr(value)).normalize()
-    return Cell(value=f"{number:f}", text=_short(number), whole=f"{number:,f}")
+    return EntryCell(value=f"{number:f}", text=_short(number), whole=f"{number:,f}")
 
 
-def full_text(column: Column, row: Row) -> str:
+def full_text(column: EntryColumn, row: Row) -> str:
     """All that an entry has in a column, in words; "" for nothing and for a flag not set."""
     value = column.of(row)
     if value is None or value is False:
@@ -328,7 +332,7 @@ def full_text(column: Column, row: Row) -> str:
     return f"{Decimal(repr(value)).normalize():,f} {column.unit}".strip()
 
 
-def cost_columns(rows: Sequence[Row]) -> tuple[Column, ...]:
+def cost_columns(rows: Sequence[Row]) -> tuple[EntryColumn, ...]:
     """The columns of `COSTS` that have something in them."""
     return tuple(c for c in COSTS if any(c.of(row) is not None for row in rows))
 

@@ -14,7 +14,7 @@ import msgspec
 from heldout.board.log.measured import Figures, LeftOut, Measured, Step, TrustPart
 from heldout.board.rules.spec import BoardSpec, say_after
 from heldout.board.site.rows import STARS, TableRow, name_entry
-from heldout.board.site.words import Part, Phrase, count, join_names, phrase, plain
+from heldout.board.site.words import Phrase, SentencePart, count, join_names, phrase, plain
 from heldout.board.standings.overdue import figures_due_since
 from heldout.board.standings.standings import Standings, best_so_far, read_pairs
 from heldout.charts.axes import day_words
@@ -128,7 +128,7 @@ def figures_file(standings: Standings) -> str:
 
 
 def format_figures(standings: Standings) -> bytes | None:
-    """What was published, as JSON; `None` where nothing was."""
+    """Return what was published, as JSON; `None` where nothing was."""
     one = standings.measured
     if one is None:
         return None
@@ -181,7 +181,7 @@ def _say_step(step: Step, *, alike: bool) -> str:
 
 
 def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) -> tuple[str, ...]:
-    """What is not published yet and when it will be."""
+    """Return what is not published yet and when it will be."""
     trust, measured = spec.trust, standings.measured
     if trust is None or not trust.parts:
         return ()
@@ -191,7 +191,7 @@ def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) 
     since = figures_due_since(standings, spec, None if closed is None else closed.date())
     when = say_after(trust, today, last=last)
     if measured is None:
-        parts = plain(join_names(Part(text=_PARTS[part]) for part in trust.parts))
+        parts = plain(join_names(SentencePart(text=_PARTS[part]) for part in trust.parts))
         said = [f"{parts[:1].upper()}{parts[1:]} appear here {when}. {_WHY}"]
     else:
         newer = count(len(wait), "newer entry is", "newer entries are")
@@ -205,7 +205,7 @@ def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) 
 
 
 def _say_lead(measured: Measured, known: Mapping[str, TableRow]) -> Phrase:
-    """Who may be the first, by the ranges; empty without them."""
+    """Return who may be the first, by the ranges; empty without them."""
     ranges = measured.figures.ranges
     if ranges is None:
         return ()

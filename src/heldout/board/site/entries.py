@@ -16,7 +16,7 @@ import msgspec
 from heldout.answers.text import clean
 from heldout.board.log.events import format_time
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.site.columns import COLUMNS, Column, full_text
+from heldout.board.site.columns import COLUMNS, EntryColumn, full_text
 from heldout.board.site.figures import Figure, list_beside, make_neighbourhood
 from heldout.board.site.pages import Frame, make_frame
 from heldout.board.site.rows import (
@@ -74,7 +74,7 @@ class Moment(NamedTuple):
     hash: str
 
 
-class Sealed(NamedTuple):
+class SealedFile(NamedTuple):
     """A sealed file and its SHA-256."""
 
     name: str
@@ -91,7 +91,7 @@ class Erratum(NamedTuple):
 class Fact(NamedTuple):
     """What the entry has in a column of the leaderboard, in words."""
 
-    column: Column
+    column: EntryColumn
     words: str
 
 
@@ -138,7 +138,7 @@ class EntryPage:
     errata: tuple[Erratum, ...]
     added: tuple[Erratum, ...]
     history: tuple[Moment, ...]
-    files: tuple[Sealed, ...]
+    files: tuple[SealedFile, ...]
     permalink: str
     bibtex: str
 
@@ -267,7 +267,7 @@ def _make_page(
         errata=tuple(_list_errata(row, added=False)),
         added=tuple(_list_errata(row, added=True)),
         history=tuple(_list_moments(row, columns[0], spec)),
-        files=tuple(Sealed(clean(n), clean(d)) for n, d in sorted(row.files.items())),
+        files=tuple(SealedFile(clean(n), clean(d)) for n, d in sorted(row.files.items())),
         permalink=permalink,
         bibtex=format_bibtex(line, board=clean(spec.title), link=permalink),
     )
@@ -399,7 +399,7 @@ def _final_lines(row: Row, standings: Standings, spec: BoardSpec) -> Iterator[Sc
 
 
 def _over(queries: int | None, seeds: str) -> str:
-    """What a score is a mean over; an old board does not say how many queries."""
+    """Return what a score is a mean over; an old board does not say how many queries."""
     parts = [] if queries is None else [count(queries, "query", "queries")]
     parts += [f"{seeds} (± their standard deviation)"] * bool(seeds)
     return f"mean over {' and '.join(parts)}" if parts else ""

@@ -164,7 +164,7 @@ def _number(text: str) -> msgspec.Raw | None:
 
 
 def _why_no_score(row: Row, view: ViewColumn, *, over: bool) -> str:
-    """Why an entry has no score on a view; `over` is whether its last day has passed."""
+    """Return why an entry has no score on a view; `over` is whether its last day has passed."""
     if view.key in row.unlisted:
         return row.unlisted[view.key]
     if view.final and not over:

@@ -6,14 +6,13 @@ from datetime import date
 from decimal import Decimal
 from statistics import median
 
-from heldout.board.site.columns import COLUMNS, Column
+from heldout.board.site.columns import COLUMNS, EntryColumn
 from heldout.board.site.rows import TableRow, ViewColumn, name_entry, short_name, stars_of
 from heldout.board.site.words import Phrase, count, join_names, phrase
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.charts.axes import place_axis, score_axis
-from heldout.charts.plot import Plot
-from heldout.charts.plot import Row as PlotRow
-from heldout.charts.scores import Entry, cost_chart, gap_chart, progress_chart, scatter_chart
+from heldout.charts.plot import Plot, PlotRow
+from heldout.charts.scores import ChartEntry, cost_chart, gap_chart, progress_chart, scatter_chart
 from heldout.charts.svg import LINK, MUTED, Chart, Style, cut, inline
 
 _WIDE, _HALF, _NARROW = 990, 460, 350  # of a screen, of a column of it, of a phone
@@ -111,11 +110,11 @@ def _points(
     columns: tuple[ViewColumn, ...],
     dev: ViewColumn | None,
     records: Sequence[Row],
-) -> list[Entry]:
+) -> list[ChartEntry]:
     official = columns[0].key
     ids = {row.id for row in records}
     return [
-        Entry(
+        ChartEntry(
             label=short_name(row),
             day=row.received.date(),
             score=float(row.scores[official]),
@@ -135,7 +134,7 @@ _STARS_MEAN = (
 
 
 def _progress(
-    points: Sequence[Entry],
+    points: Sequence[ChartEntry],
     records: Sequence[TableRow],
     official: ViewColumn,
     today: date,
@@ -154,7 +153,7 @@ def _progress(
     )
 
 
-def _key(points: Sequence[Entry], *, baseline: str) -> tuple[tuple[str, str], ...]:
+def _key(points: Sequence[ChartEntry], *, baseline: str) -> tuple[tuple[str, str], ...]:
     """The marks that a chart has, with their words."""
     marks = (
         ("diamond", "record", any(p.record for p in points)),
@@ -187,11 +186,11 @@ def _say_progress(records: Sequence[TableRow], column: ViewColumn, *, bar: bool)
 
 
 def _gap(
-    every: Sequence[Entry], official: ViewColumn, dev: ViewColumn, today: date
+    every: Sequence[ChartEntry], official: ViewColumn, dev: ViewColumn, today: date
 ) -> list[Figure]:
     """Official less dev score over time (Lin et al. 2022, figure 3, right)."""
     gaps = [
-        Entry(label=p.label, day=p.day, score=p.score - p.other, key=p.key)
+        ChartEntry(label=p.label, day=p.day, score=p.score - p.other, key=p.key)
         for p in every
         if p.other is not None and not p.baseline
     ]
@@ -232,7 +231,7 @@ def _reranking(rows: Sequence[Row], columns: tuple[ViewColumn, ...], today: date
     records = best_so_far(alone, columns[0].key, bar=False)
     level = TableRow(others[0], columns)
     score = float(level.primary.text)
-    best = Entry(label=f"full ranking: {level.system}", day=today, score=score, baseline=True)
+    best = ChartEntry(label=f"full ranking: {level.system}", day=today, score=score, baseline=True)
     points = [*_points(alone, columns, None, records), best]
     chart = progress_chart(points, until=today, head=columns[0].title)
     steps = [TableRow(row, columns) for row in records]
@@ -259,7 +258,7 @@ def _reranking(rows: Sequence[Row], columns: tuple[ViewColumn, ...], today: date
     ]
 
 
-def _scatter(every: Sequence[Entry], official: ViewColumn, dev: ViewColumn) -> list[Figure]:
+def _scatter(every: Sequence[ChartEntry], official: ViewColumn, dev: ViewColumn) -> list[Figure]:
     points = [point for point in every if point.other is not None]
     ratios = [p.score / p.other for p in points if p.other]
     fewest = 3
@@ -291,7 +290,7 @@ _MOST_NAMED = 6
 
 
 def _say_broken(
-    points: Sequence[Entry], ratio: float, official: ViewColumn, dev: ViewColumn
+    points: Sequence[ChartEntry], ratio: float, official: ViewColumn, dev: ViewColumn
 ) -> str:
     """The entries so far below the line that their file may be broken, unless they are many."""
     far = [
@@ -343,7 +342,7 @@ def make_cost_figures(rows: Sequence[Row], columns: tuple[ViewColumn, ...]) -> t
 
 
 def _cost_figure(
-    cost: Column, stated: Sequence[Row], columns: tuple[ViewColumn, ...], *, entries: int
+    cost: EntryColumn, stated: Sequence[Row], columns: tuple[ViewColumn, ...], *, entries: int
 ) -> Figure:
     official = columns[0]
     costs = {row.id: Decimal(repr(cost.of(row))) for row in stated}
@@ -351,7 +350,7 @@ def _cost_figure(
     best = pareto_front(positions.values())
     front = [row for row in stated if positions[row.id] in best]
     points = [
-        Entry(
+        ChartEntry(
             label=short_name(row),
             day=row.received.date(),
             score=float(row.scores[official.key]),
@@ -383,7 +382,7 @@ def _cost_figure(
 
 
 def _say_front(front: Sequence[TableRow]) -> Phrase:
-    """Which entries are on the front, by name if they are few; the best score first."""
+    """Return which entries are on the front, by name if they are few; the best score first."""
     beaten = "no other is at least as good at the same cost or less"
     if len(front) > _MOST_NAMED:
         return phrase(f"{len(front)} of them are on the Pareto front: {beaten}.")

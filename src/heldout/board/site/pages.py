@@ -20,9 +20,9 @@ from heldout.board.site.rows import (
 )
 from heldout.board.site.rules import (
     BoardFacts,
+    CommandStep,
     Download,
-    Rule,
-    Step,
+    RuleText,
     TrustLine,
     list_downloads,
     list_rules,
@@ -37,8 +37,16 @@ from heldout.board.site.sections import (
     make_season_end,
     say_label_changes,
 )
-from heldout.board.site.table import Table, cut_table, is_record, make_table
-from heldout.board.site.words import Part, Phrase, count, join_names, phrase, plain, safe_link
+from heldout.board.site.table import StandingsTable, cut_table, is_record, make_table
+from heldout.board.site.words import (
+    Phrase,
+    SentencePart,
+    count,
+    join_names,
+    phrase,
+    plain,
+    safe_link,
+)
 from heldout.board.standings.standings import Row, Standings, read_pairs
 from heldout.charts.axes import day_words
 from heldout.charts.svg import cut
@@ -110,7 +118,7 @@ class BoardPage:
     example: Example | None
     standing: Phrase
     ends: SeasonEndSection | None
-    table: Table
+    table: StandingsTable
     changes: tuple[str, ...]
     final: FinalSection | None
     listings: tuple[Listing, ...]
@@ -118,11 +126,11 @@ class BoardPage:
     figures: tuple[Figure, ...]
     record: bool
     closed: bool
-    steps: tuple[Step, ...]
+    steps: tuple[CommandStep, ...]
     install: str
     submit: str
     contact: str
-    rules: tuple[Rule, ...]
+    rules: tuple[RuleText, ...]
     ranking_trust: RankingTrust | None
     trust: tuple[TrustLine, ...]
     downloads: tuple[Download, ...]
@@ -145,13 +153,13 @@ class RowsPage:
     """
 
     frame: Frame
-    table: Table
+    table: StandingsTable
     ranked: str = ""
     unranked: str = ""
 
 
 def make_board_page(
-    standings: Standings, spec: BoardSpec, facts: BoardFacts, *, table: Table | None = None
+    standings: Standings, spec: BoardSpec, facts: BoardFacts, *, table: StandingsTable | None = None
 ) -> BoardPage:
     """The page of the whole board.
 
@@ -223,7 +231,7 @@ def make_board_page(
 
 
 def make_rows_pages(
-    table: Table, standings: Standings, spec: BoardSpec, facts: BoardFacts
+    table: StandingsTable, standings: Standings, spec: BoardSpec, facts: BoardFacts
 ) -> tuple[RowsPage, ...]:
     """The pages on which a long table goes on; none where it is short.
 
@@ -259,7 +267,7 @@ def make_frame(
     *,
     root: str = "",
 ) -> Frame:
-    """What stands around a page."""
+    """Return what stands around a page."""
     moment = standings.as_of.astimezone(UTC)
     return Frame(
         title=title,
@@ -354,7 +362,7 @@ def say_standing(
     unranked: Sequence[TableRow] = (),
     measured: Measured | None = None,
 ) -> Phrase:
-    """Who leads, by how much, and what that is worth.
+    """Return who leads, by how much, and what that is worth.
 
     Args:
         rows: the table, best first, baselines in their places.
@@ -414,7 +422,7 @@ def _say_lead(entries: Sequence[TableRow], column: ViewColumn) -> Phrase:
 
 
 def _say_worth(entries: Sequence[TableRow], measured: Measured | None) -> Phrase:
-    """What the lead is worth, as far as it was tested."""
+    """Return what the lead is worth, as far as it was tested."""
     if measured is None or measured.figures.ranges is None:
         return phrase(" Whether the lead is significant has not been tested.")
     leader, ids = entries[0].id, measured.entries
@@ -469,5 +477,5 @@ def _say_below(leader: TableRow, baseline: TableRow | None) -> Phrase:
     )
 
 
-def _strong(row: TableRow) -> Part:
-    return Part(text=row.primary.text, strong=True)
+def _strong(row: TableRow) -> SentencePart:
+    return SentencePart(text=row.primary.text, strong=True)

@@ -39,7 +39,7 @@ from heldout.board.site.sections import (
     make_season_end,
     rules_of,
 )
-from heldout.board.site.table import Table, make_table
+from heldout.board.site.table import StandingsTable, make_table
 from heldout.board.site.words import count, file_stem, read_template
 from heldout.board.standings.seasons import (
     OverallRow,
@@ -251,9 +251,9 @@ def _render_entries(
 
 
 def _render_rows(
-    table: Table, standings: Standings, spec: BoardSpec, facts: BoardFacts, same: Same
+    table: StandingsTable, standings: Standings, spec: BoardSpec, facts: BoardFacts, same: Same
 ) -> dict[str, bytes]:
-    """How a long table goes on: pages, and the same rows for the script of the first page.
+    """Return how a long table goes on: pages, and the same rows for the script of the first page.
 
     A page opened from a folder may read no other page, but a script.
     """
@@ -280,7 +280,7 @@ def _render_rows(
     return files
 
 
-def _digest_table(table: Table) -> bytes:
+def _digest_table(table: StandingsTable) -> bytes:
     """Of what all pages of a table have in common; `table` is one of them."""
     told = {field.name: getattr(table, field.name) for field in fields(table)}
     told |= {"rows": (), "unranked": (), "leaf": None}

@@ -16,8 +16,8 @@ from heldout.board.log.manifest import LINKS, Efficiency, Identity
 from heldout.board.log.measured import Measured
 from heldout.board.rules.parts import name_part, say_part
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.site.columns import COLUMNS, Cell, Column, Value, make_cell
-from heldout.board.site.words import Part, count, file_stem, name, safe_link
+from heldout.board.site.columns import COLUMNS, EntryCell, EntryColumn, Value, make_cell
+from heldout.board.site.words import SentencePart, count, file_stem, name, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
 from heldout.charts.svg import cut
@@ -256,8 +256,8 @@ class TableRow:
             return ""
         return "no trophy by the rule" if self.row.trophy else "a trophy by the rule"
 
-    def cell(self, column: Column) -> Cell:
-        """What it has in a column of `COSTS`."""
+    def cell(self, column: EntryColumn) -> EntryCell:
+        """Return what it has in a column of `COSTS`."""
         return make_cell(column, self.row)
 
     def _score(self, column: ViewColumn) -> Score:
@@ -402,7 +402,7 @@ def _say_use(view: View) -> str:
 
 
 def _say_part(view: View) -> str:
-    """What tells a view from one of the same measure on all queries, for all entries."""
+    """Return what tells a view from one of the same measure on all queries, for all entries."""
     parts = [said] if (said := say_part(view)) else []
     if view.labels is not None:
         parts.append(f"labels {clean(view.labels)}")
@@ -416,7 +416,7 @@ def _say_part(view: View) -> str:
 
 
 def _is_clean(row: Row) -> bool:
-    """Whether cleaning changes no text: all words at once, which is quicker than each."""
+    """Check whether cleaning changes no text: all words at once, which is quicker than each."""
     words, links = [row.id, row.type], list[str]()
     who = row.identity
     for one in () if who is None else (who, who.efficiency):
@@ -442,7 +442,7 @@ def public_row(row: Row) -> Row:
 
 
 def name_system(row: Row) -> str:
-    """What an entry is called: its description, or its id; an embargo withholds both."""
+    """Return what an entry is called: its description, or its id; an embargo withholds both."""
     return ANONYMOUS if row.identity is None else row.identity.description or row.id
 
 
@@ -521,14 +521,14 @@ def _find_lead_end(ranked: Sequence[TableRow]) -> str:
     return ranked[size - 1].id if 1 < size < len(ranked) and not any(leads[size:]) else ""
 
 
-def name_entry(row: TableRow) -> Part:
+def name_entry(row: TableRow) -> SentencePart:
     """An entry as a sentence calls it: its system, or that it is anonymous."""
     href = f"entries/{row.page}"
     if row.embargo is not None:
-        return Part(text="an anonymous entry", href=href)
+        return SentencePart(text="an anonymous entry", href=href)
     return name(row.system, href)
 
 
-def capital(part: Part) -> Part:
+def capital(part: SentencePart) -> SentencePart:
     """An anonymous entry at the start of a sentence; names stay as they are written."""
     return part if part.name else replace(part, text=part.text[:1].upper() + part.text[1:])

@@ -89,7 +89,7 @@ class BoardFacts:
     versions: tuple[tuple[date, BoardSpec], ...] = ()
 
 
-class Rule(NamedTuple):
+class RuleText(NamedTuple):
     """A rule: what it is about, and what it says."""
 
     about: str
@@ -104,7 +104,7 @@ class Download(NamedTuple):
     holds: str
 
 
-class Step(NamedTuple):
+class CommandStep(NamedTuple):
     """A command of a participant, what it does, and the file to read before."""
 
     command: str
@@ -114,7 +114,7 @@ class Step(NamedTuple):
 
 def list_rules(
     spec: BoardSpec, versions: Sequence[tuple[date, BoardSpec]] = ()
-) -> tuple[Rule, ...]:
+) -> tuple[RuleText, ...]:
     """Every rule that board.toml sets, in the order in which a participant meets them.
 
     Args:
@@ -124,7 +124,7 @@ def list_rules(
     """
     rules, before = _read_rules(spec), [(day, _read_rules(old)) for day, old in versions]
     return tuple(
-        Rule(about, says + _say_since(about, says, before)) for about, says in rules.items()
+        RuleText(about, says + _say_since(about, says, before)) for about, says in rules.items()
     )
 
 
@@ -153,19 +153,19 @@ def _say_since(about: str, says: str, versions: Sequence[tuple[date, Mapping[str
     return f" In force since {day_words(versions[others[-1] + 1][0])}."
 
 
-def list_steps(spec: BoardSpec) -> tuple[Step, ...]:
+def list_steps(spec: BoardSpec) -> tuple[CommandStep, ...]:
     """The commands that take part; the first one is for boards where teams register."""
     return (
         *_list_registering(spec),
-        Step(
+        CommandStep(
             draft_command(map(clean, spec.sets), programs=_asks_programs(spec)),
             "makes a dated id, and says where its folder is with the metadata file to fill in.",
         ),
-        Step(
+        CommandStep(
             "heldout check ID",
             "runs the organisers' own checks here, and scores what has public labels.",
         ),
-        Step(
+        CommandStep(
             "heldout submit ID",
             "seals the runs so that only the organisers can open them, and sends them.",
         ),
@@ -176,13 +176,13 @@ def _asks_programs(spec: BoardSpec) -> bool:
     return spec.programs is not None and spec.programs.required
 
 
-def _list_registering(spec: BoardSpec) -> tuple[Step, ...]:
+def _list_registering(spec: BoardSpec) -> tuple[CommandStep, ...]:
     if spec.registration is None:
         return ()
     asks = "shows the agreement and asks, " * (spec.registration.agreement is not None)
     does = f"once, before the first submission: {asks}makes the team's key, and registers it."
     file = next(iter(_list_agreement(spec)), None)
-    return (Step('heldout register --team "NAME"', does, file),)
+    return (CommandStep('heldout register --team "NAME"', does, file),)
 
 
 def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
@@ -230,7 +230,7 @@ Heads = Callable[[], Iterable[tuple[str, str | None]]]
 
 
 def list_trust(entries: Iterable[Entry], *, heads: Heads) -> tuple[TrustLine, ...]:
-    """What others can check the organisers by; an old board's record has none but its keys.
+    """Return what others can check the organisers by; an old board's record has none but its keys.
 
     Args:
         entries: those of a public log that are about no submission, in order.

@@ -252,7 +252,7 @@ def _make_finalist(line: TableRow, opened: OpenedFinal | None) -> FinalistRow:
 
 
 def make_season_end(standings: Standings, spec: BoardSpec) -> SeasonEndSection | None:
-    """What a page says of a season's end; `None` where that publishes no exact score.
+    """Return what a page says of a season's end; `None` where that publishes no exact score.
 
     Args:
         standings: of the board or season.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.site.columns import COLUMNS, Column, cost_columns
+from heldout.board.site.columns import COLUMNS, EntryColumn, cost_columns
 from heldout.board.site.rows import (
     TableRow,
     ViewColumn,
@@ -45,7 +45,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class StandingsTable:
     """The table, or one page of it.
 
     Attributes:
@@ -66,8 +66,8 @@ class Table:
     """
 
     columns: tuple[ViewColumn, ...]
-    costs: tuple[Column, ...]
-    heads: Mapping[str, Column]
+    costs: tuple[EntryColumn, ...]
+    heads: Mapping[str, EntryColumn]
     links: str
     ranged: bool
     rows: tuple[TableRow, ...]
@@ -88,7 +88,7 @@ class Table:
         return any(column.further for column in self.columns)
 
 
-def make_table(standings: Standings, spec: BoardSpec) -> Table:
+def make_table(standings: Standings, spec: BoardSpec) -> StandingsTable:
     """The whole table, before it is cut into pages.
 
     Args:
@@ -102,7 +102,7 @@ def make_table(standings: Standings, spec: BoardSpec) -> Table:
     columns = tuple(sorted(filled, key=lambda column: column.further))
     every = make_rows(standings, columns)
     rows = add_marks([line for line in every if not line.row.unranked], standings)
-    return Table(
+    return StandingsTable(
         columns=columns,
         costs=cost_columns(ranked),
         heads={column.key: column for column in COLUMNS},
@@ -121,11 +121,11 @@ def make_table(standings: Standings, spec: BoardSpec) -> Table:
 
 
 def is_record(standings: Standings) -> bool:
-    """Whether it is the record of an old board, which takes nothing any more."""
+    """Check whether it is the record of an old board, which takes nothing any more."""
     return bool(standings.every) and all(row.imported for row in standings.every)
 
 
-def cut_table(table: Table) -> tuple[Table, ...]:
+def cut_table(table: StandingsTable) -> tuple[StandingsTable, ...]:
     """Its pages; a table that is short enough is its own only one."""
     leaves = _list_leaves(table.total)
     if not leaves:
@@ -155,7 +155,7 @@ def file_of_row(position: int, total: int) -> str:
 
 
 def is_long(total: int) -> bool:
-    """Whether a table of so many rows goes on over several pages."""
+    """Check whether a table of so many rows goes on over several pages."""
     return total > _ONE_PAGE
 
 

@@ -26,7 +26,7 @@ _TIES = re.compile(r"(?<=[0-9]) (?=[A-Za-z])|(?<=[a-z]{2}) (?=[12][0-9]{3}\b)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SentencePart:
     """A piece of a sentence.
 
     Attributes:
@@ -42,26 +42,26 @@ class Part:
     strong: bool = False
 
 
-Phrase = tuple[Part, ...]
+Phrase = tuple[SentencePart, ...]
 """A sentence; its text is the texts of its parts in order."""
 
 
-def phrase(*parts: str | Part | Phrase) -> Phrase:
+def phrase(*parts: str | SentencePart | Phrase) -> Phrase:
     """A sentence out of words, parts and other sentences; nothing is put between them."""
-    made: list[Part] = []
+    made: list[SentencePart] = []
     for part in parts:
         if isinstance(part, str):
-            made.append(Part(text=part))
-        elif isinstance(part, Part):
+            made.append(SentencePart(text=part))
+        elif isinstance(part, SentencePart):
             made.append(part)
         else:
             made.extend(part)
     return tuple(made)
 
 
-def name(text: str, href: str = "") -> Part:
+def name(text: str, href: str = "") -> SentencePart:
     """A participant's words inside a sentence."""
-    return Part(text=clean(text), name=True, href=href)
+    return SentencePart(text=clean(text), name=True, href=href)
 
 
 def plain(sentence: Phrase) -> str:
@@ -69,10 +69,10 @@ def plain(sentence: Phrase) -> str:
     return "".join(part.text for part in sentence)
 
 
-def join_names(parts: Iterable[Part]) -> Phrase:
+def join_names(parts: Iterable[SentencePart]) -> Phrase:
     """`a`, `a and b`, `a, b and c`."""
     parts = list(parts)
-    made: list[str | Part] = []
+    made: list[str | SentencePart] = []
     for index, part in enumerate(parts):
         if index:
             made.append(" and " if index == len(parts) - 1 else ", ")

@@ -38,7 +38,7 @@ class Overdue:
 def list_overdue(
     log: Sequence[Entry] | Log, spec: BoardSpec, standings: Standings
 ) -> tuple[Overdue, ...]:
-    """What waits for the organisers, by a public log alone; the earliest first.
+    """Return what waits for the organisers, by a public log alone; the earliest first.
 
     Args:
         log: a verified public log.

@@ -232,7 +232,7 @@ def _may_open(entry: Entry, submissions: Mapping[str, Submission], today: date) 
 
 
 def _is_draft(entry: Entry, submission: Submission) -> bool:
-    """Whether an update came before publication: nobody but the organisers ever saw it."""
+    """Check whether an update came before publication: nobody but the organisers ever saw it."""
     published = [event for _, kind, event in submission.events if kind == "published"]
     events = [event for _, _, event in submission.events]
     return any(events.index(entry.hash) < events.index(event) for event in published)
@@ -367,7 +367,7 @@ def _why_unranked(
     terms: Sequence[Term],
     end: SeasonEnd | None,
 ) -> str:
-    """Why an entry has no rank, "" if it has one."""
+    """Return why an entry has no rank, "" if it has one."""
     if submission.status == "imported" and primary not in submission.scores:
         return "the old board gave it no official score"
     if primary in submission.untold:
@@ -531,7 +531,7 @@ def find_measured(
 
 
 def is_stale(measured: Measured, corrected: Mapping[str, datetime]) -> bool:
-    """Whether a compared entry was corrected since.
+    """Check whether a compared entry was corrected since.
 
     Args:
         measured: what was told.
@@ -584,7 +584,7 @@ def _widen(measured: Measured, ranked: Mapping[str, date]) -> Mapping[str, RankR
 
 
 def _say_why(name: str, measured: Measured | None) -> str:
-    """What the event says of an entry without a range; "" for one that it does not know."""
+    """Return what the event says of an entry without a range; "" for one that it does not know."""
     if measured is not None and name in measured.left_out:
         return _LEFT_OUT[measured.left_out[name]]
     if measured is not None and name in measured.entries:
@@ -593,7 +593,7 @@ def _say_why(name: str, measured: Measured | None) -> str:
 
 
 def list_reasons(views: Iterable[View], identity: Identity | None) -> Mapping[str, str]:
-    """Why an entry is not listed in some views: view -> reason, of no other view.
+    """Return why an entry is not listed in some views: view -> reason, of no other view.
 
     Args:
         views: those without `training_at_most` list every entry.

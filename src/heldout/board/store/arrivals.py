@@ -229,7 +229,7 @@ def _arrival_tips(
 def _read_tips(
     git: Git, form: Form, tips: Sequence[_Tip], *, main: str
 ) -> Iterator[tuple[_Tip, Arrival]]:
-    """What commits bring; those that change nothing bring nothing."""
+    """Yield what commits bring; those that change nothing bring nothing."""
     every = git.changes(main, *(commit for _, _, commit in tips), within=ARRIVALS)
     sizes = _sizes(git, form, every.values())
     for tip in tips:
@@ -588,7 +588,7 @@ def registration_branch(team: str) -> str:
 
 
 def is_team(name: str) -> bool:
-    """Whether a name is the handle of a team, which no submission's id can be."""
+    """Check whether a name is the handle of a team, which no submission's id can be."""
     return _REGISTRATION_NAME.fullmatch(f"{name}.json") is not None
 
 

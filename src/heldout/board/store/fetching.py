@@ -242,7 +242,7 @@ class _Call:
         self._end = time.monotonic() + _PATIENCE
 
     def covers(self, share: _Share) -> bool:
-        """Whether the time that is left is enough for an attempt that fails at its share."""
+        """Check whether the time that is left is enough for an attempt that fails at its share."""
         in_time = time.monotonic() < self._end
         return in_time and self._used < _BUDGET and self._lost + share.cpu <= _MOST_LOST
 
@@ -282,7 +282,7 @@ class _Call:
         return self._main is not None and self._git.contains(_MAIN, self._main)
 
     def is_answered(self) -> bool:
-        """Whether the remote still answers, where there is time to ask."""
+        """Check whether the remote still answers, where there is time to ask."""
         if time.monotonic() >= self._end:
             return False
         try:

@@ -179,7 +179,7 @@ class Git:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def is_repository(self) -> bool:
-        """Whether this very folder is the root of a working tree, or a bare repository."""
+        """Check whether this very folder is the root of a working tree, or a bare repository."""
         return self._storage() is not None
 
     def _storage(self) -> Path | None:
@@ -332,7 +332,7 @@ class Git:
         self._run(["push", "-q", _RECEIVE, "--", remote, refspec])
 
     def list_remote(self, remote: str, *patterns: str) -> "RemoteRefs":
-        """What a remote lists now.
+        """Return what a remote lists now.
 
         Raises:
             StoreError: it does not answer.
@@ -479,7 +479,7 @@ class Git:
     def changes(
         self, base: str, *tips: str, within: Sequence[str] = ()
     ) -> Mapping[str, tuple[Change, ...] | StoreError | None]:
-        """What each tip changed since it left `base`, by path; renames are not guessed.
+        """Return what each tip changed since it left `base`, by path; renames are not guessed.
 
         A folder that is named is looked into, one level deep; of any other its name is given, so
         that no tree, however deep or wide, is walked. Of more than 100 changes the first are given.
@@ -606,11 +606,11 @@ class Git:
         return tuple(found)
 
     def contains(self, tip: str, commit: str) -> bool:
-        """Whether a commit is `tip` or one that `tip` goes back to."""
+        """Check whether a commit is `tip` or one that `tip` goes back to."""
         return self._start(["merge-base", "--is-ancestor", commit, tip]).returncode == 0
 
     def configured_author(self) -> Author | None:
-        """Who git would name as author here, `None` where it does not know."""
+        """Return who git would name as author here, `None` where it does not know."""
         told = (self._start(["config", key]).stdout for key in ("user.name", "user.email"))
         name, email = (text.decode(errors="replace").strip() for text in told)
         return Author(name=name, email=email) if name and email else None
@@ -764,7 +764,7 @@ class Git:
         return self.head()
 
     def _is_under_way(self) -> bool:
-        """Whether a commit now would end a merge, or something like it."""
+        """Check whether a commit now would end a merge, or something like it."""
         own = self.root / self._run(["rev-parse", "--git-dir"]).decode().strip()
         return any((own / name).exists() for name in _UNDER_WAY)
 
@@ -820,7 +820,7 @@ class Git:
             self._run(["update-index", "--add", "--cacheinfo", entry], env=env)
 
     def remembered(self, name: str) -> bytes | None:
-        """What is stored under a name beside git's own files; `None` for nothing."""
+        """Return what is stored under a name beside git's own files; `None` for nothing."""
         try:
             return self._path_of(name).read_bytes()
         except OSError:
@@ -831,7 +831,7 @@ class Git:
         write_whole(self._path_of(name), data)
 
     def _path_of(self, name: str) -> Path:
-        """Where a file lies beside git's own, for all working trees."""
+        """Return where a file lies beside git's own, for all working trees."""
         if (storage := self._storage()) is None:
             raise StoreError(f"{self.root} is not a git repository")
         return storage / name
@@ -1103,7 +1103,7 @@ def _tree(old: str, *, like: str) -> str:
 
 
 def _is_in(name: str, paths: Sequence[str]) -> bool:
-    """Whether a file is one of these paths, or lies in one."""
+    """Check whether a file is one of these paths, or lies in one."""
     return any(name == path or name.startswith(f"{path}/") for path in paths)
 
 
@@ -1113,7 +1113,7 @@ def _name(data: bytes) -> str:
 
 
 def _no_git(root: Path) -> SetupError:
-    """Why git could not be started in a folder: it is not there, or the folder is not."""
+    """Return why git could not be started in a folder: it is not there, or the folder is not."""
     if root.is_dir():
         return SetupError(
             "git is not installed, or not in PATH: install it (git-scm.com), then call again; "

@@ -213,7 +213,7 @@ class Repository:
             raise InputError(problem) from None
 
     def tree_spec(self) -> BoardSpec:
-        """What board.toml in the folder says; see `tree_rules`."""
+        """Return what board.toml in the folder says; see `tree_rules`."""
         return parse_spec(self.tree_rules().encode(), path=SPEC)
 
     def rules(self) -> str:
@@ -431,7 +431,7 @@ class Repository:
         return found
 
     def packed_file(self, name: str) -> File:
-        """Where a participant's sealed file lies."""
+        """Return where a participant's sealed file lies."""
         return self.state.file(f"sealed/{name}")
 
     def own_ids(self) -> tuple[str, ...]:
@@ -478,7 +478,7 @@ class Repository:
 
 
 def find_state(root: Path, states: Path | None = None) -> Folder | None:
-    """Where a clone's own files lie: beside git's, else in the user's folder for state.
+    """Return where a clone's own files lie: beside git's, else in the user's folder for state.
 
     Args:
         root: of the board.

@@ -74,9 +74,9 @@ class OwnSigner:
     key: str
     private: bytes
 
-    def sign(self, digest: Digest) -> events.Signature:
+    def sign(self, digest: Digest) -> events.EventSignature:
         """Sign an event's hash."""
-        return events.Signature(
+        return events.EventSignature(
             key=self.key, value=sign(self.private, events.event_message(digest))
         )
 
@@ -102,7 +102,7 @@ class Vault:
         return replace(stored, read_only=self.read_only)
 
     def _sharing(self) -> sharing.Sharing | None:
-        """How several organisers share it; `None` where one alone has it."""
+        """Return how several organisers share it; `None` where one alone has it."""
         return sharing.find_sharing(self.root) if self.stored is None else None
 
     @staticmethod
@@ -139,7 +139,7 @@ class Vault:
             raise StoreError(f"{self.root} is not empty; name a folder that does not exist yet")
 
     def is_unfinished(self, board: Path) -> bool:
-        """Whether its founding for this board was begun and not finished."""
+        """Check whether its founding for this board was begun and not finished."""
         return self.files.find(_FOUNDING) == str(board.resolve()).encode()
 
     def finish(self) -> None:
@@ -194,7 +194,7 @@ class Vault:
             yield () if shared is None else shared.synchronise()
 
     def is_shared(self) -> bool:
-        """Whether several organisers share it, by a git remote."""
+        """Check whether several organisers share it, by a git remote."""
         return self._sharing() is not None
 
     def identities(self) -> tuple[str, ...]:
@@ -260,7 +260,7 @@ class Vault:
         return self.signing_keys()[0]
 
     def own_signer(self, signers: events.Signers) -> OwnSigner | None:
-        """Which of a board's signers this vault can sign as, `None` for none of them."""
+        """Return which of a board's signers this vault can sign as, `None` for none of them."""
         ours = {public_key(private): private for private in self.signing_keys()}
         found = ((name, key) for name, key in signers.items() if key in ours)
         return next((OwnSigner(name=n, key=k, private=ours[k]) for n, k in found), None)
@@ -293,7 +293,7 @@ class Vault:
         )
 
     def labels_file(self, name: str) -> File:
-        """Where a held-out set's labels lie."""
+        """Return where a held-out set's labels lie."""
         return self.files.file(f"labels/{name}.qrels")
 
     def excluded(self, name: str) -> frozenset[str]:
@@ -321,7 +321,7 @@ class Vault:
         return changes.parse_key(data, path=path)
 
     def has_set_key(self, name: str) -> bool:
-        """Whether there is a key of a held-out query set."""
+        """Check whether there is a key of a held-out query set."""
         return self.files.exists(f"labels/{changes.held_out_file(changes.key_name(name))}")
 
     def make_set_key(self, name: str) -> bool:
@@ -359,7 +359,7 @@ class Vault:
         }
 
     def has_sealed(self, digest: str) -> bool:
-        """Whether a file lies here under that digest."""
+        """Check whether a file lies here under that digest."""
         return self.files.is_file(f"sealed/{digest}")
 
     def check_room(self, size: int) -> None:
@@ -499,7 +499,7 @@ class Vault:
         return digest.digest() if files else None
 
     def history(self) -> History:
-        """What the log says."""
+        """Return what the log says."""
         return self.log().history
 
     def check_clock(self, now: datetime) -> None:
@@ -568,7 +568,7 @@ class Vault:
 
 
 def _has_line(files: Folder, name: str) -> bool:
-    """Whether a file has a whole line; no more than the first is read."""
+    """Check whether a file has a whole line; no more than the first is read."""
     if not files.exists(name):
         return False
     files.check_size(name)

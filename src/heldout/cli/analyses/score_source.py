@@ -91,7 +91,7 @@ def load_board(source: BoardSource) -> "BoardScores":
 
 
 def load_alike(source: BoardSource, known: "BoardScores") -> "tuple[AlikeRuns, ...]":
-    """Which entries of a board, of different teams, have nearly the same runs.
+    """Return which entries of a board, of different teams, have nearly the same runs.
 
     Args:
         source: names the board and its vault.
@@ -141,7 +141,7 @@ class Source:
     ] = None
 
     def load(self, analysis: "Analysis[Any, Any]", _: FacetSource, /) -> Any:
-        """What the analysis is given.
+        """Return what the analysis is given.
 
         Raises:
             click.UsageError, InputError, StoreError: see `load_scores`.

@@ -346,7 +346,7 @@ class JudgeSource:
     order: RunOrder = None
 
     def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Ratings | Tops:
-        """What judges said, or the first documents of runs."""
+        """Return what judges said, or the first documents of runs."""
         named = (self.qrels, self.ratings, self.preferences, self.runs)
         if sum(map(bool, named)) != 1:
             raise click.UsageError(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from heldout.board.rules.spec import BoardSpec, ForgeSpec
     from heldout.board.rules.template import NewBoard
     from heldout.board.scores.describe import CollectionFacts, Description
-    from heldout.board.scores.published_numbers import Price
+    from heldout.board.scores.published_numbers import VotePrice
     from heldout.redteam.gap import Gap
 
 _ORDERS: Mapping[Order, str] = {
@@ -232,7 +232,7 @@ def new(
 
 
 def _ask_stake() -> Stake:
-    """What a person answers; `known` without a terminal."""
+    """Return what a person answers; `known` without a terminal."""
     from heldout.board.rules.template import PRICES
 
     if not sys.stdin.isatty():
@@ -420,7 +420,7 @@ def baseline(
     )
 
 
-def _price_facts(price: Price) -> Iterator[tuple[str, str]]:
+def _price_facts(price: VotePrice) -> Iterator[tuple[str, str]]:
     from heldout.board.scores.published_numbers import VOTE
 
     rule = (
@@ -540,7 +540,7 @@ def import_msmarco(
     from heldout.board.old_boards.legacy import parse_table
 
     data = table.read_bytes()
-    source = taking_over.Source(
+    source = taking_over.OldBoardFile(
         name=table.name, data=data, table=parse_table(data, path=str(table))
     )
     taken = taking_over.import_board(folder, vault.absolute(), source, now=time or read_clock())

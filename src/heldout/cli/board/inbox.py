@@ -14,7 +14,7 @@ from heldout.options import Opt
 
 if TYPE_CHECKING:
     from heldout.board.organiser.inbox import TakenIn
-    from heldout.board.organiser.receive import Receipt
+    from heldout.board.organiser.receive import ArrivalReceipt
     from heldout.board.scores.session import Session
 
 
@@ -110,7 +110,7 @@ def _set_token_host(session: Session, address: str) -> None:
     session.vault.store_token_host(host)
 
 
-def _done_with(receipts: Sequence[Receipt]) -> frozenset[str]:
+def _done_with(receipts: Sequence[ArrivalReceipt]) -> frozenset[str]:
     """Sources that need not be looked at again: taken in, or refused for good and reported."""
     return frozenset(
         receipt.source
@@ -177,7 +177,7 @@ def _print_waiting(session: Session, taken: TakenIn) -> None:
     print_facts(answers(), next_facts(session.repository, following))
 
 
-def _print_receipts(receipts: Sequence[Receipt], *, every: bool) -> None:
+def _print_receipts(receipts: Sequence[ArrivalReceipt], *, every: bool) -> None:
     known = sum(receipt.printed_before for receipt in receipts)
     if known and not every:
         text = f"{known:,} refused before (heldout inbox --all shows them)"

@@ -393,7 +393,7 @@ def _list_missing(spec: BoardSpec) -> list[str]:
 
 
 def _count_waiting(session: Session, entries: Sequence[str]) -> Sequence[Waiting]:
-    """What the board's preference labels were made without; mostly it has none."""
+    """Return what the board's preference labels were made without; mostly it has none."""
     if not any(view.labels for view in session.spec().views):
         return ()
     from heldout.judging.services.maintaining import count_waiting

@@ -171,7 +171,7 @@ def _say_content(runs: RunFiles, program: Program | None) -> str:
 
 
 def _field_facts(taken: Collection[str]) -> Iterator[tuple[str, str]]:
-    """What belongs into each field of the metadata that says nothing yet."""
+    """Yield what belongs into each field of the metadata that says nothing yet."""
     from heldout.board.log.manifest import MEANINGS
 
     left = {field: text for field, text in MEANINGS.items() if field not in taken}
@@ -294,7 +294,7 @@ def _check_facts(found: Check, repository: Repository, place: BoardPlace) -> lis
 
 
 def seen_facts(found: Check) -> list[tuple[str, str]]:
-    """What an embargo hides, and what it cannot hide."""
+    """Return what an embargo hides, and what it cannot hide."""
     hidden = [("hidden", what) for what in found.hidden]
     return hidden + [("visible", warning) for warning in found.warnings]
 

@@ -23,7 +23,7 @@ from heldout.errors import InputError, plural, printable
 from heldout.options import Opt
 
 if TYPE_CHECKING:
-    from heldout.board.log.registration import Agreement, Team
+    from heldout.board.log.registration import Agreement, RegisteredTeam
 
 
 @click.command()
@@ -152,7 +152,7 @@ def _consent(agreement: Agreement, *, agreed: bool, as_json: bool) -> None:
         )
 
 
-def _team_facts(team: Team, current: Agreement | None) -> list[tuple[str, str]]:
+def _team_facts(team: RegisteredTeam, current: Agreement | None) -> list[tuple[str, str]]:
     from heldout.board.log.registration import LONGEST_NAME
 
     who = team.registrant
@@ -166,7 +166,7 @@ def _team_facts(team: Team, current: Agreement | None) -> list[tuple[str, str]]:
     return facts
 
 
-def _team_json(team: Team, current: Agreement | None) -> dict[str, Any]:
+def _team_json(team: RegisteredTeam, current: Agreement | None) -> dict[str, Any]:
     who = team.registrant
     return {
         "team": team.handle,

@@ -13,7 +13,7 @@ from heldout.options import Opt
 
 if TYPE_CHECKING:
     from heldout.board.log.manifest import Costs
-    from heldout.board.organiser.running import Plan, Ran
+    from heldout.board.organiser.running import Ran, RunPlan
 
 
 @click.command()
@@ -53,7 +53,7 @@ def run(
     from heldout.board.organiser.containers import find_engine
     from heldout.board.organiser.running import find_meter, plan_run, record_run, run_plan
 
-    def read() -> Plan | None:
+    def read() -> RunPlan | None:
         with place.session() as session:
             return plan_run(session, submission)
 

@@ -19,7 +19,7 @@ from heldout.cli.printing import (
 from heldout.errors import plural
 from heldout.judging.campaign.files import CampaignFolder, CampaignPath
 from heldout.judging.labels.source import JudgedSource
-from heldout.judging.models.asking import JudgeOptions, judge_by_model
+from heldout.judging.models.asking import ModelOptions, judge_by_model
 from heldout.judging.services.boards import PublishedSource
 from heldout.judging.services.labels import (
     LabelOptions,
@@ -117,7 +117,7 @@ def report(
 
 @click.command
 @with_options
-def judge(*, campaign: CampaignPath = Path(), options: JudgeOptions, output: Output) -> None:
+def judge(*, campaign: CampaignPath = Path(), options: ModelOptions, output: Output) -> None:
     """Ask a language model about the pairs of a campaign, each in both orders.
 
     Where its two answers differ it has no preference. Answers and failures are rows of

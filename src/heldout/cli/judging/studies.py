@@ -10,7 +10,13 @@ from heldout.cli.printing import TERMINAL, Output, print_answer
 from heldout.errors import InputError, OptionError
 from heldout.judging.campaign.judgments import count_votes
 from heldout.judging.campaign.pools import stand_for
-from heldout.judging.labels.source import Judged, JudgedSource, count_valid, load_judged, read_first
+from heldout.judging.labels.source import (
+    Judged,
+    JudgedSource,
+    count_valid,
+    load_judged,
+    read_first,
+)
 from heldout.judging.studies.categories import split_answer
 from heldout.judging.studies.contests import compare_by_contests, compare_strengths
 from heldout.judging.studies.judges import bias_answer

@@ -119,12 +119,12 @@ class CampaignFolder:
         return self._read("tasks.jsonl", Task, task_check()) if self.has("tasks.jsonl") else ()
 
     def judgments(self) -> tuple[Judgment, ...]:
-        """What was exported or taken in; none before that."""
+        """Return what was exported or taken in; none before that."""
         data = self.files.find("judgments.jsonl")
         return parse_judgments(data, path=str(self.path / "judgments.jsonl")) if data else ()
 
     def has(self, name: str) -> bool:
-        """Whether a file of this name is there."""
+        """Check whether a file of this name is there."""
         return self.files.is_file(name)
 
     def write_pools(self, pools: Sequence[Pool]) -> None:

@@ -423,7 +423,7 @@ def pooled_tops(pools: Iterable[Pool]) -> Mapping[str, Tops]:
 
 
 def merge_judgments(before: Iterable[Judgment], found: Iterable[Judgment]) -> tuple[Judgment, ...]:
-    """What was there, in its order, then what is new.
+    """Return what was there, in its order, then what is new.
 
     A judgment that is there stays as it is, but that its task may have been finished since.
 
@@ -444,7 +444,7 @@ def merge_judgments(before: Iterable[Judgment], found: Iterable[Judgment]) -> tu
 
 
 def _place(one: Judgment) -> tuple[object, ...]:
-    """What never changes about a judgment, and is that of no other."""
+    """Return what never changes about a judgment, and is that of no other."""
     return (
         *(one.worker, one.task, one.position, one.query, one.left, one.right),
         *(one.preferred, one.reason, one.shown_at, one.answered_at),
@@ -472,7 +472,7 @@ class PairVotes:
         return self.first + self.second
 
     def winner(self, pair: tuple[str, str]) -> str | None:
-        """Which of the pair has more votes; `None` where both have as many."""
+        """Return which of the pair has more votes; `None` where both have as many."""
         return None if self.first == self.second else pair[self.second > self.first]
 
 

@@ -231,7 +231,7 @@ State = Literal["consented", "submitted", "exited", "expired"]
 
 
 def amount_owed(*, reward: Money, answered: int, items: int) -> Money:
-    """What a worker has earned: the reward by the share that was answered, rounded up.
+    """Return what a worker has earned: the reward by the share that was answered, rounded up.
 
     Args:
         reward: for the whole task.

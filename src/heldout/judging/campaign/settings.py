@@ -183,7 +183,7 @@ def new_campaign(name: str, kind: Kind = "preference") -> bytes:
 
 
 def _contradictions(settings: Settings, text: str, path: str) -> Iterator[Problem]:
-    """What each key allows by itself and another key, or a reader, does not."""
+    """Yield what each key allows by itself and another key, or a reader, does not."""
     if settings.kind != "preference" and (settings.tests or settings.mode != "paper"):
         yield _refused("kind", 'preference; or tests = 0 and mode = "paper"', text, path)
     if settings.tests and settings.failures > settings.tests:
@@ -213,7 +213,7 @@ def _refused(key: str, expected: str, text: str, path: str) -> Problem:
 
 
 def _line_of(key: str, text: str) -> tuple[int | None, str]:
-    """Where a key is set, and that line; `None` where it is not."""
+    """Return where a key is set, and that line; `None` where it is not."""
     begins = re.compile(rf"\s*{re.escape(key)}\s*=")
     for number, row in enumerate(text.splitlines(), 1):
         if key and begins.match(row):
@@ -304,7 +304,7 @@ class HourlyPay:
 
 
 def hourly_pay(settings: Settings) -> HourlyPay | None:
-    """What an hour pays; `None` where it is not known how long a task takes."""
+    """Return what an hour pays; `None` where it is not known how long a task takes."""
     if not settings.minutes:
         return None
     an_hour = settings.reward * _MINUTES

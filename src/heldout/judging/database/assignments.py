@@ -121,7 +121,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class TaskPassage:
     """A passage as it is shown.
 
     Attributes:
@@ -167,7 +167,7 @@ class Shown:
     assignment: Assignment
     position: int
     query: str
-    passages: tuple[Passage, ...]
+    passages: tuple[TaskPassage, ...]
     given: Given | None
 
     @property
@@ -495,7 +495,7 @@ def _read_shown(connection: Connection, number: int, position: int) -> Shown | N
         assignment=assignment,
         position=position,
         query=row.query,
-        passages=tuple(Passage(doc=doc, text=text) for doc, text in texts),
+        passages=tuple(TaskPassage(doc=doc, text=text) for doc, text in texts),
         given=given,
     )
 
@@ -507,7 +507,7 @@ def _count_failed(connection: Connection, number: int) -> int:
 
 
 def _weigh(shown: Shown, choice: Choice, replaces: int) -> Outcome:
-    """What becomes of an answer to an item as it stands."""
+    """Return what becomes of an answer to an item as it stands."""
     given = shown.given
     stands = given and (given.side, given.reason, given.ticked) == (
         *(choice.side, choice.reason, choice.ticked),
@@ -523,7 +523,7 @@ def _weigh(shown: Shown, choice: Choice, replaces: int) -> Outcome:
 
 
 def owed_for(settings: Settings, failed: int, *, answered: int, items: int) -> Money:
-    """What is owed for an assignment: the share that is answered, however it ends.
+    """Return what is owed for an assignment: the share that is answered, however it ends.
 
     With failed tests it is paid where `pay_failed` says so; to stop before the end changes nothing.
 
@@ -539,7 +539,7 @@ def owed_for(settings: Settings, failed: int, *, answered: int, items: int) -> M
 
 
 def is_barred(connection: Connection, worker: int, settings: Settings) -> bool:
-    """Whether a worker failed the tests of a task, so that there is no later one."""
+    """Check whether a worker failed the tests of a task, so that there is no later one."""
     failed = assignments.c.failed >= settings.failures
     found = select(exists().where(assignments.c.worker == worker, failed))
     return bool(connection.execute(found).scalar_one())

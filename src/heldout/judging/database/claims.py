@@ -99,7 +99,7 @@ class NoTask:
 
 
 def offer(database: Database, worker: Worker | None, *, now: datetime) -> Offer | NoTask:
-    """What a worker would consent to; reads only.
+    """Return what a worker would consent to; reads only.
 
     Args:
         database: of the campaign.
@@ -334,13 +334,13 @@ class _Visit:
         return None
 
     def _may_continue(self, found: Assignment) -> bool:
-        """Whether it can be nobody but the worker who began the task."""
+        """Check whether it can be nobody but the worker who began the task."""
         begun_at = found.worker.place
         same = self.worker.place == begun_at
         return same and bool(self.worker.signed or begun_at)
 
     def _is_held(self, found: Assignment) -> bool:
-        """Whether a task has answers, and its lease has not ended."""
+        """Check whether a task has answers, and its lease has not ended."""
         return found.lease_until >= self.now and found.answered > 0
 
     def _find_under_way(self) -> int | None:

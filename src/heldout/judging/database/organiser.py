@@ -145,7 +145,7 @@ _SWITCH = ("launched", "paused")
 
 
 def read_launch(connection: Connection) -> Launch:
-    """How the switch stands, within a transaction."""
+    """Return how the switch stands, within a transaction."""
     last = (
         select(events.c.kind)
         .where(events.c.kind.in_(_SWITCH))
@@ -157,7 +157,7 @@ def read_launch(connection: Connection) -> Launch:
 
 
 def read_launch_state(database: Database) -> Launch:
-    """How the switch stands.
+    """Return how the switch stands.
 
     Raises:
         DatabaseError: see `ErrorCode`.

@@ -205,7 +205,7 @@ _LEAST_BEYOND = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class BatchProgress:
     """How far a batch is.
 
     Attributes:
@@ -259,7 +259,7 @@ class UncountedPay:
 
 
 def uncounted_pay(database: Database) -> UncountedPay:
-    """What tasks have earned that do not count, and how much they may.
+    """Return what tasks have earned that do not count, and how much they may.
 
     Raises:
         DatabaseError: see `ErrorCode`.
@@ -312,8 +312,8 @@ def read_uncounted_pay(connection: Connection, terms: Mapping[int, Settings]) ->
     return UncountedPay(earned=earned, limit=limit, most=most)
 
 
-def progress(database: Database) -> tuple[Progress, ...]:
-    """How far each batch is, by its number.
+def progress(database: Database) -> tuple[BatchProgress, ...]:
+    """Return how far each batch is, by its number.
 
     Raises:
         DatabaseError: see `ErrorCode`.
@@ -321,7 +321,7 @@ def progress(database: Database) -> tuple[Progress, ...]:
     return database.read(_read_progress)
 
 
-def _read_progress(connection: Connection) -> tuple[Progress, ...]:
+def _read_progress(connection: Connection) -> tuple[BatchProgress, ...]:
     row = t.tasks.c
     counts = select(row.batch, row.state, func.count()).group_by(row.batch, row.state)
     states = Counter(
@@ -349,7 +349,7 @@ def _read_progress(connection: Connection) -> tuple[Progress, ...]:
     )
     given = {row.batch: row.votes for row in votes}
     return tuple(
-        Progress(
+        BatchProgress(
             batch=batch,
             tasks=sum(states[batch, name] for name in ("open", "held", "done", "void")),
             done=states[batch, "done"],

@@ -291,7 +291,7 @@ def plan_batch(
 def missing_votes(
     pairs: Iterable[Pair], judges: int, *, planned: Mapping[Pair, int]
 ) -> tuple[Wanted, ...]:
-    """How many tasks each pair is missing until it has one for each judge.
+    """Return how many tasks each pair is missing until it has one for each judge.
 
     Args:
         pairs: different ones.

@@ -259,7 +259,7 @@ def label_pool(
 
 
 def count_pairings(labels: Mapping[str, Sequence[str]], votes: Votes) -> Pairings:
-    """How often labels won the pairs they were in (Arabzadeh et al. 2021, §5.1).
+    """Return how often labels won the pairs they were in (Arabzadeh et al. 2021, §5.1).
 
     The study's 91.8% and 46.6% leave open how a pair of two labels counts: both ways are given.
 
@@ -321,7 +321,7 @@ class Rules:
 
 
 def find_by(rules: Rules) -> Find:
-    """How the best passages of a pool are found by rules."""
+    """Return how the best passages of a pool are found by rules."""
     if rules.algorithm == "bradley-terry" and rules.prior is not None:
         return partial(find_strongest, prior=rules.prior)
     return ALGORITHMS[rules.algorithm]
@@ -501,7 +501,7 @@ def rules_of(version: LabelVersion) -> Rules:
 
 
 def differences(before: LabelVersion, after: LabelVersion) -> tuple[str, ...]:
-    """What of a version is not the same when it is made again; none where all is."""
+    """Return what of a version is not the same when it is made again; none where all is."""
     return tuple(
         field
         for field in LabelVersion.__struct_fields__

@@ -94,7 +94,7 @@ class LeadRule:
 
 @cache
 def chance_of_lead(lead: int, cap: int) -> float:
-    """How often one of two equals ever leads by so many votes, within the cap.
+    """Return how often one of two equals ever leads by so many votes, within the cap.
 
     Args:
         lead: at least 1.
@@ -140,7 +140,7 @@ class Maintained:
 
 
 def is_challenge(pair: Pair, same: Mapping[str, Mapping[str, str]]) -> bool:
-    """Whether a pair has a document that its query's pool lacks.
+    """Check whether a pair has a document that its query's pool lacks.
 
     Args:
         pair: query and two documents.

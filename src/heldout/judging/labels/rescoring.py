@@ -34,7 +34,7 @@ from heldout.stats.rank_correlation import (
     tails,
 )
 from heldout.stats.resampling import DIGITS, bca_interval
-from heldout.stats.results import Ask
+from heldout.stats.results import TestQuestion
 from heldout.stats.student import compare_mean
 from heldout.trec.tops import Places, see_through
 
@@ -92,7 +92,7 @@ def redraw_labels(
 
 
 def differs(redrawn: Mapping[str, Sequence[tuple[str, ...]]]) -> bool:
-    """Whether any query has another label in some draw; else draws say nothing of noise."""
+    """Check whether any query has another label in some draw; else draws say nothing of noise."""
     return any(labels != drawn[0] for drawn in redrawn.values() for labels in drawn)
 
 
@@ -243,7 +243,7 @@ def score_each(
 def _distinct(
     sets: Sequence[Sequence[Mapping[str, int]]], queries: Sequence[str]
 ) -> tuple[NDArray[np.int64], Labels, Mapping[str, str]]:
-    """Which set each is, the different sets under names of their own, and their queries."""
+    """Return which set each is, the different sets under names of their own, and their queries."""
     names: dict[tuple[str, frozenset[tuple[str, int]]], int] = {}
     which = [
         [names.setdefault((query, frozenset(one.items())), len(names)) for one in row]
@@ -475,7 +475,7 @@ def _make_means(values: Floats, draws: Floats, labels: ScoredLabels, level: floa
     ranks = rank_means(means_of(values).tolist())
     found = []
     for place, row in enumerate(values * sign):
-        t = compare_mean(row, Ask(alternative="two-sided", level=level))
+        t = compare_mean(row, TestQuestion(alternative="two-sided", level=level))
         without = (row.sum() - row) / max(len(row) - 1, 1)
         bca = bca_interval(draws[:, place] * sign, float(row.mean()), without, level=level)
         found.append(

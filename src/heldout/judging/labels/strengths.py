@@ -215,7 +215,7 @@ def _groups(names: Sequence[str], components: Sequence[int]) -> tuple[tuple[str,
 def _why(
     found: Strengths, sandwich: Differences, boot: Differences, pair: tuple[int, int]
 ) -> str | None:
-    """Why two runs have no interval, or only one of the two."""
+    """Return why two runs have no interval, or only one of the two."""
     a, b = pair
     if found.components[a] != found.components[b]:
         return "they were never compared, by way of others or not"

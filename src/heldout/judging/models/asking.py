@@ -52,7 +52,7 @@ from heldout.stats.regression import MeanFit
 
 
 def asked_answer(rows: Sequence[ModelJudgment], *, new: int) -> Answer:
-    """What a model was asked in all, and what came of it.
+    """Return what a model was asked in all, and what came of it.
 
     Args:
         rows: of one judge.
@@ -88,7 +88,7 @@ def asked_answer(rows: Sequence[ModelJudgment], *, new: int) -> Answer:
 
 
 def calibration_answer(found: Calibration, rates: Sequence[WinRate]) -> Answer:
-    """How often it agrees, how often it flips, to what it leans; win rates with its help."""
+    """Return how often it agrees, how often it flips, to what it leans; win rates with its help."""
     shares = {
         name: _describe_share(share, found.level)
         for name, share in (
@@ -254,7 +254,7 @@ class EndpointOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeOptions:
+class ModelOptions:
     """What a model is asked, and what is reported of its answers."""
 
     model: Annotated[str, Opt("Name of the model at the endpoint.", metavar="NAME")]
@@ -286,7 +286,7 @@ class JudgeOptions:
 
 def judge_by_model(
     folder: CampaignFolder,
-    options: JudgeOptions,
+    options: ModelOptions,
     *,
     variables: Mapping[str, str],
     progress: Progress = SILENT,

@@ -19,7 +19,7 @@ from heldout.judging.campaign.judgments import PairVotes, Votes
 from heldout.judging.campaign.pools import Pool
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.models.judges import ModelJudgment
-from heldout.stats.agreement import Agreement, cohen_interval, cohen_kappa
+from heldout.stats.agreement import AgreementCoefficient, cohen_interval, cohen_kappa
 from heldout.stats.regression import LogisticFit, MeanFit, clustered_share, fit_logistic
 from heldout.stats.student import PredictionPowered, estimate_mean
 from heldout.stats.tests import compare_counts
@@ -34,7 +34,7 @@ _BINS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ModelVerdict:
     """What a model makes of a pair.
 
     Attributes:
@@ -122,7 +122,7 @@ class Calibration:
     tied: int
     accuracy: MeanFit
     decided: MeanFit
-    kappa: Agreement
+    kappa: AgreementCoefficient
     kappa_interval: tuple[float, float] | None
     length: LogisticFit
     error: CalibrationError
@@ -130,7 +130,7 @@ class Calibration:
     level: float
 
 
-def reach_verdicts(rows: Iterable[ModelJudgment]) -> tuple[Verdict, ...]:
+def reach_verdicts(rows: Iterable[ModelJudgment]) -> tuple[ModelVerdict, ...]:
     """What a model makes of each pair that it was asked about in both orders, in order of pairs.
 
     Args:
@@ -147,7 +147,7 @@ def reach_verdicts(rows: Iterable[ModelJudgment]) -> tuple[Verdict, ...]:
 
 
 def calibrate(
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[ModelVerdict],
     votes: Votes,
     *,
     pools: Sequence[Pool] = (),
@@ -196,16 +196,16 @@ def calibrate(
     )
 
 
-def _verdict(pair: Pair, there: ModelJudgment, back: ModelJudgment) -> Verdict:
+def _verdict(pair: Pair, there: ModelJudgment, back: ModelJudgment) -> ModelVerdict:
     """From the answers with the lesser id first, and with the greater one first."""
     probability = None
     if there.probability is not None and back.probability is not None:
         probability = (there.probability + 1 - back.probability) / 2
     if there.chosen == back.chosen:
         share = float(there.chosen == pair[1])
-        return Verdict(pair=pair, share=share, probability=probability)
+        return ModelVerdict(pair=pair, share=share, probability=probability)
     twice: Literal["A", "B"] = "A" if there.chosen == there.a else "B"
-    return Verdict(pair=pair, share=0.5, chosen_twice=twice, probability=probability)
+    return ModelVerdict(pair=pair, share=0.5, chosen_twice=twice, probability=probability)
 
 
 def _share_of(found: PairVotes) -> float:
@@ -213,7 +213,7 @@ def _share_of(found: PairVotes) -> float:
     return (1 + (found.first > found.second) - (found.first < found.second)) / 2
 
 
-def _flipped(verdict: Verdict) -> bool:
+def _flipped(verdict: ModelVerdict) -> bool:
     return verdict.share == 0.5  # noqa: PLR2004 - neither
 
 
@@ -221,12 +221,12 @@ def _side(share: float) -> str:
     return "lesser" if share > 0.5 else "greater"  # noqa: PLR2004 - neither
 
 
-def _is_right(verdict: Verdict, found: PairVotes) -> float:
+def _is_right(verdict: ModelVerdict, found: PairVotes) -> float:
     """1 where the model agrees with most people, 0 where not, a half where it has no preference."""
     return 0.5 if _flipped(verdict) else float(verdict.share == _share_of(found))
 
 
-def _strata(both: Sequence[tuple[Verdict, PairVotes]]) -> tuple[Stratum, ...]:
+def _strata(both: Sequence[tuple[ModelVerdict, PairVotes]]) -> tuple[Stratum, ...]:
     named: defaultdict[int, list[float]] = defaultdict(list)
     for one, found in both:
         lead = min(abs(found.first - found.second), LEADS[-1])
@@ -245,7 +245,7 @@ def _strata(both: Sequence[tuple[Verdict, PairVotes]]) -> tuple[Stratum, ...]:
 
 
 def _fit_length(
-    both: Sequence[tuple[Verdict, PairVotes]], pools: Sequence[Pool], level: float
+    both: Sequence[tuple[ModelVerdict, PairVotes]], pools: Sequence[Pool], level: float
 ) -> LogisticFit:
     """Passages exchange their names as they like, so there is no intercept."""
     sizes: Mapping[tuple[str, str], int] = {
@@ -265,7 +265,7 @@ def _fit_length(
     return fit_logistic(rows, outcomes, groups, level=level)
 
 
-def _calibration_error(compared: Sequence[tuple[Verdict, PairVotes]]) -> CalibrationError:
+def _calibration_error(compared: Sequence[tuple[ModelVerdict, PairVotes]]) -> CalibrationError:
     """Bins of equal width from a half, where a model guesses, to 1."""
     sure, right = [], []
     for one, found in compared:
@@ -288,7 +288,7 @@ def _calibration_error(compared: Sequence[tuple[Verdict, PairVotes]]) -> Calibra
 
 def order_pairs(
     pairs: Iterable[Pair],
-    verdicts: Iterable[Verdict],
+    verdicts: Iterable[ModelVerdict],
     *,
     turn: Mapping[Pair, int] | None = None,
 ) -> tuple[Pair, ...]:
@@ -332,7 +332,7 @@ def draw_judged_pairs(votes: Votes, *, count: int, rng: np.random.Generator) -> 
     return tuple(pair for _, pair in placed[:count])
 
 
-def _sureness(verdict: Verdict | None) -> tuple[int, float]:
+def _sureness(verdict: ModelVerdict | None) -> tuple[int, float]:
     if verdict is None:
         return (2, 0.0)
     if verdict.share == 0.5:  # noqa: PLR2004 - neither
@@ -383,7 +383,7 @@ class WinRate:
 
 
 def estimate_win_rates(
-    pools: Sequence[Pool], votes: Votes, verdicts: Sequence[Verdict], *, level: float = 0.95
+    pools: Sequence[Pool], votes: Votes, verdicts: Sequence[ModelVerdict], *, level: float = 0.95
 ) -> tuple[WinRate, ...]:
     """Each two runs that have a query with a vote and a verdict; the known answers are a run too.
 

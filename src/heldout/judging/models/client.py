@@ -26,11 +26,11 @@ from heldout.files.executors import work_within
 from heldout.judging.campaign.rows import format_rows
 from heldout.judging.models.judges import (
     Ask,
-    Asked,
     Call,
     CallFailure,
     FailedCall,
     Message,
+    ModelCall,
     ModelJudge,
     ModelJudgment,
     Reply,
@@ -234,7 +234,7 @@ class ModelClient:
     tick: Callable[[], float]
     sleep: Callable[[float], None]
 
-    def __call__(self, messages: Sequence[Message]) -> Asked:
+    def __call__(self, messages: Sequence[Message]) -> ModelCall:
         """Ask, up to four times where a failure may pass.
 
         Waits between tries are 1, 2 and 4 seconds, or what the endpoint says, up to two minutes;
@@ -250,7 +250,7 @@ class ModelClient:
                 if wait <= LONGEST_WAIT:
                     self.sleep(wait)
                     continue
-            return Asked(
+            return ModelCall(
                 outcome=outcome,
                 asked_at=asked_at,
                 latency_ms=latency,

@@ -186,7 +186,7 @@ class Call:
     b_text: str
 
     def messages(self, instruction: str) -> tuple[Message, Message]:
-        """What is said to the model: the instruction, then the texts as one JSON object.
+        """Return what is said to the model: the instruction, then the texts as one JSON object.
 
         A passage stands inside a JSON string, so that nothing in it can end the passage, begin
         another, or speak outside of it. Whether a model obeys what a passage asks for is another
@@ -242,7 +242,7 @@ class FailedCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ModelCall:
     """What came of a call, tries and all.
 
     Attributes:
@@ -258,7 +258,7 @@ class Asked:
     tries: int
 
 
-Ask = Callable[[Sequence[Message]], Asked]
+Ask = Callable[[Sequence[Message]], ModelCall]
 """Asks a model; never raises for what an endpoint does."""
 
 
@@ -313,8 +313,8 @@ def rows_of(rows: Iterable[ModelJudgment], judge: ModelJudge) -> tuple[ModelJudg
     return tuple(one for one in rows if (one.model, one.prompt, one.seed) == mine)
 
 
-def row_of(call: Call, judge: ModelJudge, asked: Asked) -> ModelJudgment:
-    """What came of asking about one pair in one order, as a row; a failure is one too.
+def row_of(call: Call, judge: ModelJudge, asked: ModelCall) -> ModelJudgment:
+    """Return what came of asking about one pair in one order, as a row; a failure is one too.
 
     Args:
         call: the pair.
@@ -346,7 +346,7 @@ def row_of(call: Call, judge: ModelJudge, asked: Asked) -> ModelJudgment:
 
 
 def choice_of(text: str) -> Literal["A", "B"] | None:
-    """Which passage an answer chose: its last line has to be one letter, and little else.
+    """Return which passage an answer chose: its last line has to be one letter, and little else.
 
     `A`, `Passage B.`, `**Answer: A**`; a letter within a sentence is none, nor are two letters.
     """
@@ -360,7 +360,7 @@ def choice_of(text: str) -> Literal["A", "B"] | None:
 def _read(
     outcome: Reply | FailedCall,
 ) -> tuple[Literal["A", "B"] | None, Failure | None, str]:
-    """What was chosen, else why nothing was, in a word and in words."""
+    """Return what was chosen, else why nothing was, in a word and in words."""
     if isinstance(outcome, FailedCall):
         return None, outcome.failure, outcome.detail
     if outcome.refusal:

@@ -25,7 +25,7 @@ from heldout.judging.campaign.payments import format_payments, totals
 from heldout.judging.campaign.settings import Money, Settings, describe_hourly, format_money
 from heldout.judging.database import organiser, overviews
 from heldout.judging.database.campaigns import Campaign, read_campaign
-from heldout.judging.database.overviews import Progress
+from heldout.judging.database.overviews import BatchProgress
 from heldout.judging.platforms.links import completion_address, read_code, study_link
 from heldout.judging.studies.judges import (
     STUDY_ACCURACY,
@@ -209,7 +209,7 @@ class Admin:
         return _page(self._enter(request), "workers", workers=overviews.workers(self.database))
 
     def payments(self, request: Request) -> Response:
-        """What is due and what was paid; whose code is that?"""
+        """Return what is due and what was paid; whose code is that?"""
         entered, asked = self._enter(request), request.query_params.get("code", "")
         number = read_code(entered.campaign.key, asked)
         every = overviews.assignments(self.database) if number is not None else ()
@@ -245,12 +245,12 @@ class Admin:
         return go_to(f"/admin/payments?{urlencode({'marked': format_time(now)})}")
 
     def log(self, request: Request) -> Response:
-        """What happened, the newest first."""
+        """Return what happened, the newest first."""
         entered, found = self._enter(request), overviews.events(self.database)[::-1]
         return _page(entered, "log", events=found, start=_start(request))
 
     def _enter(self, request: Request, fields: Mapping[str, str] | None = None) -> Entered:
-        """Who is there; a form has to be one of the session's own.
+        """Return who is there; a form has to be one of the session's own.
 
         Raises:
             HTTPException: 303 to the sign-in; 403 the form is another's.
@@ -320,7 +320,7 @@ def _page(entered: Entered, name: str, **values: object) -> HTMLResponse:
     return HTMLResponse(render_admin(name, settings=settings, form_token=form_token, **values))
 
 
-def _price(batches: Sequence[Progress], terms: Mapping[int, Settings]) -> Money:
+def _price(batches: Sequence[BatchProgress], terms: Mapping[int, Settings]) -> Money:
     """The price of every planned task, reward and fee."""
     return sum(one.tasks * terms[one.batch].task_price for one in batches if one.batch in terms)
 

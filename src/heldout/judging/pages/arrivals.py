@@ -27,7 +27,7 @@ class Addresses:
         return f"{self._root}/item/{position}"
 
     def keep(self, position: int) -> str:
-        """Where the wish for more time is sent."""
+        """Return where the wish for more time is sent."""
         return f"{self.item(position)}/keep"
 
     @property
@@ -62,7 +62,7 @@ _NAMES: Mapping[Platform, tuple[str, str, str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class LandingVisitor:
     """Somebody at the landing page.
 
     Attributes:
@@ -80,7 +80,7 @@ class Arrival:
 
 def read_arrival(
     platform: Platform, values: Mapping[str, str], *, signed_with: bytes | None = None
-) -> Arrival:
+) -> LandingVisitor:
     """Read who comes; anything else among the values is dropped, and what cannot be printed.
 
     Args:
@@ -99,12 +99,12 @@ def read_arrival(
         fields["turkSubmitTo"] = fields["turkSubmitTo"].removesuffix("/")
     name, place, study, submit_to = (fields.get(name, "") for name in names)
     if platform == "mturk" and place == _PREVIEW:
-        return Arrival(fields=fields, worker=None, preview=True)
+        return LandingVisitor(fields=fields, worker=None, preview=True)
     if signed_with is not None:
         signature = values.get("sig", "")
         fields["sig"] = signature
         if not is_signed(signed_with, name, signature):
-            return Arrival(fields={}, worker=None, unsigned=True)
+            return LandingVisitor(fields={}, worker=None, unsigned=True)
     worker = Worker(
         platform_id=name,
         place=place,
@@ -112,7 +112,7 @@ def read_arrival(
         submit_to=submit_to,
         signed=signed_with is not None,
     )
-    return Arrival(fields=fields, worker=worker if _is_known(platform, worker) else None)
+    return LandingVisitor(fields=fields, worker=worker if _is_known(platform, worker) else None)
 
 
 def _is_known(platform: Platform, worker: Worker) -> bool:

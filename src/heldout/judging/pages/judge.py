@@ -31,7 +31,7 @@ from heldout.judging.database.assignments import LONGEST_WORKER, Answered, Assig
 from heldout.judging.database.campaigns import Campaign, read_campaign
 from heldout.judging.database.claims import NoTask, Offer
 from heldout.judging.database.overviews import uncounted_pay
-from heldout.judging.pages.arrivals import Addresses, Arrival, read_arrival
+from heldout.judging.pages.arrivals import Addresses, LandingVisitor, read_arrival
 from heldout.judging.pages.questions import (
     CHOICES,
     MISSING,
@@ -93,7 +93,7 @@ def read_choice(
 
 
 def _active_ms(text: str, since: timedelta) -> int | None:
-    """What the script counted, at most the time that has passed."""
+    """Return what the script counted, at most the time that has passed."""
     counted = read_count(text)
     return None if counted is None else max(0, min(counted, since // _MILLISECOND))
 
@@ -137,7 +137,7 @@ class Judging:
         return respond_briefly(study, *NOTICES["start"], mturk=self._mturk, link=link)
 
     def landing(self, code: str, request: Request) -> Response:
-        """What is agreed to, before any pair."""
+        """Return what is agreed to, before any pair."""
         self._check_code(code)
         arrival = self._arrival(request.query_params)
         return self._ended(arrival) or self._offer(arrival, request)
@@ -189,7 +189,7 @@ class Judging:
         return go_to(addresses.item(position))
 
     def stop(self, token: str) -> Response:
-        """What is the worker's, before stopping."""
+        """Return what is the worker's, before stopping."""
         addresses = Addresses(token)
         held = assignments.get_assignment(self.database, self._open(token))
         if not held.open:
@@ -245,7 +245,7 @@ class Judging:
         return self._after(found, addresses, now)
 
     def _after(self, found: Answered, addresses: Addresses, now: datetime) -> Response:
-        """Where an answer leads."""
+        """Return where an answer leads."""
         shown, held = found.shown, found.shown.assignment
         if found.outcome == "stale":
             return self._show(shown, addresses, problem=_STALE, status=409)
@@ -317,16 +317,18 @@ class Judging:
         answer.headers["Retry-After"] = RETRY_SECONDS
         return answer
 
-    def _arrival(self, values: Mapping[str, str]) -> Arrival:
+    def _arrival(self, values: Mapping[str, str]) -> LandingVisitor:
         key = self.campaign.key if self.campaign.settings.signed else None
         return read_arrival(self._platform, values, signed_with=key)
 
-    def _ended(self, arrival: Arrival) -> Response | None:
+    def _ended(self, arrival: LandingVisitor) -> Response | None:
         """The end of what was done at this place of the platform: each is paid once."""
         found = assignments.ended_at(self.database, arrival.worker) if arrival.worker else None
         return None if found is None else go_to(self._addresses(found).done)
 
-    def _begin(self, arrival: Arrival, worker: Worker, batch: int, request: Request) -> Response:
+    def _begin(
+        self, arrival: LandingVisitor, worker: Worker, batch: int, request: Request
+    ) -> Response:
         now, address = self.clock(), address_of(request)
         worker = self._from(request, worker)
         if (wait := self.exits.wait(address, now=now)) is not None and not worker.signed:
@@ -340,7 +342,7 @@ class Judging:
             found = claims.claim(self.database, worker, batch=batch, now=now)
         except InputError:
             unsigned = self.campaign.settings.signed
-            nobody = Arrival(fields={}, worker=None, unsigned=unsigned)
+            nobody = LandingVisitor(fields={}, worker=None, unsigned=unsigned)
             return self._offer(nobody, request, problem=self._no_worker)
         if isinstance(found, Assignment):
             addresses = self._addresses(found.id)
@@ -367,7 +369,7 @@ class Judging:
         origin = digest.hexdigest()[:_ORIGIN_DIGITS] if found else ""
         return replace(worker or Worker(platform_id=""), origin=origin)
 
-    def _offer(self, arrival: Arrival, request: Request, *, problem: str = "") -> Response:
+    def _offer(self, arrival: LandingVisitor, request: Request, *, problem: str = "") -> Response:
         """The landing page, for who comes."""
         if arrival.unsigned:
             return self._notice("unsigned", status=403)
@@ -396,7 +398,7 @@ class Judging:
             code=completion_code(last, self.campaign.key) if last else "",
         )
 
-    def _no_task(self, found: NoTask, arrival: Arrival) -> Response:
+    def _no_task(self, found: NoTask, arrival: LandingVisitor) -> Response:
         if found.why == "paused" and uncounted_pay(self.database).is_spent:
             _LOG.warning("a judge got no task: those that do not count earned too much; see /admin")
         again = f"/j/{self.campaign.code}?{urlencode(arrival.fields)}"
@@ -413,8 +415,8 @@ class Judging:
             link=(again, "Try again") if found.why in _LATER else None,
         )
 
-    def _last_end(self, arrival: Arrival) -> Assignment | None:
-        """What a worker ended before, for whoever came by that worker's own signed link.
+    def _last_end(self, arrival: LandingVisitor) -> Assignment | None:
+        """Return what a worker ended before, for whoever came by that worker's own signed link.
 
         An id alone is known to others: they would read what its owner earned, and the code.
         """

@@ -64,7 +64,7 @@ def personal_link(root: str, code: str, *, key: bytes, worker: str) -> str:
 
 
 def is_signed(key: bytes, worker: str, signature: str) -> bool:
-    """Whether a signature is that of a worker's own link."""
+    """Check whether a signature is that of a worker's own link."""
     return signature.isascii() and hmac.compare_digest(_sign(key, worker), signature)
 
 
@@ -148,7 +148,7 @@ class ProlificFiles:
 
 
 def completion_address(code: str) -> str:
-    """Where Prolific takes a completion code back."""
+    """Return where Prolific takes a completion code back."""
     return f"https://app.prolific.com/submissions/complete?cc={code}"
 
 

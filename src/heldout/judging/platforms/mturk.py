@@ -144,7 +144,7 @@ def _template(items: int, settings: Settings) -> bytes:
 
 
 def _owed_words(items: int, settings: Settings) -> Iterator[str]:
-    """What is said to a worker who stops after each number of answers."""
+    """Yield what is said to a worker who stops after each number of answers."""
     for answered in range(1, items):
         words = f"{answered} of {items} answered"
         if settings.reward:
@@ -215,7 +215,7 @@ class WorkerResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class NewResults:
     """What of the results is new.
 
     Attributes:
@@ -303,8 +303,8 @@ def read_results(
 
 def take_results(
     results: Iterable[WorkerResult], earlier: Iterable[Judgment], settings: Settings
-) -> Taken:
-    """Which results are new, and may be taken in.
+) -> NewResults:
+    """Return which results are new, and may be taken in.
 
     Args:
         results: of a file, or of several.
@@ -327,13 +327,13 @@ def take_results(
         else:
             taken.append(result)
             known.add(result.judgments, settings)
-    return Taken(
+    return NewResults(
         results=tuple(taken), there=there, repeated=tuple(repeated), surplus=tuple(surplus)
     )
 
 
 def format_bonuses(results: Sequence[WorkerResult], settings: Settings) -> bytes:
-    """What is owed beyond the reward of the platform, which an approved task is paid whole.
+    """Return what is owed beyond the reward of the platform, which an approved task is paid whole.
 
     Each row is a call of `SendBonus`: the token keeps it from being paid twice. A file without the
     column `Reward`, and a task that is not paid, have no bonus.

@@ -77,7 +77,7 @@ class PublishedSet:
     def read_runs(
         self, documents: Mapping[str, set[str]], *, progress: Progress = SILENT
     ) -> "ScoredRuns":
-        """What labels and reports need of every published run.
+        """Return what labels and reports need of every published run.
 
         Args:
             documents: query -> those that scores depend on.

@@ -29,7 +29,7 @@ from heldout.judging.platforms.links import (
     unjudged_tasks,
 )
 from heldout.judging.platforms.mturk import (
-    Taken,
+    NewResults,
     WorkerResult,
     format_bonuses,
     format_review,
@@ -282,9 +282,13 @@ def read_ids(path: Path) -> list[str]:
 
 
 def _taken_facts(
-    taken: Taken, results: tuple[WorkerResult, ...], settings: Settings, file: Path, review: Path
+    taken: NewResults,
+    results: tuple[WorkerResult, ...],
+    settings: Settings,
+    file: Path,
+    review: Path,
 ) -> list[tuple[str, str]]:
-    """What there is to say; who is barred is written."""
+    """Return what there is to say; who is barred is written."""
     failed = sum(one.failed >= settings.failures for one in taken.results)
     partial = sum(not one.complete for one in taken.results)
     new = f"{plural(len(taken.results), 'task')}, {plural(len(taken.judgments), 'judgment')}"

@@ -215,7 +215,7 @@ def score_versions(
 
 
 def _lacks(stored: ScoreFile, versions: Sequence[BoardLabels], spec: BoardSpec) -> bool:
-    """Whether scores lack a version of a set that the entry had to answer."""
+    """Check whether scores lack a version of a set that the entry had to answer."""
     return any(
         stored.labels.get(f"{one.view.set}/{one.view.labels}") != one.digest
         for one in versions
@@ -224,7 +224,7 @@ def _lacks(stored: ScoreFile, versions: Sequence[BoardLabels], spec: BoardSpec) 
 
 
 def _folder(session: Session, query_set: str) -> Folder:
-    """Where the labels of a set lie."""
+    """Return where the labels of a set lie."""
     if session.spec().sets[query_set].held_out:
         return session.vault.files.below("labels")
     return session.repository.files.below(str(PurePosixPath(open_labels("any")).parent))
@@ -290,7 +290,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class RankingChange:
     """What a version changed in the ranking.
 
     Attributes:
@@ -310,8 +310,8 @@ class Change:
     moves: tuple[Move, ...]
 
 
-def compare_version(session: Session, version: BoardLabels) -> Change | None:
-    """What a version changed in the ranking of everything published.
+def compare_version(session: Session, version: BoardLabels) -> RankingChange | None:
+    """Return what a version changed in the ranking of everything published.
 
     Args:
         session: of the organiser.
@@ -326,13 +326,15 @@ def compare_version(session: Session, version: BoardLabels) -> Change | None:
     rows = _read_rows(session, before, version.name)
     queries = _common_queries(rows)
     if not queries:
-        return Change(version=version.name, before=before, entries=0, queries=0, taus=(), moves=())
+        return RankingChange(
+            version=version.name, before=before, entries=0, queries=0, taus=(), moves=()
+        )
     sign = 1.0 if parse_measure(version.view.measure).kind.better == "higher" else -1.0
     means = Both(
         before=sign * np.array([_mean(first, queries) for first, _ in rows.values()]),
         after=sign * np.array([_mean(second, queries) for _, second in rows.values()]),
     )
-    return Change(
+    return RankingChange(
         version=version.name,
         before=before,
         entries=len(rows),

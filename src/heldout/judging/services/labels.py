@@ -63,7 +63,7 @@ from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Places, read_places
 
 if TYPE_CHECKING:
-    from heldout.judging.studies.report import Section
+    from heldout.judging.studies.report import ReportSection
 
 KNOWN, BEFORE, AFTER = "known answers", "labels before", "preference labels"
 
@@ -224,7 +224,7 @@ def write_report(
     *,
     now: datetime,
     progress: Progress = SILENT,
-) -> "tuple[Path, Sequence[Section], Sequence[str]]":
+) -> "tuple[Path, Sequence[ReportSection], Sequence[str]]":
     """Write all that is known of a campaign into a folder; arguments as of `make_labels`.
 
     Returns:
@@ -347,7 +347,7 @@ def relabelled_answer(
     *,
     progress: Progress = SILENT,
 ) -> Answer:
-    """What new labels change, as an answer; arguments as of `relabel`."""
+    """Return what new labels change, as an answer; arguments as of `relabel`."""
     answer = labels_answer(relabel(judged, made, scoring, runs, progress=progress))
     return replace(answer, document={**answer.document, "seed": scoring.seed})
 
@@ -362,7 +362,7 @@ def relabel(
     *,
     progress: Progress = SILENT,
 ) -> Relabelled:
-    """What new labels change.
+    """Return what new labels change.
 
     Args:
         judged: what the labels were made of.
@@ -442,7 +442,7 @@ def _rescore(
 
 
 def _count_pairings(judged: Judged, made: Made, before: Labels) -> Mapping[str, Pairings]:
-    """How known answers, all labels there were, and the new ones did in the judged pairs."""
+    """Return how known answers, all labels there were, and the new ones did in the judged pairs."""
     same = stand_for(judged.pools)
     named: Mapping[str, Mapping[str, Sequence[str]]] = {
         KNOWN: {query: docs[:1] for query, docs in judged.known.items() if query in before},
@@ -486,7 +486,7 @@ def documents_to_find(judged: Judged) -> Mapping[str, set[str]]:
 def read_runs(
     source: JudgedSource, judged: Judged, *, progress: Progress = SILENT
 ) -> Mapping[str, Places]:
-    """Where each run file has the documents that scores depend on; none without run files.
+    """Return where each run file has the documents that scores depend on; none without run files.
 
     Raises:
         InputError: a run has errors.

@@ -49,8 +49,8 @@ from heldout.judging.labels.maintenance import (
 from heldout.judging.services.boards import QuerySet
 from heldout.judging.services.label_versions import (
     BoardLabels,
-    Change,
     LabelRecord,
+    RankingChange,
     compare_version,
     list_versions,
     publish_labels,
@@ -65,7 +65,7 @@ from heldout.trec.tops import Tops, read_tops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Campaign:
+class CampaignContent:
     """What a campaign holds, as its files have it.
 
     Attributes:
@@ -103,7 +103,7 @@ class Waiting:
 def find_challengers(
     session: Session,
     query_set: str,
-    campaign: Campaign,
+    campaign: CampaignContent,
     *,
     documents: Mapping[str, str] | None,
     done: Callable[[], None] = lambda: None,
@@ -135,7 +135,7 @@ def find_challengers(
     return pool_challengers(tops, campaign.pools, campaign.challengers, documents=documents)
 
 
-def label(campaign: Campaign, rule: LeadRule, *, until: str | None = None) -> Maintained:
+def label(campaign: CampaignContent, rule: LeadRule, *, until: str | None = None) -> Maintained:
     """The best known answers by the judgments up to a time.
 
     A vote on a document that no published run showed says nothing, wherever it came from.
@@ -161,7 +161,7 @@ def label(campaign: Campaign, rule: LeadRule, *, until: str | None = None) -> Ma
     return follow_challenges(best, challenges, rule)
 
 
-def check_judged(campaign: Campaign, *, until: str | None = None) -> None:
+def check_judged(campaign: CampaignContent, *, until: str | None = None) -> None:
     """Refuse to publish labels that nobody judged.
 
     Raises:
@@ -178,7 +178,7 @@ def check_judged(campaign: Campaign, *, until: str | None = None) -> None:
 
 
 def make_record(
-    campaign: Campaign, query_set: str, rule: LeadRule, *, until: str | None = None
+    campaign: CampaignContent, query_set: str, rule: LeadRule, *, until: str | None = None
 ) -> tuple[Mapping[str, tuple[str, ...]], LabelRecord]:
     """Labels by the judgments up to a time, and where they come from.
 
@@ -215,7 +215,7 @@ def make_record(
     return spread_labels(found.best, campaign.pools, campaign.challengers), record
 
 
-def _count_valid(campaign: Campaign, until: str | None) -> tuple[Judgment, ...]:
+def _count_valid(campaign: CampaignContent, until: str | None) -> tuple[Judgment, ...]:
     return counted(
         campaign.judgments,
         exclusion=campaign.settings.exclusion,
@@ -224,8 +224,8 @@ def _count_valid(campaign: Campaign, until: str | None) -> tuple[Judgment, ...]:
     )
 
 
-def is_made_again(campaign: Campaign, version: BoardLabels) -> bool:
-    """Whether a campaign's files of today give a version's labels, byte for byte."""
+def is_made_again(campaign: CampaignContent, version: BoardLabels) -> bool:
+    """Check whether a campaign's files of today give a version's labels, byte for byte."""
     record = version.record
     settings = msgspec.structs.replace(
         campaign.settings, exclusion=record.exclusion, failures=record.failures
@@ -244,7 +244,7 @@ def is_made_again(campaign: Campaign, version: BoardLabels) -> bool:
     return same and (again.judgments, again.pools) == (record.judgments, record.pools)
 
 
-def weigh_challenges(campaign: Campaign, rule: LeadRule) -> tuple[Challenge, ...]:
+def weigh_challenges(campaign: CampaignContent, rule: LeadRule) -> tuple[Challenge, ...]:
     """Every challenger of a campaign against the best known answers of today."""
     return list_challenges(
         label(campaign, rule),
@@ -258,7 +258,7 @@ def weigh_challenges(campaign: Campaign, rule: LeadRule) -> tuple[Challenge, ...
 
 
 def draw_challenges(
-    campaign: Campaign, challenges: Sequence[Challenge], *, seed: int
+    campaign: CampaignContent, challenges: Sequence[Challenge], *, seed: int
 ) -> tuple[Task, ...]:
     """Tasks for what has to be judged: a batch for each number of judges that pairs still need.
 
@@ -292,14 +292,14 @@ def draw_challenges(
     return tuple(tasks)
 
 
-def count_unseen(session: Session, query_set: str, campaign: Campaign) -> int:
+def count_unseen(session: Session, query_set: str, campaign: CampaignContent) -> int:
     """First documents of published entries that a campaign has not looked at; nothing is opened."""
     seen = _hash_seen(seen_documents(campaign.pools, campaign.challengers))
     return len(_list_all_unseen(session, list_published(session), query_set, seen))
 
 
 def count_waiting(session: Session, entries: Collection[str] | None = None) -> tuple[Waiting, ...]:
-    """What the latest preference labels of each query set were made without.
+    """Return what the latest preference labels of each query set were made without.
 
     Nothing is opened: the vault has hashes of the first documents of every run.
 
@@ -468,9 +468,9 @@ def maintain(
     )
 
 
-def read_campaign(folder: CampaignFolder) -> Campaign:
+def read_campaign(folder: CampaignFolder) -> CampaignContent:
     """A campaign as its files have it."""
-    return Campaign(
+    return CampaignContent(
         settings=folder.settings(),
         pools=folder.pools(),
         challengers=folder.challengers(),
@@ -481,7 +481,7 @@ def read_campaign(folder: CampaignFolder) -> Campaign:
 
 
 def publish_version(
-    session: Session, held: Campaign, query_set: str, rule: LeadRule, options: RoundOptions
+    session: Session, held: CampaignContent, query_set: str, rule: LeadRule, options: RoundOptions
 ) -> BoardLabels | None:
     """Make a version of the labels; `None` where it would be the one before.
 
@@ -505,7 +505,7 @@ def score_new(session: Session, query_set: str, *, progress: Progress = SILENT) 
 
 
 def _choose_rule(
-    session: Session, held: Campaign, query_set: str, options: RoundOptions
+    session: Session, held: CampaignContent, query_set: str, options: RoundOptions
 ) -> LeadRule:
     """The rule that was asked for; what was not is as in the version before."""
     versions = list_versions(session).get(query_set, ())
@@ -521,12 +521,12 @@ def _choose_rule(
 def _take_challengers(
     session: Session,
     folder: CampaignFolder,
-    held: Campaign,
+    held: CampaignContent,
     query_set: str,
     documents: Mapping[str, str] | None,
     *,
     progress: Progress,
-) -> Campaign:
+) -> CampaignContent:
     """The campaign with what is new; where it has texts nothing enters without one."""
     if documents is None and any(one.text for pool in held.pools for one in pool.candidates):
         return held
@@ -538,7 +538,7 @@ def _take_challengers(
 
 
 def _list_facts(found: Mapping[str, Any], rule: LeadRule, asked: int) -> list[tuple[str, str]]:
-    """What was found and done, in lines of `name      what there is to say`."""
+    """Return what was found and done, in lines of `name      what there is to say`."""
     facts = []
     if found["waiting"]:
         unread = plural(found["waiting"], "first document")
@@ -565,7 +565,7 @@ def _list_facts(found: Mapping[str, Any], rule: LeadRule, asked: int) -> list[tu
 
 
 def _errors(rule: LeadRule) -> str:
-    """How often equally good challengers replace an answer."""
+    """Return how often equally good challengers replace an answer."""
     if rule.budget:
         return (
             "challengers as good as a query's first answer ever replace it in at most "
@@ -579,7 +579,7 @@ def _errors(rule: LeadRule) -> str:
 
 
 def _version_facts(
-    labels: BoardLabels, change: Change | None, *, same: bool
+    labels: BoardLabels, change: RankingChange | None, *, same: bool
 ) -> list[tuple[str, str]]:
     record = labels.record
     until = f", judgments up to {record.until}" if record.until else ""
@@ -599,7 +599,7 @@ def _version_facts(
 
 
 def _version_document(
-    labels: BoardLabels, change: Change | None, *, same: bool
+    labels: BoardLabels, change: RankingChange | None, *, same: bool
 ) -> dict[str, object]:
     record = to_document(labels.record)
     del record["seen"]

@@ -190,7 +190,7 @@ def build_pools(
 
 
 def contests(judged: Judged, runs: GivenRuns | None = None, *, level: float = 0.95) -> Answer:
-    """Whose first document do people prefer, on how many queries?
+    """Return whose first document do people prefer, on how many queries?
 
     Args:
         judged: of `read_judgments`.
@@ -343,7 +343,7 @@ def compare_labels(
     level: float = 0.95,
     seed: int = 0,
 ) -> Answer:
-    """What another version of the labels changes: every run on both, and Kendall's tau.
+    """Return what another version of the labels changes: every run on both, and Kendall's tau.
 
     Args:
         before: labels.

@@ -12,7 +12,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Table, columns
 from heldout.charts.axes import share_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import LINK, RECORD
 from heldout.judging.campaign.judgments import Votes
 from heldout.judging.campaign.pools import stand_for
@@ -245,7 +245,7 @@ def categories_answer(run: str, found: Both, *, level: float = 0.95) -> Answer:
 
 
 def _headline(run: str, found: Both) -> str:
-    """Where the run and the labels differ, which of the two people prefer."""
+    """Return where the run and the labels differ, which of the two people prefer."""
     apart = next(one for one in found if one.category == "B")
     if apart.share is None or apart.low is None or apart.high is None:
         return f"Where {name_one(run)} and the labels differ nothing is judged."
@@ -332,7 +332,7 @@ def spec(found: tuple[CategoryResult, CategoryResult]) -> Plot:
     for one in found:
         lost = one.decided - one.top_preferred
         note = f"{one.top_preferred:,} to {lost:,}" if one.decided else "nothing decides"
-        rows.append(Row(name=_WORDS[one.category][0], note=note))
+        rows.append(PlotRow(name=_WORDS[one.category][0], note=note))
     widest = max(one.decided for one in found) / total
     plot = Plot(x=share_axis(widest * 1.02), rows=rows, foot="share of the queries that decide")
     for row, one in enumerate(found):

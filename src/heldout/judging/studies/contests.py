@@ -11,7 +11,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one, name_some
 from heldout.answers.table import Cell, Column, Table, columns, shorten
 from heldout.charts.axes import score_axis, share_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED, RECORD
 from heldout.errors import plural
 from heldout.judging.campaign.judgments import count_votes
@@ -47,7 +47,7 @@ def compare_by_contests(
 
 
 def contests_answer(found: Contests) -> Answer:
-    """Who wins, all against all where there is room for it, and each contest."""
+    """Return who wins, all against all where there is room for it, and each contest."""
     drawn = bool(found.contests)
     square = [_square(found)] if len(found.runs) <= _MOST_SQUARE else []
     contests = [to_document(one, "queries", "share") for one in found.contests]
@@ -80,7 +80,7 @@ def contests_answer(found: Contests) -> Answer:
 
 
 def _say_contests(found: Contests) -> str:
-    """Who wins most contests, and how many runs people prefer to the known answers."""
+    """Return who wins most contests, and how many runs people prefer to the known answers."""
     queries = plural(found.judged, "judged query", "judged queries")
     runs = {run: wins for run, wins in found.wins.items() if run != PERFECT}
     most = max(runs.values(), default=0)
@@ -114,10 +114,10 @@ def draw_contests(found: Contests) -> Plot:
     plot = Plot(
         x=share_axis(),
         rows=[
-            Row(name=one.a, note=f"n {one.queries:,}{star}")
+            PlotRow(name=one.a, note=f"n {one.queries:,}{star}")
             for one, star in zip(shown, stars, strict=True)
         ]
-        or [Row(name="")],
+        or [PlotRow(name="")],
         foot=f"preferred to {rival}",
     )
     plot.upright(0.5)
@@ -348,7 +348,7 @@ def draw_strengths(found: RunStrengths) -> Plot:
     ends = [-end for one in shown for end in one.sandwich or (one.difference,)]
     plot = Plot(
         x=score_axis([0.0, *ends]),
-        rows=[Row(name=one.b) for one in shown],
+        rows=[PlotRow(name=one.b) for one in shown],
         foot=f"strength less that of {next(iter(found.strengths))}, logits",
     )
     plot.upright(0)
@@ -366,7 +366,7 @@ def draw_strengths(found: RunStrengths) -> Plot:
 
 
 def _say_strengths(found: RunStrengths) -> str:
-    """Who is strongest and who may be as strong; nobody where nothing shows it."""
+    """Return who is strongest and who may be as strong; nobody where nothing shows it."""
     if not found.comparisons:
         return "No run is strongest: no judged pair compares two of the runs."
     strengths = list(found.strengths.values())

@@ -45,7 +45,7 @@ _TWO = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeAgreement:
+class StudyAgreement:
     """Agreement of judges.
 
     Attributes:
@@ -79,7 +79,7 @@ def expected_alpha(accuracy: float) -> float:
 
 def judge_agreement(
     votes: Iterable[Judgment], rng: np.random.Generator, *, level: float = 0.95, trials: int = 1000
-) -> JudgeAgreement:
+) -> StudyAgreement:
     """Agreement on pairs that were judged at least twice.
 
     Which passage of a pair is called the first means nothing. Each pair is therefore entered both
@@ -107,7 +107,7 @@ def judge_agreement(
     interval = None
     if trials:
         interval = krippendorff_interval(ratings, rng, groups=queries, level=level, trials=trials)
-    return JudgeAgreement(
+    return StudyAgreement(
         alpha=alpha.value,
         interval=interval,
         pairs=len(several),
@@ -226,7 +226,7 @@ _MS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class AnswerSeconds:
     """Seconds that answers took.
 
     Attributes:
@@ -259,8 +259,8 @@ class JudgingQuality:
     excluded: int
     answers: int
     cannot: Mapping[Reason, int]
-    shown: Spread | None
-    looked: Spread | None
+    shown: AnswerSeconds | None
+    looked: AnswerSeconds | None
 
     @property
     def accuracy(self) -> float | None:
@@ -269,7 +269,7 @@ class JudgingQuality:
 
 
 def judging_quality(judgments: Sequence[Judgment], settings: Settings) -> JudgingQuality:
-    """How pairs were judged.
+    """Return how pairs were judged.
 
     Args:
         judgments: all that were recorded.
@@ -298,12 +298,12 @@ def _seconds_shown(one: Judgment) -> float | None:
     return span.total_seconds()
 
 
-def _spread(seconds: Iterable[float]) -> Spread | None:
+def _spread(seconds: Iterable[float]) -> AnswerSeconds | None:
     found = list(seconds)
     if not found:
         return None
     low, middle, high = np.quantile(found, [0.25, 0.5, 0.75]).tolist()
-    return Spread(answers=len(found), quartiles=(low, middle, high))
+    return AnswerSeconds(answers=len(found), quartiles=(low, middle, high))
 
 
 SPREAD = 0.8
@@ -558,7 +558,7 @@ def bias_answer(judged: Judged, *, level: float) -> Answer:
 
 
 def _headline(found: SideBias) -> str:
-    """Whether judges prefer a side, and whether the longer passage."""
+    """Return whether judges prefer a side, and whether the longer passage."""
     if found.share is None:
         return "Whether judges prefer a side is unknown: no judgment says which side a passage had."
     side = _say_effect(found.position, "a side", "the left side", "the right side")

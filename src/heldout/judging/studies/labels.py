@@ -134,7 +134,7 @@ def _headline(found: Relabelled) -> str:
 
 
 def _say_first(found: Rescored, labels: str) -> str:
-    """Whether other labels leave the same run first."""
+    """Return whether other labels leave the same run first."""
     before = _name_best(found, [one.before for one in found.runs])
     after = _name_best(found, [one.after for one in found.runs])
     if before == after == _NOBODY:
@@ -199,7 +199,7 @@ def _document(found: Relabelled) -> dict[str, Any]:
 
 
 def _pairings(found: Mapping[str, Pairings]) -> Table:
-    """How each kind of labels did in the judged pairs that they are in."""
+    """Return how each kind of labels did in the judged pairs that they are in."""
     return Table(
         title="How often labels win the judged pairs they are in",
         columns=(

@@ -29,7 +29,7 @@ from heldout.judging.studies.categories import split_answer
 from heldout.judging.studies.contests import contests_answer
 from heldout.judging.studies.judges import (
     STUDY_ACCURACY,
-    JudgeAgreement,
+    StudyAgreement,
     bias_answer,
     expected_alpha,
     judge_agreement,
@@ -53,7 +53,7 @@ def implied_accuracy(alike: float) -> float | None:
     return (1 + sqrt(2 * alike - 1)) / 2 if alike >= _HALF else None
 
 
-def agreement_answer(found: JudgeAgreement) -> Answer:
+def agreement_answer(found: StudyAgreement) -> Answer:
     """Alpha beside what it would be if judges were right as often as those of the study."""
     expected = expected_alpha(STUDY_ACCURACY)
     accuracy = None if found.alike is None else implied_accuracy(found.alike)
@@ -99,8 +99,8 @@ def agreement_answer(found: JudgeAgreement) -> Answer:
     )
 
 
-def _headline(found: JudgeAgreement) -> str:
-    """How far judges agree beyond chance."""
+def _headline(found: StudyAgreement) -> str:
+    """Return how far judges agree beyond chance."""
     if found.alpha is None:
         return f"How far judges agree is undefined: {found.why}."
     alike = "" if found.alike is None else f" and give the same vote in {found.alike:.1%} of cases"
@@ -237,7 +237,7 @@ _NOTHING = Answer(answer="", summary=(), tables=(), document={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class ReportSection:
     """A section.
 
     Attributes:
@@ -258,7 +258,7 @@ class Section:
     drawings: tuple[Drawing, ...] = ()
     why_not: str = ""
 
-    def saying(self, answer: Answer, *more: Drawing) -> "Section":
+    def saying(self, answer: Answer, *more: Drawing) -> "ReportSection":
         """The section with an answer, its picture and further ones."""
         chart = answer.chart
         own = () if chart is None else ((chart(), answer.title),)
@@ -306,14 +306,14 @@ class ReportInput:
         return Generator(PCG64(self.seed))
 
 
-def write_sections(given: ReportInput) -> Iterator[Section]:
+def write_sections(given: ReportInput) -> Iterator[ReportSection]:
     """The sections, one after the other; one that raises an `InputError` has its reason.
 
     Args:
         given: what the report is of.
     """
     for name, title, study, make in _SECTIONS:
-        section = Section(name=name, title=title, study=study)
+        section = ReportSection(name=name, title=title, study=study)
         try:
             yield make(section, given)
         except InputError as error:
@@ -331,7 +331,7 @@ def first_tops(tops: Mapping[str, Tops]) -> Mapping[str, Tops]:
     return {run: {query: docs[:1] for query, docs in found.items()} for run, found in tops.items()}
 
 
-def _examples(section: Section, given: ReportInput) -> Section:
+def _examples(section: ReportSection, given: ReportInput) -> ReportSection:
     found = draw_examples(given.pools, given.votes, given.rng(), count=given.count)
     drawn = f"{plural(len(found), 'judged pair')} of different queries, drawn by seed {given.seed}."
     document = to_document({"examples": found})
@@ -339,7 +339,7 @@ def _examples(section: Section, given: ReportInput) -> Section:
     return replace(section.saying(answer), examples=found)
 
 
-def _categories(section: Section, given: ReportInput) -> Section:
+def _categories(section: ReportSection, given: ReportInput) -> ReportSection:
     run = given.split or _best(given)
     if run not in given.tops:
         raise InputError.of(
@@ -352,7 +352,7 @@ def _categories(section: Section, given: ReportInput) -> Section:
     return section.saying(split_answer(run, top, given.judged, given.votes, level=given.level))
 
 
-def _pools(section: Section, given: ReportInput) -> Section:
+def _pools(section: ReportSection, given: ReportInput) -> ReportSection:
     found = {"judged": sizes(given.pools)}
     if given.places:
         known = given.judged.known
@@ -380,7 +380,7 @@ def _say_sizes(judged: PoolSizes) -> str:
     return f"{pools} {judged.mean:.2f} passages on average, {judged.pairs:,} pairs in all."
 
 
-def _runs(section: Section, given: ReportInput) -> Section:
+def _runs(section: ReportSection, given: ReportInput) -> ReportSection:
     rescored = given.relabelled.rescored
     if rescored is None:
         raise _no_runs()
@@ -394,7 +394,7 @@ def _runs(section: Section, given: ReportInput) -> Section:
     return section.saying(sample.runs_answer(rescored, found))
 
 
-def _contests(section: Section, given: ReportInput) -> Section:
+def _contests(section: ReportSection, given: ReportInput) -> ReportSection:
     same = stand_for(given.pools)
     first = first_documents(first_tops(given.tops), given.judged.known or None, same=same)
     if len(first) <= 1:
@@ -406,7 +406,7 @@ def _no_runs() -> InputError:
     return InputError.of("one-run", "--runs", "no runs are named", "--runs 'GLOB'")
 
 
-def _judges(section: Section, given: ReportInput) -> Section:
+def _judges(section: ReportSection, given: ReportInput) -> ReportSection:
     valid, recorded = given.judged.valid, given.relabelled.made.version.recorded
     agreement = agreement_answer(judge_agreement(valid, given.rng(), level=given.level))
     habits = bias_answer(given.judged, level=given.level)
@@ -426,7 +426,7 @@ def _judges(section: Section, given: ReportInput) -> Section:
     return section.saying(answer)
 
 
-def _labels(section: Section, given: ReportInput) -> Section:
+def _labels(section: ReportSection, given: ReportInput) -> ReportSection:
     rescored = given.relabelled.rescored
     ranges = () if rescored is None else sample.draw_score_ranges(rescored)
     return section.saying(labels_answer(given.relabelled), *ranges)
@@ -439,7 +439,7 @@ def _best(given: ReportInput) -> str:
     return next((one.run for one in runs if one.run != PERFECT), "")
 
 
-_SECTIONS: Sequence[tuple[str, str, str, Callable[[Section, ReportInput], Section]]] = (
+_SECTIONS: Sequence[tuple[str, str, str, Callable[[ReportSection, ReportInput], ReportSection]]] = (
     ("examples", "Judged pairs, drawn blind", "Figure 1", _examples),
     ("categories", "One run against the labels", "Tables 1 and 2, Figure 2", _categories),
     ("pools", "Pools", "Figures 3 and 4", _pools),
@@ -457,7 +457,7 @@ _SECTIONS: Sequence[tuple[str, str, str, Callable[[Section, ReportInput], Sectio
 
 
 def render_judging_report(
-    sections: Sequence[Section], *, name: str, words: str, language: str = "en"
+    sections: Sequence[ReportSection], *, name: str, words: str, language: str = "en"
 ) -> dict[str, bytes]:
     """Every file of the report's folder.
 

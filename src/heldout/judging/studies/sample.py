@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, replace
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.charts.axes import score_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED
 from heldout.errors import InputError, plural
 from heldout.judging.campaign.judgments import Votes
@@ -190,7 +190,7 @@ def runs_answer(rescored: Rescored, found: SampleScores | str) -> Answer:
 
 
 def _headline(found: SampleScores) -> str:
-    """Whether the judged queries rank the runs as all labelled queries do."""
+    """Return whether the judged queries rank the runs as all labelled queries do."""
     queries = f"The {found.judged:,} judged of {found.queries:,} labelled queries"
     first = found.taus[0] if found.taus else None
     if first is None or first.tau is None:
@@ -308,7 +308,9 @@ def draw_score_ranges(found: Rescored) -> Iterator[tuple[Plot, str]]:
 def _draw_ranges(shown: Sequence[tuple[str, RunMean]], foot: str, level: float) -> Plot:
     plot = Plot(
         x=score_axis([end for _, mean in shown for end in (mean.value, *(mean.bca or ()))]),
-        rows=[Row(name=run, note=f"{mean.value:.3f}, rank {mean.rank:,}") for run, mean in shown],
+        rows=[
+            PlotRow(name=run, note=f"{mean.value:.3f}, rank {mean.rank:,}") for run, mean in shown
+        ],
         foot=foot,
     )
     for row, (run, mean) in enumerate(shown):

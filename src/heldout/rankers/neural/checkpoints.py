@@ -90,7 +90,7 @@ def choose_precision(choice: PrecisionChoice, device: DeviceName) -> Precision:
 
 
 def has_bfloat16(cpuinfo: str) -> bool:
-    """Whether a processor computes in bfloat16 itself.
+    """Check whether a processor computes in bfloat16 itself.
 
     Args:
         cpuinfo: text of `/proc/cpuinfo`, whose lines of flags or features count.
@@ -338,7 +338,7 @@ def limit_length(config: Any, tokenizer: Any, length: int) -> int:
 
 
 def check_scores(scores: NDArray[Number], model: str) -> NDArray[Number]:
-    """What a model gave, all finite.
+    """Return what a model gave, all finite.
 
     Args:
         scores: scores or vectors, of any shape.

@@ -356,7 +356,7 @@ def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> Cro
 def _answers(
     tokenizer: Any, config: Any, kind: Kind, settings: CrossEncoderSettings
 ) -> AnswerTokens | None:
-    """What a T5 answers with; a classifier answers nothing."""
+    """Return what a T5 answers with; a classifier answers nothing."""
     if kind == "monot5":
         return find_answers(tokenizer, config, settings.model, asked=settings.answers)
     if settings.answers == "auto":

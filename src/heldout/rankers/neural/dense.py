@@ -35,7 +35,7 @@ from heldout.rankers.neural.checkpoints import (
     load_complete,
 )
 from heldout.rankers.neural.vectors import encode_all
-from heldout.rankers.run import Run, Task, TextPair, rank_scores
+from heldout.rankers.run import RankingTask, Run, TextPair, rank_scores
 
 _MODULES = "modules.json"
 
@@ -175,7 +175,7 @@ class DenseEncoder:
 
 
 def rank_dense(
-    task: Task, encoder: Encoder, *, folder: str = "", progress: Progress = SILENT
+    task: RankingTask, encoder: Encoder, *, folder: str = "", progress: Progress = SILENT
 ) -> Run:
     """Rank by the inner product of vectors.
 
@@ -263,7 +263,7 @@ def _similarity(model: Any, settings: DenseSettings) -> Similarity:
 
 
 def _named_similarity(model: str) -> Similarity | None:
-    """What a published name says, as of `…/multi-qa-mpnet-base-dot-v1`.
+    """Return what a published name says, as of `…/multi-qa-mpnet-base-dot-v1`.
 
     Copies from before sentence-transformers kept the similarity do not say it, and would be
     taken for cosine. The path of a folder says nothing.

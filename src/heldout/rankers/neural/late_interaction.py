@@ -29,7 +29,7 @@ from heldout.rankers.neural.checkpoints import (
     read_settings,
 )
 from heldout.rankers.neural.vectors import Vectors, encode_all
-from heldout.rankers.run import Run, Task, TextPair, rank_scores
+from heldout.rankers.run import RankingTask, Run, TextPair, rank_scores
 
 TokenVectors = NDArray[np.float32]
 """Vectors of length one, shape (tokens, dimensions)."""
@@ -147,7 +147,7 @@ def max_similarity(
     return total
 
 
-def rank_colbert(task: Task, colbert: Colbert, progress: Progress = SILENT) -> Run:
+def rank_colbert(task: RankingTask, colbert: Colbert, progress: Progress = SILENT) -> Run:
     """Rank by MaxSim with every document: a first stage for small collections.
 
     Args:

@@ -109,7 +109,7 @@ def add_up(scores: DepthScores, streams: Streams, *, discarded: int, trials: int
 def _draw_sums(
     values: Floats, first: NDArray[np.int64], new: NDArray[np.int64], rng: Generator
 ) -> Floats:
-    """What each place adds to one system's sum of scores, shape (draws, places).
+    """Return what each place adds to one system's sum of scores, shape (draws, places).
 
     Queries to which the same happened are drawn together: so many that their number has the
     same distribution.
@@ -292,7 +292,7 @@ def _why(scores: DepthScores, fitted: int, discarded: int | None) -> str:
 
 
 def _why_no_line(added: Added, fitted: int) -> str:
-    """Why a draw has no line: one place alone adds queries there.
+    """Return why a draw has no line: one place alone adds queries there.
 
     Such a draw is not left out: the others alone would make the intervals too narrow.
     """
@@ -325,7 +325,7 @@ def _predict(
 
 
 def _queries_ahead(added: Added, fitted: int, places: NDArray[np.int64], rng: Generator) -> Floats:
-    """How many queries have a label at each further place, shape (draws, further places).
+    """Return how many queries have a label at each further place, shape (draws, further places).
 
     The lines of the rows but the first are moved by what the places scatter.
     """

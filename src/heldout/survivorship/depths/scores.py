@@ -187,7 +187,7 @@ SHOWN_IS_FAVOURED = (
 
 
 def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, ...]]:
-    """What was shown for each query, best first.
+    """Return what was shown for each query, best first.
 
     That annotators saw documents in this order says nothing of what the order means: it is a
     ranking only where a system ranked them, and nobody mixed them.
@@ -212,7 +212,7 @@ def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, .
 
 
 def shown_places(annotations: Annotations) -> Places:
-    """Where the order shown has what was selected.
+    """Return where the order shown has what was selected.
 
     Args:
         annotations: as in `shown_documents`.

@@ -124,7 +124,7 @@ class DepthStudy:
         )
 
     def nested_error(self, depth: int) -> tuple[float | None, str]:
-        """How often the paper's test errs where depth means nothing.
+        """Return how often the paper's test errs where depth means nothing.
 
         Args:
             depth: place of the depth among those of `scores`.

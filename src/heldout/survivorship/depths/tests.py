@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from heldout.stats.rank_correlation import kendall
-from heldout.stats.results import Ask
+from heldout.stats.results import TestQuestion
 from heldout.stats.student import Variances, unpaired_t_test
 from heldout.survivorship.depths.scores import DepthScores
 
@@ -139,7 +139,7 @@ def compare_survivors(scores: DepthScores, *, level: float = 0.95) -> tuple[Dept
 
 
 def split_change(scores: DepthScores) -> tuple[ScoreChange, ...]:
-    """How far more labels of the same queries, and how far other queries, change a score."""
+    """Return how far more labels of the same queries, and how far other queries, change a score."""
     changes = []
     for depth in range(len(scores.depths) - 1):
         known = scores.known[:, depth]
@@ -165,7 +165,7 @@ def order_of_systems(scores: DepthScores) -> tuple[OrderAtDepth, ...]:
 
 
 def nested_error(share: float, *, alpha: float = 0.05) -> float:
-    """How often the paper's test errs where depth means nothing, in large samples.
+    """Return how often the paper's test errs where depth means nothing, in large samples.
 
     With a share of the queries in both samples, the difference of the means has a variance of
     (1 - share) / (1 + share) of what an unpaired test takes it for. This holds where such a query
@@ -213,7 +213,9 @@ def _test(
     )
     if test.why:
         return test
-    found = unpaired_t_test(first, second, Ask(alternative="two-sided", level=level), kind=kind)
+    found = unpaired_t_test(
+        first, second, TestQuestion(alternative="two-sided", level=level), kind=kind
+    )
     return replace(
         test,
         difference=found.difference,
@@ -233,7 +235,7 @@ def _why(sides: _Sides) -> str:
 
 
 def _too_few(sides: _Sides) -> bool:
-    """Whether the smaller side is too small, by the share of other scores on both together.
+    """Check whether the smaller side is too small, by the share of other scores on both together.
 
     By the share on both, so that what chance gave the smaller side does not decide.
     """

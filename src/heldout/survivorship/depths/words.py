@@ -477,7 +477,7 @@ MOST_LINES = 8
 
 
 def title(study: DepthStudy) -> str:
-    """What the picture shows."""
+    """Return what the picture shows."""
     scores = study.scores
     shown = min(MOST_LINES, len(scores.systems))
     which = plural(shown, "system")

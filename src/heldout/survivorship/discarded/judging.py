@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 from heldout.answers.table import Table, columns
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Pool
-from heldout.stats.agreement import Agreement, krippendorff_alpha, krippendorff_interval
+from heldout.stats.agreement import AgreementCoefficient, krippendorff_alpha, krippendorff_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class PassageJudging:
     judged: int
     disputed: int
     cannot: int
-    alpha: Agreement
+    alpha: AgreementCoefficient
     interval: tuple[float, float] | None
 
 
@@ -246,7 +246,7 @@ def tabulate_shares(
 
 
 def agreement_document(
-    alpha: Agreement, interval: tuple[float, float] | None, *, units: str
+    alpha: AgreementCoefficient, interval: tuple[float, float] | None, *, units: str
 ) -> dict[str, Any]:
     """Krippendorff's alpha and its interval for JSON.
 
@@ -265,7 +265,7 @@ def agreement_document(
     return document | {"why": alpha.why or why}
 
 
-def say_alpha(alpha: Agreement, interval: tuple[float, float] | None) -> str:
+def say_alpha(alpha: AgreementCoefficient, interval: tuple[float, float] | None) -> str:
     """Krippendorff's alpha with its interval, as in `alpha 0.71 (0.60 to 0.82)`."""
     between = f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else ""
     return f"alpha {alpha.value:.2f}{between}"

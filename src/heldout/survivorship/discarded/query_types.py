@@ -20,7 +20,7 @@ from heldout.answers.answer import Answer
 from heldout.answers.sentence import name_one, say_p
 from heldout.answers.table import UNDEFINED, Column, Table, columns, format_p
 from heldout.charts.axes import share_axis
-from heldout.charts.plot import Plot, Row
+from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import SOFT
 from heldout.errors import InputError, plural
 from heldout.stats.results import SMALLEST, holm
@@ -272,7 +272,7 @@ def _draw(found: QueryTypes) -> Plot:
     share = found.discarded / found.total
     plot = Plot(
         x=share_axis(),
-        rows=[Row(name=_name(one)) for one in types],
+        rows=[PlotRow(name=_name(one)) for one in types],
         foot="share of queries without a label",
     )
     for row, one in enumerate(types):

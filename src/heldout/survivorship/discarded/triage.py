@@ -17,7 +17,7 @@ from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.stats.agreement import (
-    Agreement,
+    AgreementCoefficient,
     cohen_kappa,
     krippendorff_alpha,
     krippendorff_interval,
@@ -92,9 +92,9 @@ class TriageAgreement:
         kappa: Cohen's, of each two annotators with queries in common.
     """
 
-    alpha: Agreement
+    alpha: AgreementCoefficient
     interval: tuple[float, float] | None
-    kappa: Mapping[tuple[str, str], Agreement]
+    kappa: Mapping[tuple[str, str], AgreementCoefficient]
 
 
 def draw_discarded(

@@ -179,7 +179,7 @@ def read_qna(source: BinaryIO, *, path: str, texts: bool = True) -> Annotations:
 
 
 def _store(column: str, key: str, value: Any, log: RecordLog, path: str, *, texts: bool) -> Any:
-    """What is stored of a value; `None` where it is of another kind, which is logged."""
+    """Return what is stored of a value; `None` where it is of another kind, which is logged."""
     wanted, store, expected = _COLUMNS[column]
     try:
         return store(msgspec.convert(value, wanted), texts)

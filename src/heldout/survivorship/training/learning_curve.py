@@ -125,7 +125,7 @@ def answer_curves(curves: Sequence[Curve]) -> Answer:
 
 
 def _headline(curve: Curve) -> str:
-    """What all labels bring, against the fewest and against the first stage."""
+    """Return what all labels bring, against the fewest and against the first stage."""
     least, most = curve.points[0], curve.points[-1]
     said = f"With {plural(round(most.labels), 'label')} {curve.measure} on {name_one(curve.test)}"
     said += f" is {most.mean:.4f}"

@@ -16,7 +16,7 @@ from heldout.errors import InputError, OptionError, plural, quote
 from heldout.ids import Digest, DocId, QueryId
 from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.reranking import check_known
-from heldout.rankers.run import Run, Task, read_run
+from heldout.rankers.run import RankingTask, Run, read_run
 from heldout.rankers.terms import Bm25Settings, rank_bm25
 from heldout.scoring.cache import digest_file
 from heldout.scoring.measures import Measure
@@ -171,7 +171,7 @@ def _labels_of(collection: Collection) -> dict[str, dict[str, int]]:
 
 
 def _rank(collection: Collection, depth: int) -> Run:
-    task = Task(documents=collection.documents, queries=collection.queries, depth=depth)
+    task = RankingTask(documents=collection.documents, queries=collection.queries, depth=depth)
     return rank_bm25(task, Bm25Settings())
 
 
@@ -452,7 +452,7 @@ def read_tests(
 
 
 def name_of(place: str) -> str:
-    """What a test set is called, in characters that every file system takes.
+    """Return what a test set is called, in characters that every file system takes.
 
     A folder is known by its last part, a published collection by its whole name: many of them
     end alike.

@@ -189,7 +189,7 @@ class TestOutcome:
 
 
 def pairs_of(conditions: Sequence[Condition]) -> tuple[tuple[Condition, Condition], ...]:
-    """Which conditions are compared.
+    """Return which conditions are compared.
 
     Each with all; each depth with the next deeper one; and each depth with its control. Of r=1, r=5
     and all these are the pairs of the paper's figure 1; with more depths not each with each, since
@@ -435,7 +435,7 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
 
 
 def _place(record: CellRecord) -> str:
-    """Where it was computed, and in which precision."""
+    """Return where it was computed, and in which precision."""
     return f"{record.device} {record.precision}"
 
 
@@ -562,7 +562,7 @@ def _panel(outcome: TestOutcome) -> Plot:
 
 
 def _signs(outcome: TestOutcome) -> Mapping[Condition, str]:
-    """What stands above a condition: which differences from it are significant."""
+    """Return what stands above a condition: which differences from it are significant."""
     found: dict[Condition, str] = {}
     for one in outcome.comparisons:
         if _is_significant(one) and not one.controlled:

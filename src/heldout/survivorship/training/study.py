@@ -35,8 +35,8 @@ from heldout.rankers.neural.cross_encoder import (
 )
 from heldout.rankers.neural.training import TextTriple, TrainingSettings, train
 from heldout.rankers.reranking import rerank, score_best_passage
-from heldout.rankers.run import PairScorer, Run, Task, write_run
-from heldout.scoring.evaluate import Judged, prepare, score
+from heldout.rankers.run import PairScorer, RankingTask, Run, write_run
+from heldout.scoring.evaluate import PreparedJudgments, prepare, score
 from heldout.scoring.measures import Measure
 from heldout.survivorship.reading.source import AnnotationPlace
 from heldout.survivorship.training.learning_curve import answer_curves, draw_curve
@@ -390,7 +390,7 @@ def _rerank(encoder: CrossEncoder, test: TestSet, done: Callable[[], None]) -> R
     if test.passage is not None:
         scorer = score_best_passage(encoder.score, size=test.passage)
     longest = max(map(len, test.first.values()), default=1)
-    task = Task(documents=test.documents, queries=test.queries, depth=max(longest, 1))
+    task = RankingTask(documents=test.documents, queries=test.queries, depth=max(longest, 1))
     return rerank(task, test.first, scorer, depth=test.depth, done=done)
 
 
@@ -419,7 +419,7 @@ def _score_cells(root: Path, cells: Sequence[TrainingCell], test: TestSet) -> li
     ]
 
 
-def _measure(path: Path, test: TestSet, judged: Judged) -> dict[Measure, Floats]:
+def _measure(path: Path, test: TestSet, judged: PreparedJudgments) -> dict[Measure, Floats]:
     with open_input(path) as source:
         found = scan_run(source, path=str(path), order=None, qrels=test.qrels, signature_depth=0)
     scores = score(found.rankings, judged).scores

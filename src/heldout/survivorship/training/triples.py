@@ -137,7 +137,7 @@ class TripleCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class TripleSample:
     """What a random sample of triples is to be like.
 
     Attributes:
@@ -162,11 +162,13 @@ def places_of(annotations: Annotations) -> SelectedPlaces:
 
 
 def count_triples(triples: Iterable[Triple]) -> TripleCounts:
-    """How many triples, labels and queries there are; reads them once."""
+    """Return how many triples, labels and queries there are; reads them once."""
     return TripleCounts(per_label=Counter((triple.query, triple.positive) for triple in triples))
 
 
-def as_small_as(wanted: TripleCounts, whole: TripleCounts, rng: np.random.Generator) -> Sample:
+def as_small_as(
+    wanted: TripleCounts, whole: TripleCounts, rng: np.random.Generator
+) -> TripleSample:
     """Draw queries and labels of the whole, so that a sample is as small as some condition.
 
     Three amounts are matched: how many queries have a label, which is what annotators are paid
@@ -194,7 +196,7 @@ def as_small_as(wanted: TripleCounts, whole: TripleCounts, rng: np.random.Genera
     labels = _draw_labels(chosen, wanted.labels, rng)
     available = sum(whole.per_label[label] for label in labels)
     size = min(wanted.triples, available)
-    return Sample(
+    return TripleSample(
         labels=labels,
         triples=size,
         available=available,
@@ -223,7 +225,7 @@ class Sampler:
     each as likely as any other.
     """
 
-    def __init__(self, sample: Sample, rng: np.random.Generator) -> None:
+    def __init__(self, sample: TripleSample, rng: np.random.Generator) -> None:
         """Begin before the first triple.
 
         Args:
@@ -237,7 +239,7 @@ class Sampler:
         self._rng = rng
 
     def takes(self, triple: Triple) -> bool:
-        """Whether the next triple of the sequence is in the sample."""
+        """Check whether the next triple of the sequence is in the sample."""
         label = triple.query, triple.positive
         if label not in self._labels:
             return False

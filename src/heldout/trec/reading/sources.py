@@ -69,7 +69,7 @@ def open_input(path: Path) -> BinaryIO:
 
 
 def _say_place(path: Path, error: OSError) -> str:
-    """Where a file was looked for: most often a command is called in another folder."""
+    """Return where a file was looked for: most often a command is called in another folder."""
     if not isinstance(error, FileNotFoundError):
         return ""
     if any(sign in path.name for sign in "*?["):
@@ -78,7 +78,7 @@ def _say_place(path: Path, error: OSError) -> str:
 
 
 def read_file(read: Callable[..., Read], path: Path | str) -> Read:
-    """What a reader of `trec` makes of a file, as in `read_file(read_qrels, path)`.
+    """Return what a reader of `trec` makes of a file, as in `read_file(read_qrels, path)`.
 
     Raises:
         InputError: code `unreadable-file`, and what the reader raises.
@@ -87,7 +87,7 @@ def read_file(read: Callable[..., Read], path: Path | str) -> Read:
         return read(file, path=str(path))
 
 
-class Replay:
+class ReplaySource:
     """A source that can be read a second time from where it stood.
 
     Ordinary files and `BytesIO` are rewound; of anything else the received bytes are copied, the
@@ -169,7 +169,7 @@ def _can_seek(source: Readable) -> bool:
 
 def _size_left(source: Readable) -> int | None:
     """Bytes that are still to come, `None` where only reading shows."""
-    if isinstance(source, Replay):
+    if isinstance(source, ReplaySource):
         return source.size
     if not _can_seek(source):
         return None
@@ -259,12 +259,12 @@ _TAR_HEADER = 512
 
 
 def is_gzip(begin: bytes) -> bool:
-    """Whether a gzip member begins like this (RFC 1952, 2.3.1)."""
+    """Check whether a gzip member begins like this (RFC 1952, 2.3.1)."""
     return begin.startswith(b"\x1f\x8b")
 
 
 def is_bzip2(begin: bytes) -> bool:
-    """Whether a bzip2 stream begins like this; where it is cut short, whether one may.
+    """Check whether a bzip2 stream begins like this; where it is cut short, whether one may.
 
     A text may begin with `BZh` as well, so its first block is looked at.
     """
@@ -277,12 +277,12 @@ def is_bzip2(begin: bytes) -> bool:
 
 
 def is_zstd(begin: bytes) -> bool:
-    """Whether a zstd frame begins like this, with text or without (RFC 8878, 3.1)."""
+    """Check whether a zstd frame begins like this, with text or without (RFC 8878, 3.1)."""
     return begin.startswith(b"\x28\xb5\x2f\xfd") or is_zstd_skipped(begin)
 
 
 def is_zstd_skipped(begin: bytes) -> bool:
-    """Whether a frame without text begins like this, of which there are 16 kinds (3.1.2)."""
+    """Check whether a frame without text begins like this, of which there are 16 kinds (3.1.2)."""
     return begin[1:4] == b"\x2a\x4d\x18" and begin[0] in _ZSTD_SKIPPED_FIRST
 
 
@@ -311,7 +311,7 @@ class Decoder(Protocol):
     """One archive member on its way; what comes out of one step is at most `PIECE` long."""
 
     def ended(self) -> bool:
-        """Whether the member is complete."""
+        """Check whether the member is complete."""
         ...
 
     @property
@@ -371,7 +371,7 @@ def _zstd(begin: bytes) -> Decoder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ArchiveKind:
     """A kind of archive.
 
     Attributes:
@@ -386,14 +386,14 @@ class Kind:
 
 
 _KINDS = (
-    Kind(name="gzip", begins=is_gzip, decoder=lambda _: _Gzip()),
-    Kind(name="bzip2", begins=is_bzip2, decoder=lambda _: _Holding(bz2.BZ2Decompressor())),
-    Kind(name="zstd", begins=is_zstd, decoder=_zstd),
+    ArchiveKind(name="gzip", begins=is_gzip, decoder=lambda _: _Gzip()),
+    ArchiveKind(name="bzip2", begins=is_bzip2, decoder=lambda _: _Holding(bz2.BZ2Decompressor())),
+    ArchiveKind(name="zstd", begins=is_zstd, decoder=_zstd),
 )
 
 
-def find_kind(head: bytes, path: str) -> Kind | None:
-    """What kind of archive begins like this, `None` for plain text.
+def find_kind(head: bytes, path: str) -> ArchiveKind | None:
+    """Return what kind of archive begins like this, `None` for plain text.
 
     Args:
         head: at least the first 512 bytes if there are as many.
@@ -408,7 +408,7 @@ def find_kind(head: bytes, path: str) -> Kind | None:
     return kind
 
 
-def _kind(head: bytes) -> Kind | None:
+def _kind(head: bytes) -> ArchiveKind | None:
     return next((kind for kind in _KINDS if kind.begins(head[:MAGIC_BYTES])), None)
 
 
@@ -429,7 +429,7 @@ def read_plain(head: bytes, received: Received) -> Iterator[bytes]:
         head = received.read()
 
 
-def unpack(head: bytes, kind: Kind, received: Received) -> Generator[bytes]:
+def unpack(head: bytes, kind: ArchiveKind, received: Received) -> Generator[bytes]:
     """Give out the text of an archive in pieces of 1 MiB; the last may be shorter.
 
     Args:
@@ -500,7 +500,7 @@ class _Stream:
             self._place -= len(data)
 
 
-def _members(head: bytes, kind: Kind, received: Received) -> Generator[bytes]:
+def _members(head: bytes, kind: ArchiveKind, received: Received) -> Generator[bytes]:
     stream = _Stream(head, received)
     while begin := stream.peek():
         if not kind.begins(begin):
@@ -514,7 +514,7 @@ def _members(head: bytes, kind: Kind, received: Received) -> Generator[bytes]:
         yield from _member(stream, kind.decoder(begin), kind, received.path)
 
 
-def _member(stream: _Stream, member: Decoder, kind: Kind, path: str) -> Iterator[bytes]:
+def _member(stream: _Stream, member: Decoder, kind: ArchiveKind, path: str) -> Iterator[bytes]:
     size = _FIRST_STEP
     while not member.ended():
         data = stream.take(size)
@@ -531,7 +531,7 @@ def _member(stream: _Stream, member: Decoder, kind: Kind, path: str) -> Iterator
     stream.put_back(member.unused_data)
 
 
-def _fed(member: Decoder, data: bytes, kind: Kind, path: str) -> Iterator[bytes]:
+def _fed(member: Decoder, data: bytes, kind: ArchiveKind, path: str) -> Iterator[bytes]:
     try:
         yield from member.feed(data)
     except _DAMAGE as error:
@@ -560,7 +560,7 @@ class Skipped:
         self.unused_data = b""
 
     def ended(self) -> bool:
-        """Whether the frame is complete."""
+        """Check whether the frame is complete."""
         return len(self._header) == _SKIPPED_HEADER and not self._left
 
     def feed(self, data: bytes) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
 from heldout.trec.reading.sources import (
-    Kind,
+    ArchiveKind,
     Readable,
     Received,
     even,
@@ -302,7 +302,7 @@ class TextReader:
         self._ahead = Ahead(pieces, depth=_AHEAD)
         return self._limited(iter(self._ahead), kind)
 
-    def _limited(self, pieces: Iterator[bytes], kind: Kind | None) -> Iterator[bytes]:
+    def _limited(self, pieces: Iterator[bytes], kind: ArchiveKind | None) -> Iterator[bytes]:
         """The same; whether an archive is a bomb depends on the whole of it, not on the way."""
         size = self._received.size
         most = self._most(self.limits.compressed_bytes if size is None else size)
@@ -319,7 +319,7 @@ class TextReader:
     def _most(self, received: int) -> int:
         return min(self.limits.bytes, max(_RATIO_FREE, self.limits.ratio * received))
 
-    def _bomb(self, most: int, kind: Kind | None) -> InputError:
+    def _bomb(self, most: int, kind: ArchiveKind | None) -> InputError:
         return InputError.of(
             "archive-bomb" if kind else "too-large",
             self.path,

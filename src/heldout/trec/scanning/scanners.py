@@ -253,7 +253,7 @@ class _Table:
     close: NDArray[np.bool_]
 
     def swapped(self, rows: slice) -> bool:
-        """Whether float32 would put a document above the one before it."""
+        """Check whether float32 would put a document above the one before it."""
         places = np.flatnonzero(self.close[rows.start + 1 : rows.stop]) + rows.start + 1
         return any(self.documents[at] > self.documents[at - 1] for at in places.tolist())
 
@@ -302,7 +302,7 @@ class NumpyScanner:
     def _segments(
         self, text: bytes, queries: Sequence[tuple[bytes, int]], ends: NDArray[np.int64]
     ) -> list[Segment]:
-        """Where the queries stand; not yet what is in them."""
+        """Return where the queries stand; not yet what is in them."""
         segments = []
         row = start = 0
         for query, rows in queries:

@@ -184,7 +184,7 @@ def read_token(environ: Mapping[str, str]) -> str:
 
 
 def git_environment(token: str, url: str) -> Mapping[str, str]:
-    """What makes git send the token to one repository, and follow no redirect with it.
+    """Return what makes git send the token to one repository, and follow no redirect with it.
 
     Args:
         token: as `read_token` gives it; without one there is nothing to set.
@@ -224,7 +224,7 @@ _LINE = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ForgeReply:
     """One HTTP answer.
 
     Attributes:
@@ -248,7 +248,7 @@ class Answer:
         return self.body[: 1 << 12].decode("utf-8", "replace")
 
 
-def decode(answer: Answer, kind: type[T]) -> T:
+def decode(answer: ForgeReply, kind: type[T]) -> T:
     """The body as a value of the documented shape.
 
     Raises:
@@ -265,7 +265,7 @@ def decode(answer: Answer, kind: type[T]) -> T:
         raise ForgeError(f"the forge answered no JSON (its type: {told})") from None
 
 
-def explain(answer: Answer, *, token: str) -> str:
+def explain(answer: ForgeReply, *, token: str) -> str:
     """A refusal in words: what the status means here, and what the forge said.
 
     Args:
@@ -290,7 +290,7 @@ def _tell_redirect(location: str) -> str:
     return f"it sends us elsewhere{where}, and no redirect is followed; fix the address"
 
 
-def _message(answer: Answer) -> str:
+def _message(answer: ForgeReply) -> str:
     """The message in an error's JSON; GitHub and Forgejo have `message`, GitLab also `error`."""
     try:
         table = msgspec.json.decode(answer.body, type=dict[str, object])
@@ -461,7 +461,7 @@ class Rest:
 
     def _call(
         self, method: Method, path: str, params: Mapping[str, str], body: Mapping[str, Any] | None
-    ) -> Answer:
+    ) -> ForgeReply:
         for attempt in range(_TRIES):
             try:
                 answer = self._ask(method, path, params, body)
@@ -488,7 +488,7 @@ class Rest:
                 "call again, which looks before it asks"
             )
 
-    def _delay(self, answer: Answer, attempt: int, told: str) -> float:
+    def _delay(self, answer: ForgeReply, attempt: int, told: str) -> float:
         if answer.status >= _FAILED and "retry-after" not in answer.headers:
             return float(2**attempt)
         delay = seconds_to_wait(answer.headers, now=self.clock())
@@ -496,19 +496,19 @@ class Rest:
             raise ForgeError(f"{told}; call again {_moment(self.clock() + delay)}")
         return delay
 
-    def _accept(self, method: Method, path: str, answer: Answer) -> Answer:
+    def _accept(self, method: Method, path: str, answer: ForgeReply) -> ForgeReply:
         if answer.status >= _REFUSED:
             raise ForgeError(f"{method} {path}: {explain(answer, token=self.token)}")
         return answer
 
     def _ask(
         self, method: Method, path: str, params: Mapping[str, str], body: Mapping[str, Any] | None
-    ) -> Answer:
+    ) -> ForgeReply:
         import httpx2  # noqa: PLC0415 - heavy, and most boards have no forge that is asked
 
         begun = self.clock()
 
-        def ask() -> Answer:
+        def ask() -> ForgeReply:
             with self.client.stream(
                 method,
                 self.root + path,
@@ -528,7 +528,7 @@ class Rest:
         except httpx2.HTTPError as error:
             raise _LostError(f"the connection broke ({type(error).__name__})") from None
 
-    def _read(self, response: "httpx2.Response", begun: float) -> Answer:
+    def _read(self, response: "httpx2.Response", begun: float) -> ForgeReply:
         """The answer, without unpacking anything: a small archive can be a large text."""
         body, whole = bytearray(), "content-encoding" not in response.headers
         for chunk in response.iter_raw():
@@ -538,7 +538,7 @@ class Rest:
                 break
             if self.clock() - begun > _SECONDS:
                 raise _LostError(f"the answer took over {_SECONDS:.0f} s")
-        return Answer(
+        return ForgeReply(
             status=response.status_code,
             headers={name.lower(): value for name, value in response.headers.items()},
             body=bytes(body[:BODY_LIMIT]) if whole else b"",
@@ -547,7 +547,7 @@ class Rest:
         )
 
 
-def _is_passing(answer: Answer) -> bool:
+def _is_passing(answer: ForgeReply) -> bool:
     """Check whether it makes sense to ask again later."""
     limited = is_rate_limited(answer.status, answer.headers, answer.text)
     return limited or answer.status >= _FAILED

@@ -102,7 +102,7 @@ class GitForge(_WithoutRequests):
     main: str
 
     def fetch(self) -> tuple[arrivals.Arrival, ...]:
-        """What lies on those branches, and on those of other remotes."""
+        """Return what lies on those branches, and on those of other remotes."""
         done = fetch_arrivals(self.git, {_REMOTE: self.url}, self.form, requests=False)[_REMOTE]
         if isinstance(done, StoreError):
             raise done
