@@ -21,6 +21,7 @@ State = Literal["in use", "ready", "missing", "broken"]
 """`in use` when runs are read, `ready` to be imported or started."""
 
 _PATIENCE = 5.0
+_START = 20.0
 _LOADED = {"numpy": "numpy"}
 """What of a package must load: reading runs needs no more, and the others take long."""
 _SCANNER = "heldout.trec.scanning._scan"
@@ -268,7 +269,7 @@ def _find_program(part: InstalledPart, environ: Mapping[str, str]) -> PartState:
 
 
 def _find_engine(part: InstalledPart, environ: Mapping[str, str]) -> PartState:
-    """Find out whether containers can be limited, as `heldout run` does."""
+    """Find out whether containers can be limited and started, as `heldout run` does."""
     try:
         from heldout.board.organiser import containers  # noqa: PLC0415 - it needs msgspec, which may be gone
     except ImportError:
@@ -276,11 +277,18 @@ def _find_engine(part: InstalledPart, environ: Mapping[str, str]) -> PartState:
     words, path = environ.get("HELDOUT_ENGINE", ""), environ.get("PATH")
     if not words and not any(shutil.which(name, path=path) for name in containers.ENGINES):
         return PartState(part=part, state="missing")
+    flags = environ.get("HELDOUT_CONTAINER_FLAGS", "")
     try:
-        engine = containers.find_engine(words, "", environ, patience=_PATIENCE)
+        engine = containers.find_engine(words, flags, environ, patience=_PATIENCE)
         containers.check_limits(engine)
     except InputError as error:
         return PartState(part=part, state="broken", why=error.problems[0].found)
+    try:
+        containers.check_start(replace(engine, patience=_START))
+    except InputError as error:
+        why = f"it starts no container: {error.problems[0].found}. Perhaps it needs another runtime"
+        why += " or limits: HELDOUT_ENGINE, HELDOUT_CONTAINER_FLAGS"
+        return PartState(part=part, state="broken", version=engine.version, why=why)
     return PartState(part=part, state="ready", version=engine.version)
 
 

@@ -217,8 +217,16 @@ def test_programs_that_do_not_run(
 ENGINE = """case "$1" in
 --version) echo podman version 5.4.2 ;;
 info) echo '{"host": {"cgroupControllers": [%s]}}' ;;
+import) test -s "$2" && echo sha256:b1 ;;
+create) echo aaaaaaaaaaaaaaaa ;;
+container) case "$4" in *Pid*) echo 0 ;; *) echo exited 0 false ;; esac ;;
+rm|rmi) echo "$@" >> "$0.gone" ;;
 esac"""
 LIMITED = ENGINE % '"cpu", "memory", "pids"'
+STARTS_NONE = (
+    LIMITED.replace("echo exited", "echo created").removesuffix("esac")
+    + "start) echo crun: setrlimit: Operation not permitted >&2; exit 126 ;;\nesac"
+)
 
 
 @pytest.mark.parametrize(
@@ -243,6 +251,28 @@ def test_what_runs_containers_by_another_name(tmp_path: Path) -> None:
     assert find("podman or docker", environ).state == "missing"
     named = {**environ, "HELDOUT_ENGINE": str(tmp_path / "engine")}
     assert find("podman or docker", named).state == "ready"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (STARTS_NONE, 'could not be started: "crun: setrlimit: Operation not permitted". Perhaps'),
+        (LIMITED.replace("echo exited 0", "echo exited 3"), "no container: exit code 3"),
+        (LIMITED.replace("echo aaaaaaaaaaaaaaaa", "exit 125"), "no container: create fails"),
+        (LIMITED.replace("echo sha256:b1", "exit 1"), "no container: import fails"),
+    ],
+)
+def test_an_engine_that_starts_no_container_is_not_ready(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    environ = make_program(tmp_path, "engine", text)
+    found = find("podman or docker", {**environ, "HELDOUT_ENGINE": str(tmp_path / "engine")})
+    assert (found.state, found.version, why in found.why) == ("broken", "podman 5.4.2", True)
+    assert "HELDOUT_CONTAINER_FLAGS" in found.why
+    gone = tmp_path / "engine.gone"
+    removed = gone.read_text().split() if gone.exists() else []
+    assert ("aaaaaaaaaaaaaaaa" in removed) == ("create" not in why and "import" not in why)
+    assert ("sha256:b1" in removed) == ("import" not in why)
 
 
 # what is printed
