@@ -85,6 +85,18 @@ def main() -> None:
         print("\t".join([what, *(column[what] for column in columns)]))
 
 
+def _asks(node: ast.AST) -> bool:
+    """Check whether a function's docstring begins with "What" or "Whether", and not with a verb."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    if any("property" in ast.unparse(one) for one in node.decorator_list):
+        return False
+    return (ast.get_docstring(node) or "").split(" ", 1)[0] in _ASKING
+
+
+_ASKING = frozenset(("What", "Whether", "How", "Where", "Why", "When", "Who", "Which", "Whose"))
+
+
 def _measure_figures(source: Path) -> Figures:
     modules = _read_modules(source)
     rooms: Counter[str] = Counter()
@@ -107,6 +119,9 @@ def _measure_figures(source: Path) -> Figures:
             ),
             "class names of several classes": sum(count > 1 for count in classes.values()),
             "modules in circles": _in_circles(_pairs(modules)),
+            "docstrings of functions that ask": sum(
+                _asks(node) for module in modules.values() for node in ast.walk(module.tree)
+            ),
         },
         "lines of code": dict(sorted(rooms.items())),
         "modules of a journey": {name: len(each.modules) for name, each in journeys.items()},

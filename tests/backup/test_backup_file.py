@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from heldout.backup.backing_up import Sources, back_up
 from heldout.backup.restoring import restore
-from heldout.backup.sealed import FolderState, GitState, Manifest, new_backup
+from heldout.backup.sealed import BackupManifest, FolderState, GitState, new_backup
 from heldout.board.log.events import parse_time
 from heldout.board.store.git import Git
 from heldout.board.store.repository import Repository
@@ -50,7 +50,7 @@ GIT = GitState(branch="main", remotes={})
 
 def manifest(files: int, name: str = "uploads", *, git: GitState | None = None) -> bytes:
     """A list of one folder, as a member's bytes."""
-    made = Manifest(
+    made = BackupManifest(
         created_at="2026-11-20T10:00:00Z",
         program="1",
         folders={name: FolderState(files=files, git=git, private=False)},
@@ -293,7 +293,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 def test_a_failure_on_the_way_leaves_no_file(tmp_path: Path) -> None:
     def fail() -> None:
         with new_backup(tmp_path / "b", [KEYS.recipient]) as writer:
-            writer.finish(msgspec.json.decode(manifest(0), type=Manifest))
+            writer.finish(msgspec.json.decode(manifest(0), type=BackupManifest))
             raise RuntimeError
 
     with pytest.raises(RuntimeError):

@@ -15,7 +15,15 @@ from heldout.board.rules.release import CLEARLY
 from heldout.cli.program import main
 from heldout.errors import InputError
 from heldout.redteam import replay as replaying
-from heldout.redteam.replay import ASSUMED, RULES, SEASON, Assumed, History, publish, read_history
+from heldout.redteam.replay import (
+    ASSUMED,
+    RULES,
+    SEASON,
+    Assumed,
+    BoardHistory,
+    publish,
+    read_history,
+)
 
 N = 400
 PLAIN = Assumed(0.3, 0.2, 0.4)
@@ -30,8 +38,8 @@ OWN = (
 
 def history_of(
     means: list[float], *, teams: list[int] | None = None, days: list[int] | None = None
-) -> History:
-    return History(
+) -> BoardHistory:
+    return BoardHistory(
         board="b",
         first=date(2026, 1, 1),
         days=np.array(days or range(len(means)), np.intp),
@@ -45,7 +53,7 @@ def history_of(
     )
 
 
-def shares(history: History, *, ranking: int = N, seasons: int = 0) -> list[float]:
+def shares(history: BoardHistory, *, ranking: int = N, seasons: int = 0) -> list[float]:
     """The share of draws in which each entry is published on its day, without jitter."""
     rng = np.random.default_rng(1)
     shown = publish(history, PLAIN, (ranking, N), rng, seasons=seasons, jitter=0)

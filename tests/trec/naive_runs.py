@@ -14,9 +14,9 @@ from heldout.trec.orders import Order
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
 from heldout.trec.scanning.scanners import (
-    Found,
     Grades,
     Scanner,
+    ScanResult,
     Segment,
     TextScanner,
     _cut_lines,
@@ -34,7 +34,7 @@ class PlainScanner:
     def __init__(self, columns: int) -> None:
         self._columns = columns
 
-    def scan(self, text: bytes, *, last: bool) -> Found:
+    def scan(self, text: bytes, *, last: bool) -> ScanResult:
         return _cut_lines(text, columns=self._columns, last=last)
 
     def columns(self, _segment: Segment) -> None:

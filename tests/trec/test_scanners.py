@@ -22,8 +22,8 @@ from heldout.trec.scanning.scanners import (
     UNICODE,
     UNRANKED,
     UNSORTED,
-    Found,
     Grades,
+    ScanResult,
     Segment,
     TextScanner,
 )
@@ -43,7 +43,7 @@ def is_row(line: bytes, columns: int) -> bool:
     return not line.startswith(b"#") and len(line.split()) == columns
 
 
-def check_tiles(text: bytes, found: Found, *, last: bool) -> None:
+def check_tiles(text: bytes, found: ScanResult, *, last: bool) -> None:
     """Segments lie side by side from the first byte to the last one consumed."""
     assert [s.start for s in found.segments] == [0, *(s.end for s in found.segments)][:-1] or (
         not found.segments
@@ -60,7 +60,7 @@ def check_tiles(text: bytes, found: Found, *, last: bool) -> None:
         assert found.consumed == len(text)
 
 
-def check_queries(text: bytes, found: Found, columns: int) -> None:
+def check_queries(text: bytes, found: ScanResult, columns: int) -> None:
     """Each has the rows of one query, and its neighbours those of others."""
     for place, segment in enumerate(found.segments):
         lines = text[segment.start : segment.end].split(b"\n")[:-1]
@@ -77,7 +77,7 @@ def check_queries(text: bytes, found: Found, columns: int) -> None:
     assert all(one != other for one, other in pairwise(queries))
 
 
-def check_rest(text: bytes, found: Found, columns: int) -> None:
+def check_rest(text: bytes, found: ScanResult, columns: int) -> None:
     """With more text to come, the last query is left, and nothing else."""
     if found.more or not found.segments:
         return
@@ -89,7 +89,9 @@ def check_rest(text: bytes, found: Found, columns: int) -> None:
         assert rows[0].split()[0] != text[before.query : before.query + before.query_length]
 
 
-def check_answer(text: bytes, found: Found, segment: Segment, order: Order, grades: Grades) -> None:
+def check_answer(
+    text: bytes, found: ScanResult, segment: Segment, order: Order, grades: Grades
+) -> None:
     """What is not broken: its hits, its tops and its flags, from its lines."""
     lines = [line.split() for line in text[segment.start : segment.end].split(b"\n")[:-1]]
     assert segment.rows == segment.lines == len(lines)
@@ -220,7 +222,7 @@ class Counting:
         self.inner = inner
         self.bytes = 0
 
-    def scan(self, text: bytes, *, last: bool) -> Found:
+    def scan(self, text: bytes, *, last: bool) -> ScanResult:
         found = self.inner.scan(text, last=last)
         # With more to come it stopped early; the line or query at which it did is counted twice.
         self.bytes += found.consumed if found.more else len(text)

@@ -95,7 +95,7 @@ def back_up(
     collected = _Collected()
     with _locked(sources.repository, vault), sealed.new_backup(path, everybody) as writer:
         rows = _add_database(writer, sources.database, aside=path.parent)
-        manifest = sealed.Manifest(
+        manifest = sealed.BackupManifest(
             created_at=format_time(now),
             program=program,
             folders=collected.add_folders(writer, sources),

@@ -53,7 +53,7 @@ class Restored:
     """
 
     folder: Path
-    manifest: sealed.Manifest
+    manifest: sealed.BackupManifest
     taken: int = 0
     lost: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ def _check_place(folder: Path) -> None:
         )
 
 
-def _finish_folders(manifest: sealed.Manifest, aside: Path) -> Iterator[str]:
+def _finish_folders(manifest: sealed.BackupManifest, aside: Path) -> Iterator[str]:
     """Make folders repositories again; yields what a person should know of it."""
     (aside / "files").mkdir(mode=0o700, exist_ok=True)
     for name, state in manifest.folders.items():

@@ -93,7 +93,7 @@ class LogState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     at: str
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BackupManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a backup holds.
 
     Attributes:
@@ -134,7 +134,7 @@ class Writer:
         if not same:
             raise InputError.of("changed-file", name, "a file that was written to", "one at rest")
 
-    def finish(self, manifest: Manifest) -> None:
+    def finish(self, manifest: BackupManifest) -> None:
         """Write what the backup holds, and its end."""
         data = msgspec.json.encode(manifest, order="deterministic")
         self._write(_MANIFEST, io.BytesIO(data), len(data))
@@ -186,7 +186,7 @@ def new_backup(path: Path, recipients: Sequence[str]) -> Iterator[Writer]:
         folder.delete(aside.name)
 
 
-def unpack(path: Path, identities: Sequence[str], folder: Path) -> Manifest:
+def unpack(path: Path, identities: Sequence[str], folder: Path) -> BackupManifest:
     """Read a whole backup and write its files as KIND/FOLDER/PATH.
 
     Args:
@@ -219,11 +219,11 @@ def unpack(path: Path, identities: Sequence[str], folder: Path) -> Manifest:
     return manifest
 
 
-def _take_members(plain: "_Bounded", folder: Path, path: Path) -> Manifest:
+def _take_members(plain: "_Bounded", folder: Path, path: Path) -> BackupManifest:
     """Write each file of a tarball; return its list, which has to come last and to fit."""
     room = shutil.disk_usage(folder).free // 2 - _SPARE  # a bundle is unpacked once more
     found: Counter[tuple[str, str]] = Counter()
-    manifest: Manifest | None = None
+    manifest: BackupManifest | None = None
     with tarfile.open(fileobj=plain, mode="r|") as tar:  # type: ignore[call-overload]  # reads alone
         for number, member in enumerate(iter(tar.next, None)):
             _forget(tar)
@@ -271,7 +271,7 @@ def _write_member(member: str, source: "io.BufferedReader", folder: Path, path: 
     return [kind, name]
 
 
-def _check_manifest(manifest: Manifest, found: Counter[tuple[str, str]], path: str) -> None:
+def _check_manifest(manifest: BackupManifest, found: Counter[tuple[str, str]], path: str) -> None:
     """Hold a list against the files that came with it.
 
     Raises:
@@ -336,9 +336,9 @@ def _check_format(name: str, path: Path) -> None:
     raise _foreign(path, "an age file that holds something else")
 
 
-def _decode(data: bytes, path: Path) -> Manifest:
+def _decode(data: bytes, path: Path) -> BackupManifest:
     try:
-        return msgspec.json.decode(data, type=Manifest)
+        return msgspec.json.decode(data, type=BackupManifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise damaged(path.name, "a list of its files that cannot be read") from None
 

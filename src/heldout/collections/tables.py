@@ -27,7 +27,7 @@ _MOST_PROBLEMS = 20
 _HEADING = ("query-id", "corpus-id", "score")
 
 
-class _Line(msgspec.Struct, frozen=True, kw_only=True):
+class _TableLine(msgspec.Struct, frozen=True, kw_only=True):
     """What is read of a line; BEIR's `metadata` is left alone."""
 
     identity: str = msgspec.field(name="_id")
@@ -81,7 +81,7 @@ def parse_beir_qrels(content: bytes, *, path: str, whole_for: str | None = "") -
 
 
 def _read_lines(content: bytes, texts: dict[str, str], path: str) -> Iterator[Problem]:
-    decoder = msgspec.json.Decoder(_Line)
+    decoder = msgspec.json.Decoder(_TableLine)
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue

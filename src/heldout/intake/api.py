@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import Digest
-from heldout.intake.board import Shown
+from heldout.intake.board import ShownSubmission
 from heldout.intake.form import too_large
 from heldout.intake.service import Intake, status_of
 from heldout.intake.teams import Team
@@ -326,7 +326,7 @@ def _add_team(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
         )
 
 
-def _submission(one: Shown) -> SubmissionDocument:
+def _submission(one: ShownSubmission) -> SubmissionDocument:
     return SubmissionDocument(**asdict(one))
 
 

@@ -63,7 +63,7 @@ class SentSubmission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownSubmission:
     """A submission of a team, as page and API show it.
 
     Attributes:
@@ -160,7 +160,7 @@ class BoardMoment:
                 archive.writestr(zipfile.ZipInfo(name, _ZIP_DAY), data or b"", zipfile.ZIP_DEFLATED)
         return packed.getvalue()
 
-    def state_of(self, sent: SentSubmission) -> Shown:
+    def state_of(self, sent: SentSubmission) -> ShownSubmission:
         """Return how far a submission has come, by the public log alone."""
         known, why, received = self.history.submissions.get(sent.id), "", None
         if known is not None and _is_same(known, sent):
@@ -174,7 +174,7 @@ class BoardMoment:
             state, why = "not accepted", "the public log has other files under this id"
         else:
             state = "taken in by the organiser; not in the public log yet"
-        return Shown(id=sent.id, state=state, why=why, sent=sent.at, received=received)
+        return ShownSubmission(id=sent.id, state=state, why=why, sent=sent.at, received=received)
 
     def _make_page(self, offset: int, limit: int) -> Shared:
         rows = self.rows[offset : offset + limit]

@@ -21,7 +21,7 @@ from heldout.database.database import Database
 from heldout.errors import InputError, Problem, plural
 from heldout.intake import teams
 from heldout.intake.api import shared_answer
-from heldout.intake.board import Shown
+from heldout.intake.board import ShownSubmission
 from heldout.intake.service import Intake, Overview, status_of
 from heldout.intake.sign_in import Provider, SignIn, new_client, new_flow, read_flow, sign_flow
 from heldout.web.forms import Form, go_to, network_of, read_count, refuse_elsewhere
@@ -381,7 +381,7 @@ def _is_secure(request: Request) -> bool:
     return request.url.scheme == "https"
 
 
-def _say_when(shown: Shown) -> str:
+def _say_when(shown: ShownSubmission) -> str:
     dates = [
         f"{what} on {_day(at)}"
         for what, at in (("sent", shown.sent), ("official time", shown.received))

@@ -21,7 +21,7 @@ from heldout.board.policy.checks import QuotaState
 from heldout.errors import InputError, StoreError
 from heldout.ids import Digest
 from heldout.intake import teams, uploads
-from heldout.intake.board import BoardMoment, PublicBoard, SentSubmission, Shown
+from heldout.intake.board import BoardMoment, PublicBoard, SentSubmission, ShownSubmission
 from heldout.intake.form import Pace, cut_off, list_files, read_form, read_length, read_pieces
 from heldout.intake.quota import Quota, quota_of
 from heldout.intake.sign_in import Provider
@@ -78,7 +78,7 @@ class Overview:
     """
 
     quota: QuotaState
-    submissions: tuple[Shown, ...]
+    submissions: tuple[ShownSubmission, ...]
     closed: datetime | None
 
 
@@ -157,7 +157,7 @@ class Intake:
                 groups.setdefault(one.owner, []).append(one)
         return tuple(groups.values())
 
-    def _show(self, view: BoardMoment, group: Sequence[uploads.Upload]) -> Shown:
+    def _show(self, view: BoardMoment, group: Sequence[uploads.Upload]) -> ShownSubmission:
         newest, first = group[0], group[-1]
         digests = {file.name: file.digest for one in group for file in one.files}
         sent = SentSubmission(

@@ -29,7 +29,7 @@ from heldout.rankers.run import Hit, PairScorer, RankingTask, Run, TextPair, ran
 from heldout.trec.reading.sources import read_file
 
 
-class _Line(msgspec.Struct, frozen=True, kw_only=True):
+class _PartialLine(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of one query, below the digest of all that they depend on."""
 
     made_of: Digest
@@ -61,7 +61,7 @@ class PartialScores:
             raise StoreError(f"{path} cannot be used: {error.strerror or error}") from error
         for line in lines:
             with suppress(msgspec.DecodeError):
-                done = msgspec.json.decode(line, type=_Line)
+                done = msgspec.json.decode(line, type=_PartialLine)
                 self._found[done.made_of] = done.scores
 
     def score(self, pairs: Sequence[TextPair], score: PairScorer) -> Sequence[float]:
@@ -73,7 +73,7 @@ class PartialScores:
         made_of = digest_bytes(msgspec.json.encode([self._scorer, pairs]))
         if made_of not in self._found:
             scores = tuple(score(pairs).tolist())
-            line = msgspec.json.encode(_Line(made_of=made_of, scores=scores))
+            line = msgspec.json.encode(_PartialLine(made_of=made_of, scores=scores))
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 with self._path.open("ab") as file:

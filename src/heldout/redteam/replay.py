@@ -59,7 +59,7 @@ RULES = ("rounded", "clear, no season's end", "clear, seasons")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class History:
+class BoardHistory:
     """Who sent how good a system, and when.
 
     Attributes:
@@ -101,7 +101,7 @@ class History:
         return named, sum(bool(self.means[a] < self.means[group].max()) for a, group in pairs)
 
 
-def read_history(data: bytes, *, path: str) -> History:
+def read_history(data: bytes, *, path: str) -> BoardHistory:
     """Read the table of an MS MARCO leaderboard, or the `leaderboard.csv` of any board.
 
     Args:
@@ -128,7 +128,7 @@ def read_history(data: bytes, *, path: str) -> History:
         raise InputError.of("replay-empty", path, f"{len(played)} of them", expected)
     names = [fold_name(entry.team) or entry.id for entry in sent]
     teams = {team: number for number, team in enumerate(dict.fromkeys(names))}
-    return History(
+    return BoardHistory(
         board=board,
         first=sent[0].day,
         days=np.array([(entry.day - sent[0].day).days for entry in sent], np.intp),
@@ -164,7 +164,7 @@ def _read_own(
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ReplayFigure:
     """The mean over the draws, and the range of 95% of them; `None` where nothing was published."""
 
     mean: float | None
@@ -190,11 +190,11 @@ class ReplayLine:
 
     rule: str
     assumed: Assumed
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, ReplayFigure]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Replay:
+class TableReplay:
     """A history under every rule.
 
     Attributes:
@@ -205,7 +205,7 @@ class Replay:
         lines: a rule's three lines one after the other, by `ASSUMED`.
     """
 
-    history: History
+    history: BoardHistory
     queries: int
     seasons: int
     feedback: int
@@ -254,7 +254,9 @@ def find_unit(assumed: Assumed, queries: int) -> float:
     return float(assumed.other / np.sqrt(queries))
 
 
-def replay(history: History, queries: int, *, seed: int = 0, progress: Progress = SILENT) -> Replay:
+def replay(
+    history: BoardHistory, queries: int, *, seed: int = 0, progress: Progress = SILENT
+) -> TableReplay:
     """Play a history through every rule.
 
     Args:
@@ -284,7 +286,7 @@ def replay(history: History, queries: int, *, seed: int = 0, progress: Progress 
                     shown = publish(history, assumed, sizes, rng, seasons=seasons if ends else 0)
                 lines.append(_summarise(history, shown, rule, assumed, queries))
                 done()
-    return Replay(
+    return TableReplay(
         history=history,
         queries=queries,
         seasons=seasons,
@@ -295,7 +297,7 @@ def replay(history: History, queries: int, *, seed: int = 0, progress: Progress 
 
 
 def publish(
-    history: History,
+    history: BoardHistory,
     assumed: Assumed,
     sizes: tuple[int, int],
     rng: np.random.Generator,
@@ -351,7 +353,7 @@ def publish(
 
 
 def _summarise(
-    history: History, shown: NDArray[np.float64], rule: str, assumed: Assumed, queries: int
+    history: BoardHistory, shown: NDArray[np.float64], rule: str, assumed: Assumed, queries: int
 ) -> ReplayLine:
     """The figures of a line from the days of publication."""
     unit = find_unit(assumed, queries)
@@ -393,11 +395,11 @@ def _longest(flags: NDArray[np.bool_]) -> float:
     return float((steps[1::2] - steps[::2]).max(initial=0))
 
 
-def _make_figure(values: Sequence[float]) -> Figure:
+def _make_figure(values: Sequence[float]) -> ReplayFigure:
     if not values:
-        return Figure(None, None, None)
+        return ReplayFigure(None, None, None)
     low, high = np.quantile(values, (0.025, 0.975))
-    return Figure(float(np.mean(values)), float(low), float(high))
+    return ReplayFigure(float(np.mean(values)), float(low), float(high))
 
 
 _ROWS = (
@@ -414,7 +416,7 @@ _ROWS = (
 )
 
 
-def conclude_replay(found: Replay) -> str:
+def conclude_replay(found: TableReplay) -> str:
     """Return what a season's end changes, in a sentence."""
     plain, seasons = (found.lines[len(ASSUMED) * n].figures for n in (1, 2))
     teams = f"{seasons['teams'].mean:.0f} of {found.history.teams.max() + 1} teams"
@@ -425,7 +427,7 @@ def conclude_replay(found: Replay) -> str:
     )
 
 
-def describe_replay(found: Replay) -> list[tuple[str, str]]:
+def describe_replay(found: TableReplay) -> list[tuple[str, str]]:
     """Return what was played and assumed, as lines of a name and what there is to say."""
     history = found.history
     named, worse = history.name_entries()
@@ -459,7 +461,7 @@ def describe_replay(found: Replay) -> list[tuple[str, str]]:
     ]
 
 
-def tabulate_replay(found: Replay) -> list[tuple[str, list[str], list[list[str]]]]:
+def tabulate_replay(found: TableReplay) -> list[tuple[str, list[str], list[list[str]]]]:
     """Title, header and rows of a table for each assumption."""
     made = []
     for place, assumed in enumerate(ASSUMED):
@@ -472,7 +474,7 @@ def tabulate_replay(found: Replay) -> list[tuple[str, list[str], list[list[str]]
     return made
 
 
-def _say(figure: Figure, digits: int) -> str:
+def _say(figure: ReplayFigure, digits: int) -> str:
     if figure.mean is None:
         return "-"
     low, high = f"{figure.low:.{digits}f}", f"{figure.high:.{digits}f}"

@@ -29,9 +29,9 @@ from heldout.trec.scanning.scanners import (
     UNICODE,
     UNRANKED,
     UNSORTED,
-    Found,
     Grades,
     Scanner,
+    ScanResult,
     Segment,
     TextScanner,
     make_scanner,
@@ -255,7 +255,7 @@ class _Part:
 
     text: bytes
     numbers: Sequence[int]
-    found: Found
+    found: ScanResult
 
     def query(self, segment: Segment) -> bytes:
         return self.text[segment.query : segment.query + segment.query_length]

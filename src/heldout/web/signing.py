@@ -61,7 +61,9 @@ def _serializer(key: bytes, purpose: str) -> URLSafeSerializer:
     return URLSafeSerializer(key, salt=f"heldout.web.{purpose}")
 
 
-class _Pass(msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True):
+class _SignedPass(
+    msgspec.Struct, frozen=True, kw_only=True, array_like=True, forbid_unknown_fields=True
+):
     """Whose pages, and until when."""
 
     owner: str
@@ -103,7 +105,7 @@ class PageSigner:
 
     def sign_owner(self, owner: str, *, expires: datetime) -> str:
         """The token of somebody's pages; it opens nothing from that time on."""
-        value = _Pass(owner=owner, expires=int(expires.timestamp()))
+        value = _SignedPass(owner=owner, expires=int(expires.timestamp()))
         return sign_value(value, key=self.key, purpose=f"{self.pages}.owner")
 
     def read_owner(self, token: str, *, now: datetime) -> str:
@@ -113,7 +115,7 @@ class PageSigner:
             BadTokenError: it was not signed with this key as such a token.
             OldTokenError: it is over.
         """
-        found = read_value(token, _Pass, key=self.key, purpose=f"{self.pages}.owner")
+        found = read_value(token, _SignedPass, key=self.key, purpose=f"{self.pages}.owner")
         if now.timestamp() >= found.expires:
             raise OldTokenError
         return found.owner

@@ -52,7 +52,7 @@ class FileStamp(NamedTuple):
     changed: int
 
 
-class _Row(NamedTuple):
+class _SketchRow(NamedTuple):
     """The sketch of a submission, with the state and the SHA-256 of the file that it is of.
 
     `tops` has shape (queries, TOP); it may lack the last queries of the set, which are empty then.
@@ -76,7 +76,7 @@ class RunSketches:
 
     key: int
     columns: dict[str, int]
-    rows: dict[str, _Row] = field(default_factory=dict)
+    rows: dict[str, _SketchRow] = field(default_factory=dict)
     changed: bool = False
 
     def put(self, submission: str, stamp: FileStamp, digest: bytes, run: Signature | None) -> None:
@@ -84,7 +84,7 @@ class RunSketches:
         run = run or Signature(queries=(), documents=np.zeros((0, TOP), np.uint64))
         for query in run.queries:
             self.columns.setdefault(query, len(self.columns))
-        self.rows[submission] = _Row(stamp, digest, sketch(run, self.columns, self.key))
+        self.rows[submission] = _SketchRow(stamp, digest, sketch(run, self.columns, self.key))
         self.changed = True
 
     def stack(self, names: Sequence[str]) -> NDArray[np.uint16]:
@@ -116,7 +116,7 @@ def read_sketches(vault: Vault, query_set: str, queries: Sequence[str]) -> RunSk
         with vault.files.open(_sketches_path(query_set)) as source:
             arrays = dict(np.load(source, allow_pickle=False))
         stamps = map(FileStamp._make, arrays["stamps"].tolist())
-        rows = map(_Row, stamps, map(bytes, arrays["digests"]), arrays["tops"])
+        rows = map(_SketchRow, stamps, map(bytes, arrays["digests"]), arrays["tops"])
         return RunSketches(
             key=int(arrays["key"]),
             columns={query: column for column, query in enumerate(arrays["queries"].tolist())},

@@ -181,12 +181,12 @@ class _Token(msgspec.Struct, frozen=True):
     logprob: float
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _CallPlace(msgspec.Struct, frozen=True):
     top_logprobs: list[_Token] = []
 
 
 class _Logprobs(msgspec.Struct, frozen=True):
-    content: list[_Place] | None = None
+    content: list[_CallPlace] | None = None
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -194,14 +194,14 @@ class _Said(msgspec.Struct, frozen=True):
     refusal: str | None = None
 
 
-class _Choice(msgspec.Struct, frozen=True):
+class _ReplyChoice(msgspec.Struct, frozen=True):
     message: _Said
     finish_reason: str | None = None
     logprobs: _Logprobs | None = None
 
 
 class _Completion(msgspec.Struct, frozen=True):
-    choices: list[_Choice]
+    choices: list[_ReplyChoice]
     model: str = ""
     usage: _Usage | None = None
 

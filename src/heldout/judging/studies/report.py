@@ -156,7 +156,7 @@ def histogram(found: PoolSizes) -> Plot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class JudgedExample:
     """A judged pair.
 
     Attributes:
@@ -184,7 +184,7 @@ class Example:
 
 def draw_examples(
     pools: Sequence[Pool], votes: Votes, rng: Generator, *, count: int = 3
-) -> tuple[Example, ...]:
+) -> tuple[JudgedExample, ...]:
     """Draw queries, and a judged pair of each, without a look at votes or texts.
 
     Args:
@@ -218,11 +218,11 @@ def _pairs(pool: Pool, votes: Votes) -> list[tuple[str, str]]:
     return [pair for pair in votes.get(pool.query, {}) if texts >= set(pair)]
 
 
-def _example(pool: Pool, pair: tuple[str, str], cast: PairVotes) -> Example:
+def _example(pool: Pool, pair: tuple[str, str], cast: PairVotes) -> JudgedExample:
     by_doc = {one.doc: one for one in pool.candidates}
     shown = [(by_doc[pair[0]], cast.first), (by_doc[pair[1]], cast.second)]
     (first, ahead), (second, behind) = sorted(shown, key=lambda one: -one[1])
-    return Example(
+    return JudgedExample(
         query=pool.query, question=pool.text, first=first, second=second, votes=(ahead, behind)
     )
 
@@ -254,7 +254,7 @@ class ReportSection:
     title: str
     study: str = ""
     answer: Answer = _NOTHING
-    examples: tuple[Example, ...] = ()
+    examples: tuple[JudgedExample, ...] = ()
     drawings: tuple[Drawing, ...] = ()
     why_not: str = ""
 

@@ -209,7 +209,7 @@ class Outlook:
     backtest_why: str = ""
 
 
-class _Line(NamedTuple):
+class _FittedLine(NamedTuple):
     """A line in the logarithm of the place for each draw, shape (draws,), with scatter."""
 
     at_one: Floats
@@ -359,7 +359,7 @@ def _sums_ahead(added: Added, system: int, fitted: int, new: Floats, rng: Genera
     return ahead
 
 
-def _regress(y: Floats, weights: Floats, rng: Generator) -> _Line:
+def _regress(y: Floats, weights: Floats, rng: Generator) -> _FittedLine:
     """Weighted least squares on the logarithm of the place.
 
     Args:
@@ -382,7 +382,7 @@ def _regress(y: Floats, weights: Floats, rng: Generator) -> _Line:
     heavy[0] = 0.0
     level = level + heavy * rng.standard_normal(slope.shape) / np.sqrt(total)
     slope = slope + heavy * rng.standard_normal(slope.shape) / np.sqrt(squares)
-    return _Line(at_one=level - slope * centre, slope=slope)
+    return _FittedLine(at_one=level - slope * centre, slope=slope)
 
 
 def _interval(values: Floats, level: float) -> Predicted:

@@ -215,7 +215,7 @@ class _Passage(msgspec.Struct, frozen=True, kw_only=True):
     msmarco_label: Literal[0, 1]
 
 
-class _Row(msgspec.Struct, frozen=True, kw_only=True):
+class _RecordRow(msgspec.Struct, frozen=True, kw_only=True):
     query_id: str
     query: str
     passages: list[_Passage]
@@ -234,7 +234,7 @@ def read_shown_passages(source: BinaryIO, *, path: str, texts: bool = True) -> A
             shown nothing; `shown-ranks`: ranks other than 1, 2, 3, …; `repeated-document`,
             `no-document-id`, `no-query-id`, `repeated-query`, and those of `TextReader`.
     """
-    decode = msgspec.json.Decoder(_Row).decode
+    decode = msgspec.json.Decoder(_RecordRow).decode
     log = RecordLog()
     with TextReader(source, path=path, limits=LIMITS) as reader:
         for number, line in read_lines(reader):
@@ -262,7 +262,7 @@ def read_shown_passages(source: BinaryIO, *, path: str, texts: bool = True) -> A
     )
 
 
-def _make(row: _Row, *, texts: bool) -> Annotation | Fault:
+def _make(row: _RecordRow, *, texts: bool) -> Annotation | Fault:
     if not row.passages:
         found = f"no passage for query {show(row.query_id)}"
         return "no-passages", found, "what annotators were shown"

@@ -118,7 +118,7 @@ class Segment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ScanResult:
     """What a scanner found in a text.
 
     Attributes:
@@ -158,7 +158,7 @@ class Columns:
 class TextScanner(Protocol):
     """Finds segments."""
 
-    def scan(self, text: bytes, *, last: bool) -> Found:
+    def scan(self, text: bytes, *, last: bool) -> ScanResult:
         r"""Cut whole lines into segments.
 
         Args:
@@ -175,7 +175,7 @@ _BYTES = bytes({*range(0x20, 0x7F), *range(0x80, 0x100)} | {0x09})
 """What a row may hold, as far as one byte shows."""
 
 
-def _cut_lines(text: bytes, *, columns: int, last: bool) -> Found:
+def _cut_lines(text: bytes, *, columns: int, last: bool) -> ScanResult:
     """Find where queries begin, and leave everything else to be read line by line."""
     segments: list[Segment] = []
     query: bytes | None = None
@@ -208,7 +208,7 @@ def _cut_lines(text: bytes, *, columns: int, last: bool) -> Found:
         start = end
     if segments and not last and segments[-1].query_length:
         start = segments.pop().start
-    return Found(
+    return ScanResult(
         consumed=start,
         lines=sum(segment.lines for segment in segments),
         segments=segments,
@@ -268,7 +268,7 @@ class NumpyScanner:
         self._depth = depth
         self._usual_ranks: list[bytes] = []
 
-    def scan(self, text: bytes, *, last: bool) -> Found:
+    def scan(self, text: bytes, *, last: bool) -> ScanResult:
         """As `TextScanner.scan`; looks at a part of a long text only: tokens take much room."""
         most = _WINDOW
         while True:
@@ -279,7 +279,7 @@ class NumpyScanner:
                 return replace(found, more=not whole)
             most *= 2
 
-    def _scan(self, text: bytes, *, last: bool) -> Found:
+    def _scan(self, text: bytes, *, last: bool) -> ScanResult:
         tokens = text.split()
         ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == _NEWLINE)
         if not (is_clean(text) and is_regular(text, ends, len(tokens), self._columns)):
@@ -291,7 +291,7 @@ class NumpyScanner:
         segments = self._segments(text, queries, ends[:rows])
         hits, tops = self._answer(segments, queries, self._table(tokens[: rows * self._columns]))
         consumed = segments[-1].end if segments else 0
-        return Found(
+        return ScanResult(
             consumed=consumed, lines=rows, segments=segments, hits=hits, tops=tops, more=False
         )
 
@@ -398,11 +398,11 @@ class CompiledScanner:
         self._most = _scan.MOST_SEGMENTS
         self._inner = _scan.Scanner(judged, columns, ORDERS.index(order), depth)
 
-    def scan(self, text: bytes, *, last: bool) -> Found:
+    def scan(self, text: bytes, *, last: bool) -> ScanResult:
         """As `TextScanner.scan`."""
         consumed, lines, segments, hits, tops = self._inner.scan(text, last)
         rows = np.frombuffer(segments, dtype=np.int64).reshape(-1, _FIELDS).tolist()
-        return Found(
+        return ScanResult(
             consumed=consumed,
             lines=lines,
             segments=[Segment._make(row) for row in rows],
