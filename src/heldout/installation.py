@@ -66,8 +66,8 @@ _EXTRAS: tuple[tuple[str, Group, str, str, tuple[str, ...]], ...] = (
     (
         "fast",
         "analyses",
-        "reliability",
-        "heldout analyse reliability computes compiled; without it the answers are the same",
+        "many runs",
+        "reliability, stability and outcomes compute compiled; without it the answers are the same",
         ("numba",),
     ),
     (

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import stats
 
+from heldout.stats import sign_flips
 from heldout.stats.exact import whole_numbers
 from heldout.stats.resampling import block_size
 from heldout.stats.sign_flips import flip_test, max_t
@@ -302,3 +303,11 @@ def test_a_difference_among_rounding_is_tested() -> None:
     values[1] += 1e-6
 
     assert max_t(values, np.random.default_rng(1), flips=99)[0, 1] == 1 / 100
+
+
+def test_numba_marks_the_pairs_that_numpy_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    values = np.random.default_rng(5).normal(size=(300, 60))
+    fast = max_t(values, np.random.default_rng(1), flips=200)
+    monkeypatch.setattr(sign_flips, "load_compiled", lambda: None)
+    assert max_t(values, np.random.default_rng(1), flips=200).tobytes() == fast.tobytes()

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.stats.rank_tests import WalshAverages
+from heldout.stats.exact import gather_samples
+from heldout.stats.rank_tests import WalshAverages, estimate_pseudomedians
 
 values = st.one_of(st.floats(-3, 3, allow_subnormal=False), st.integers(-4, 4).map(float))
 
@@ -60,3 +61,20 @@ def test_each_of_many_is_found_at_its_place(seed: int, kind: str) -> None:
     averages, expected = WalshAverages(of), lay_out(of.tolist())
     for place in random.integers(1, averages.count + 1, 4).tolist():
         assert averages.find(place) == pytest.approx(expected[place - 1], rel=1e-12, abs=2e-12)
+
+
+@pytest.mark.parametrize("kind", ["whole", "shares", "any", "few"])
+def test_numba_and_numpy_estimate_the_same_bytes(kind: str) -> None:
+    pytest.importorskip("numba")
+    random = np.random.default_rng(2)
+    ranks = random.integers(1, 21, (2, 40, 120)).astype(np.float64)
+    drawn = {
+        "whole": ranks[0] - ranks[1],
+        "shares": (ranks[0] - ranks[1]) / (ranks[0] * ranks[1]),
+        "any": random.standard_cauchy((40, 120)),
+        "few": random.integers(0, 2, (40, 120)) / 3,
+    }[kind]
+    samples = gather_samples(drawn, random.random((40, 120)) < np.linspace(0, 1, 40)[:, None])
+    plain = estimate_pseudomedians(samples, level=0.95)
+    fast = estimate_pseudomedians(samples, level=0.95, compiled=True)
+    assert np.array(fast).tobytes() == np.array(plain).tobytes()

@@ -14,15 +14,13 @@ products of float64 are exact.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from types import ModuleType
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.stats.batches import rank_sum_p, sign_p, signed_rank_p, t_p
-from heldout.stats.exact import DECIMALS, ValueScale, scale_of
+from heldout.stats.exact import DECIMALS, ValueScale, load_compiled, scale_of
 from heldout.stats.rank_tests import Corrections, Zeros
 
 Floats = NDArray[np.float64]
@@ -104,16 +102,6 @@ def count_values(codes: NDArray[np.int32], member: NDArray[np.uint8]) -> Histogr
 def _whole(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     """As whole numbers, the splits last."""
     return np.rint(numbers).astype(np.int64).swapaxes(1, 2)
-
-
-@cache
-def load_compiled() -> ModuleType | None:
-    """Return the loops that numba compiles (`stats.compiled`), `None` where it does not load."""
-    try:
-        from heldout.stats import compiled  # noqa: PLC0415 - numba is an extra, slow to load
-    except (ImportError, RuntimeError):  # or no folder can be written to
-        return None
-    return compiled
 
 
 class SignedSums(NamedTuple):

@@ -230,17 +230,18 @@ def _moments(samples: Samples) -> _Moments:
     return _Moments(mean, squares, freedom, np.where(squares > 0, error, 1.0))
 
 
-def signed_rank_tests(samples: Samples, *, level: float) -> TestColumns:
+def signed_rank_tests(samples: Samples, *, level: float, compiled: bool = False) -> TestColumns:
     """The signed-rank test of each sample of differences, two-sided.
 
     Args:
         samples: differences B - A; equal ones are equal floats.
         level: of the intervals, between 0 and 1.
+        compiled: whether numba is used where it is installed; the answer is the same.
     """
     moved = samples.without_zeros()
     used = moved.sizes
     tested = (samples.sizes > 1) & (used > 0)
-    estimates = estimate_pseudomedians(moved, level=level)
+    estimates = estimate_pseudomedians(moved, level=level, compiled=compiled)
     ranks = moved.rank_sizes()
     p = signed_rank_p(ranks.above, ranks.ties, wins=ranks.wins, losses=ranks.losses, size=used)
     ends = np.cumsum(np.bincount(ranks.owners, minlength=len(used)))

@@ -15,6 +15,8 @@ the sums still fit into a float64: on 5,793 queries and scores up to 1 that is 2
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -373,3 +375,13 @@ def _fractions(
                 return None
             unit = math.lcm(unit, fraction.denominator)
     return None
+
+
+@cache
+def load_compiled() -> ModuleType | None:
+    """Return the loops that numba compiles (`stats.compiled`), `None` where it does not load."""
+    try:
+        from heldout.stats import compiled  # noqa: PLC0415 - numba is an extra, slow to load
+    except (ImportError, RuntimeError):  # or no folder can be written to
+        return None
+    return compiled

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.stats.exact import Whole, whole_numbers
+from heldout.stats.exact import Whole, load_compiled, whole_numbers
 from heldout.stats.resampling import Block, block_size, map_shares
 
 _QUERIES = 512
@@ -35,6 +35,8 @@ _FLIPS = 512
 _CELLS = 1 << 22
 """Flipped sums that are held at once: systems by flips, in double precision 32 MB."""
 _ROWS = 128
+_MANY = 256
+"""Rows from which on what numba saves is more than it takes to load."""
 _TASKS = 32
 _WHOLE = 2.0**53
 _ROUNDING = 1e-12
@@ -354,6 +356,9 @@ def _mark(
     Returns:
         Shape (last, last - first): by the first and the second row.
     """
+    if len(scaled) >= _MANY and (loops := load_compiled()):
+        found: NDArray[np.bool_] = loops.mark(scaled, limits, margin, first, last)
+        return found
     pairs = _Pairs(len(scaled))
     marks = np.zeros((last, last - first), np.bool_)
     part = np.empty((last - first, scaled.shape[1]), np.float32)

@@ -54,6 +54,9 @@ _CELLS = 1 << 18
 _ROWS = 1024
 _TASKS = 32
 
+# Pairs from which numba saves more time than it takes to load
+_MANY = 1 << 13
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pairs(Sequence[Pair]):
@@ -292,7 +295,7 @@ def compare_runs(
     some = Pairs.of(pairs)
     place = {name: row for row, name in enumerate(ranks.systems)}
     rows = np.array([place[run] for side in some.sides for run in side.runs], np.intp)
-    ask = _Ask(margins, level, ranks.k)
+    ask = _Ask(margins, level, ranks.k, compiled=len(some) >= _MANY)
     found = _gather(_compare_all(ranks.ranks, (rows[some.a], rows[some.b]), ask, executor))
     binomial, a_not_fewer, b_not_fewer = _test_counts(found.a_only, found.b_only, ranks, ask)
     return TestedPairs(
@@ -318,6 +321,7 @@ class _Ask(NamedTuple):
     margins: Margins
     level: float
     k: int
+    compiled: bool
 
 
 class _Compared(NamedTuple):
@@ -486,9 +490,9 @@ def _compare_rows(
         esl=_means(first * both, second * both, answered),
         rr=_means(both / np.maximum(first, 1), both / np.maximum(second, 1), answered),
         tests={
-            "esl_signed_rank": signed_rank_tests(lengths, level=ask.level),
+            "esl_signed_rank": signed_rank_tests(lengths, level=ask.level, compiled=ask.compiled),
             "esl_t": t_tests(lengths, level=ask.level),
-            "rr_signed_rank": signed_rank_tests(shares, level=ask.level),
+            "rr_signed_rank": signed_rank_tests(shares, level=ask.level, compiled=ask.compiled),
             "rr_t": t_tests(shares, level=ask.level),
         },
         # Lower is better: A does no harm if B - A is above minus the margin, B if it is below it
