@@ -12,7 +12,7 @@ from scipy import stats
 
 from heldout.stats.exact import differences, scale_of
 from heldout.stats.rank_tests import Method, Zeros, rank_differences
-from heldout.stats.results import Alternative, TestQuestion
+from heldout.stats.results import Alternative, AskedTest
 from heldout.stats.tests import compare_counts, run_test
 
 Scores = NDArray[np.float64]
@@ -198,9 +198,7 @@ def test_a_tolerance_is_met_by_decimals_that_floats_put_beyond_it() -> None:
 @given(st.lists(st.integers(-6, 6), min_size=1, max_size=9), st.sampled_from(("exact", "auto")))
 def test_the_exact_sum_is_symmetric_about_its_mean(values: list[int], method: Method) -> None:
     difference = np.array(values, np.float64)
-    asks = [
-        TestQuestion(alternative=alternative, level=0.95) for alternative in ("greater", "less")
-    ]
+    asks = [AskedTest(alternative=alternative, level=0.95) for alternative in ("greater", "less")]
     found = [
         rank_differences(sign * difference, ask, zeros="wilcox", continuity=True, method=method).p
         for sign, ask in zip((1, -1), asks, strict=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heldout.scoring.table import parse_scores
 from heldout.stats.rank_tests import rank_differences
-from heldout.stats.results import Alternative, TestQuestion
+from heldout.stats.results import Alternative, AskedTest
 from heldout.stats.sign_flips import flip_test
 from heldout.stats.tests import run_test
 
@@ -46,7 +46,7 @@ def test_wilcoxon_as_published_has_a_tie_that_floats_broke(pair: Pair) -> None:
     for alternative, published, exact in zip(
         TAILS, (0.001722594, 0.003445188), (0.001695971, 0.003391943), strict=True
     ):
-        ask = TestQuestion(alternative=alternative, level=0.95)
+        ask = AskedTest(alternative=alternative, level=0.95)
         of_floats = rank_differences(
             b - a, ask, zeros="wilcox", continuity=True, method="approximate"
         )

@@ -21,7 +21,7 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
 from heldout.errors import InputError
 from heldout.stats.exact import DECIMALS, Samples, differences, load_compiled
 from heldout.stats.rank_correlation import midranks
-from heldout.stats.results import SMALLEST, Alternative, Found, TestQuestion, choose_tail, normal_p
+from heldout.stats.results import SMALLEST, Alternative, AskedTest, Found, choose_tail, normal_p
 from heldout.stats.student import welch_freedom
 
 
@@ -230,7 +230,7 @@ _EXACT_LIMIT = 500
 
 
 def signed_rank_test(
-    a: Scores, b: Scores, ask: TestQuestion, *, zeros: Zeros, continuity: bool, method: Method
+    a: Scores, b: Scores, ask: AskedTest, *, zeros: Zeros, continuity: bool, method: Method
 ) -> Found:
     """The signed-rank test of two systems; see `rank_differences`."""
     return rank_differences(
@@ -239,7 +239,7 @@ def signed_rank_test(
 
 
 def rank_differences(
-    difference: Scores, ask: TestQuestion, *, zeros: Zeros, continuity: bool, method: Method
+    difference: Scores, ask: AskedTest, *, zeros: Zeros, continuity: bool, method: Method
 ) -> Found:
     """Are the differences symmetric about 0?
 
@@ -432,7 +432,7 @@ def _look_up(reached: Integers, places: Integers) -> Floats:
 Corrections = Literal["mann-whitney", "ranksums"]
 
 
-def rank_sum_test(a: Scores, b: Scores, ask: TestQuestion, *, kind: Corrections) -> Found:
+def rank_sum_test(a: Scores, b: Scores, ask: AskedTest, *, kind: Corrections) -> Found:
     """Does a score of B exceed one of A as often as the other way round?
 
     Args:
@@ -499,7 +499,7 @@ def _place(
     return max(-1.0, centre - half), min(1.0, centre + half), None
 
 
-def sign_test(a: Scores, b: Scores, ask: TestQuestion, *, tolerance: float) -> Found:
+def sign_test(a: Scores, b: Scores, ask: AskedTest, *, tolerance: float) -> Found:
     """The sign test: does each system win as often as the other?
 
     Args:
@@ -511,7 +511,7 @@ def sign_test(a: Scores, b: Scores, ask: TestQuestion, *, tolerance: float) -> F
     return compare_wins(*_count_signs(differences(a, b), tolerance), ask)
 
 
-def binomial_test(a: Scores, b: Scores, ask: TestQuestion, *, above: float) -> Found:
+def binomial_test(a: Scores, b: Scores, ask: AskedTest, *, above: float) -> Found:
     """The exact binomial test on the queries that one system alone answers (McNemar's, exact).
 
     Args:
@@ -530,7 +530,7 @@ def _count_signs(difference: Scores, tolerance: float) -> tuple[int, int]:
     return int(np.sum(sizes < -tolerance)), int(np.sum(sizes > tolerance))
 
 
-def compare_wins(a_wins: int, b_wins: int, ask: TestQuestion) -> Found:
+def compare_wins(a_wins: int, b_wins: int, ask: AskedTest) -> Found:
     """The exact binomial test of counts, with the Clopper-Pearson interval.
 
     Args:

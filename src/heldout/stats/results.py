@@ -24,7 +24,7 @@ SMALLEST = sys.float_info.min
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestQuestion:
+class AskedTest:
     """What is asked of a test.
 
     Attributes:
@@ -298,7 +298,7 @@ def check_scores(scores: ArrayLike, system: str) -> NDArray[np.float64]:
     return values
 
 
-def check_ask(test: str, alternative: Alternative, *, level: float) -> TestQuestion:
+def check_ask(test: str, alternative: Alternative, *, level: float) -> AskedTest:
     """Return what is asked of a test, if it can be asked.
 
     Args:
@@ -318,7 +318,7 @@ def check_ask(test: str, alternative: Alternative, *, level: float) -> TestQuest
         problems.append(Problem("test-option", path, f"level {level}", expected))
     if problems:
         raise InputError(problems)
-    return TestQuestion(alternative=alternative, level=float(level))
+    return AskedTest(alternative=alternative, level=float(level))
 
 
 def bonferroni(ps: Sequence[float | None]) -> tuple[float | None, ...]:

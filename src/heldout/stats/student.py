@@ -33,8 +33,8 @@ from scipy.special import stdtr, stdtrit
 from heldout.stats.exact import Samples, differences
 from heldout.stats.results import (
     Alternative,
+    AskedTest,
     Found,
-    TestQuestion,
     TestResult,
     check_scores,
     choose_tail,
@@ -406,7 +406,7 @@ Variances = Literal["welch", "student"]
 Scores = NDArray[np.float64]
 
 
-def paired_t_test(a: Scores, b: Scores, ask: TestQuestion) -> Found:
+def paired_t_test(a: Scores, b: Scores, ask: AskedTest) -> Found:
     """The paired t test: is the mean difference 0?
 
     Args:
@@ -417,7 +417,7 @@ def paired_t_test(a: Scores, b: Scores, ask: TestQuestion) -> Found:
     return compare_mean(differences(a, b), ask)
 
 
-def compare_mean(difference: Scores, ask: TestQuestion, *, null: float = 0.0) -> Found:
+def compare_mean(difference: Scores, ask: AskedTest, *, null: float = 0.0) -> Found:
     """The t test of one sample.
 
     Args:
@@ -436,7 +436,7 @@ def compare_mean(difference: Scores, ask: TestQuestion, *, null: float = 0.0) ->
     return _compare(centre.mean, error, centre.size - 1, ask, used=centre.size, null=null)
 
 
-def unpaired_t_test(a: Scores, b: Scores, ask: TestQuestion, *, kind: Variances) -> Found:
+def unpaired_t_test(a: Scores, b: Scores, ask: AskedTest, *, kind: Variances) -> Found:
     """The t test of two samples.
 
     Args:
@@ -498,7 +498,7 @@ def _compare(
     difference: float,
     error: float,
     freedom: float,
-    ask: TestQuestion,
+    ask: AskedTest,
     *,
     used: int,
     null: float = 0.0,

@@ -22,9 +22,9 @@ from heldout.stats.rank_tests import (
 )
 from heldout.stats.results import (
     Alternative,
+    AskedTest,
     Found,
     Option,
-    TestQuestion,
     TestResult,
     check_ask,
     check_options,
@@ -41,7 +41,7 @@ class Test:
     """A test, with what must be known to use it.
 
     Attributes:
-        run: computes it from the scores of A and B, an `TestQuestion` and the options.
+        run: computes it from the scores of A and B, an `AskedTest` and the options.
         null: the hypothesis that a small p speaks against.
         difference: what the difference is.
         interval: where its interval comes from.
@@ -261,7 +261,7 @@ def compare_counts(
 
 
 def _result(
-    name: str, size: int, found: Found, ask: TestQuestion, options: Mapping[str, object]
+    name: str, size: int, found: Found, ask: AskedTest, options: Mapping[str, object]
 ) -> TestResult:
     return TestResult(
         test=name,

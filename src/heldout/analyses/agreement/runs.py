@@ -21,7 +21,7 @@ from heldout.charts.svg import MUTED
 from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.stats.rank_correlation import RboTies, kendall, rank_biased_overlap, tau_ap_b
-from heldout.stats.results import TestQuestion
+from heldout.stats.results import AskedTest
 from heldout.stats.student import compare_mean
 from heldout.trec.orders import Order
 from heldout.trec.tops import TiedTops
@@ -239,7 +239,7 @@ def _mean(values: Sequence[float | None], level: float, why: str, least: float) 
     if np.ptp(known) == 0:
         why = "one query" if len(known) == 1 else "the same on every query"
         return QueryMean(value=float(known[0]), low=None, high=None, queries=len(known), why=why)
-    found = compare_mean(known, TestQuestion(alternative="two-sided", level=level))
+    found = compare_mean(known, AskedTest(alternative="two-sided", level=level))
     # No mean lies outside of its scale, so a cut interval holds the truth as often
     low = None if found.low is None else max(found.low, least)
     high = None if found.high is None else min(found.high, 1.0)

@@ -34,7 +34,7 @@ from heldout.stats.rank_correlation import (
     tails,
 )
 from heldout.stats.resampling import DIGITS, bca_interval
-from heldout.stats.results import TestQuestion
+from heldout.stats.results import AskedTest
 from heldout.stats.student import compare_mean
 from heldout.trec.tops import Places, see_through
 
@@ -475,7 +475,7 @@ def _make_means(values: Floats, draws: Floats, labels: ScoredLabels, level: floa
     ranks = rank_means(means_of(values).tolist())
     found = []
     for place, row in enumerate(values * sign):
-        t = compare_mean(row, TestQuestion(alternative="two-sided", level=level))
+        t = compare_mean(row, AskedTest(alternative="two-sided", level=level))
         without = (row.sum() - row) / max(len(row) - 1, 1)
         bca = bca_interval(draws[:, place] * sign, float(row.mean()), without, level=level)
         found.append(

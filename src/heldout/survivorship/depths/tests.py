@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from heldout.stats.rank_correlation import kendall
-from heldout.stats.results import TestQuestion
+from heldout.stats.results import AskedTest
 from heldout.stats.student import Variances, unpaired_t_test
 from heldout.survivorship.depths.scores import DepthScores
 
@@ -214,7 +214,7 @@ def _test(
     if test.why:
         return test
     found = unpaired_t_test(
-        first, second, TestQuestion(alternative="two-sided", level=level), kind=kind
+        first, second, AskedTest(alternative="two-sided", level=level), kind=kind
     )
     return replace(
         test,

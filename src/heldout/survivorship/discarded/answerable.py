@@ -24,7 +24,7 @@ from heldout.answers.table import Cell, Column, Table, columns
 from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.pools import Pool, build_pools
 from heldout.stats.rank_tests import compare_wins
-from heldout.stats.results import TestQuestion, holm
+from heldout.stats.results import AskedTest, holm
 from heldout.survivorship.discarded.judging import (
     CountShare,
     JudgedPassages,
@@ -202,7 +202,7 @@ def compare_reach(ranks: FirstRanks, *, depth: int = 10) -> tuple[SystemPair, ..
 
     Source: McNemar 1947, exact; Holm 1979.
     """
-    ask = TestQuestion(alternative="two-sided", level=0.95)
+    ask = AskedTest(alternative="two-sided", level=0.95)
     counts = []
     for k in _depths(depth):
         hits = {system: _within(own, k) for system, own in ranks.items()}
