@@ -119,13 +119,6 @@ def test_what_is_like_all_others_is_left_out() -> None:
     assert choose_comparable(["a", "b"], {"a": {"b"}}).entries == ()
 
 
-def test_rules_of_parts_that_are_gone_are_read() -> None:
-    text = RULES + '\n[trust]\nshow = ["stability", "progress", "facets"]\n'
-    trust = parse_spec(text.encode()).trust
-    assert trust is not None
-    assert trust.parts == ("progress",)
-
-
 def board(rules: str = ALLOWED) -> BoardLog:
     log = BoardLog().open(rules)
     log.baseline("20261101-bm25", "0.3")
@@ -225,11 +218,3 @@ def test_figures_that_do_not_fit_their_entries_are_refused(figures: dict[str, An
     log.measure(ONE, TWO, **figures)
     with pytest.raises(StoreError, match="measured"):
         read_history(parse_log(log.data, path="log.jsonl"))
-
-
-def test_figures_are_read_without_those_of_parts_that_are_gone() -> None:
-    log = board().wait(days=2)
-    log.measure(ONE, TWO, stability={"trials": 9, "shares": []}, why={"drift": "undefined"})
-    (measured,) = log.history.measured
-    assert measured.figures.told == {"ranges"}
-    assert [*list_early(log.history)] == []

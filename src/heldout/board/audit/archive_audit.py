@@ -17,7 +17,6 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import get_args
 
 import msgspec
 
@@ -25,7 +24,7 @@ from heldout.board.audit.archive import EARLIER, Unpacked, list_agreed, unpack_a
 from heldout.board.audit.audit import ENDS_CHECKED, FINAL_CHECKED, Audit
 from heldout.board.audit.replay import replay_releases
 from heldout.board.log.events import AFTER_CLOSING, Entry
-from heldout.board.log.measured import Figures, Measured, Retired
+from heldout.board.log.measured import Figures, Measured
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import held_out_file, is_commitment, names_of_view
 from heldout.board.rules.days import list_early, list_early_finals, list_moved, may_open_runs
@@ -209,9 +208,6 @@ def check_measured(unpacked: Unpacked) -> Iterator[str]:
 def tell_measured(unpacked: Unpacked) -> Iterator[str]:
     """Yield what cannot be computed again, because scores were changed since."""
     for one in unpacked.history.measured:
-        figures = unpacked.log[one.event].get("figures")
-        if names := ", ".join(name for name in get_args(Retired) if figures.get(name)):
-            yield f"event {one.event} ('measured') has {names}, which are not computed any more"
         compared = _compare(unpacked, one)
         if not _may_differ(unpacked, one):
             continue
@@ -232,7 +228,7 @@ def _list_different(unpacked: Unpacked, one: Measured, compared: Compared) -> fr
     trust = parse_spec(unpacked.history.rules_at(one.at).encode()).trust
     if trust is None:
         return frozenset()  # `list_early` says so
-    show = [part for part in trust.parts if part in one.figures.told]
+    show = [part for part in trust.show if part in one.figures.told]
     found = measure_ranking(compared, show, seed=one.seed)
     fields = (field.name for field in msgspec.structs.fields(Figures))
     return frozenset(f for f in fields if getattr(found, f) != getattr(one.figures, f))

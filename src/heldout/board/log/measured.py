@@ -20,9 +20,6 @@ TrustPart = Literal["ranges", "progress"]
 PARTS: tuple[TrustPart, ...] = get_args(TrustPart)
 """All of them, in the order of the page."""
 
-Retired = Literal["stability", "drift", "facets"]
-"""What boards published besides until version 0.1.0: their rules and logs are read without it."""
-
 LeftOut = Literal["near", "incomplete", "withheld"]
 """Why an entry is not compared: nearly the same as all it could be compared with; no score for each
 query; not said while an embargo holds."""
@@ -65,8 +62,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     family: _Whole
 
 
-class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is published at once; what was of a `Retired` part is not read.
+class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that is published at once.
 
     Attributes:
         queries: how many the scores are over.
@@ -79,7 +76,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     alike: tuple[tuple[str, str], ...] = ()
     ranges: Ranges | None = None
     progress: tuple[Step, ...] | None = None
-    why: dict[str, str] = {}
+    why: dict[TrustPart, str] = {}
 
     @property
     def told(self) -> frozenset[str]:
@@ -159,8 +156,6 @@ def read_measured(entry: Entry, *, known: AbstractSet[str]) -> Measured:
     Raises:
         ValueError: its figures do not fit its entries, or these are not published.
     """
-    figures = msgspec.convert(entry.get("figures"), Figures)
-    why = {part: figures.why[part] for part in PARTS if part in figures.why}
     measured = Measured(
         event=entry.event.seq,
         at=entry.time,
@@ -170,7 +165,7 @@ def read_measured(entry: Entry, *, known: AbstractSet[str]) -> Measured:
         seed=entry.get("seed"),
         entries=tuple(entry.get("entries")),
         left_out=dict(entry.get("left_out")),
-        figures=msgspec.structs.replace(figures, why=why),
+        figures=msgspec.convert(entry.get("figures"), Figures),
         digest=entry.event.sealed["table"],
     )
     wrong = [*list_wrong(measured.figures, measured.entries)]

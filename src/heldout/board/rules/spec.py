@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from heldout.board.log.measured import PARTS, Retired, TrustPart
+from heldout.board.log.measured import PARTS, TrustPart
 from heldout.board.rules.final_view import MOST_FINALISTS
 from heldout.board.rules.release import ReleaseRule
 from heldout.scoring.fairness import Summary
@@ -148,13 +148,8 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             the end of the season at the latest.
     """
 
-    show: tuple[TrustPart | Retired, ...] = PARTS
+    show: tuple[TrustPart, ...] = PARTS
     after: str = "season"
-
-    @property
-    def parts(self) -> tuple[TrustPart, ...]:
-        """What of `show` is published."""
-        return tuple(part for part in PARTS if part in self.show)
 
 
 def check_trust(trust: Trust) -> Iterator[tuple[str, object, str, str]]:

@@ -162,7 +162,7 @@ def measure_ranking(compared: Compared, show: Sequence[TrustPart], *, seed: int)
         seed: of what is drawn.
     """
     added: dict[str, Any] = {}
-    why = {}
+    why: dict[TrustPart, str] = {}
     if "ranges" in show:
         rng = Generator(PCG64(seed)).spawn(1)[0]
         better = compared.board.view().better
@@ -245,7 +245,7 @@ def _log(session: Session, board: BoardScores, due: DueFigures) -> None:
     if compared is None:
         return
     compared = replace(compared, alike=chosen.pairs)
-    figures = measure_ranking(compared, due.trust.parts, seed=SEED)
+    figures = measure_ranking(compared, due.trust.show, seed=SEED)
     incomplete: dict[str, LeftOut] = {
         name: "withheld" if name in hidden else "incomplete"
         for name in due.ranked

@@ -183,7 +183,7 @@ def _say_step(step: Step, *, alike: bool) -> str:
 def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) -> tuple[str, ...]:
     """Return what is not published yet and when it will be."""
     trust, measured = spec.trust, standings.measured
-    if trust is None or not trust.parts:
+    if trust is None or not trust.show:
         return ()
     covered = frozenset[str]() if measured is None else measured.covered
     wait = [r for r in standings.rows if r.rank is not None and r.id not in covered]
@@ -191,7 +191,7 @@ def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) 
     since = figures_due_since(standings, spec, None if closed is None else closed.date())
     when = say_after(trust, today, last=last)
     if measured is None:
-        parts = plain(join_names(SentencePart(text=_PARTS[part]) for part in trust.parts))
+        parts = plain(join_names(SentencePart(text=_PARTS[part]) for part in trust.show))
         said = [f"{parts[:1].upper()}{parts[1:]} appear here {when}. {_WHY}"]
     else:
         newer = count(len(wait), "newer entry is", "newer entries are")

@@ -77,7 +77,7 @@ def figures_due_since(standings: Standings, spec: BoardSpec, closed: date | None
 def _figure_days(standings: Standings, spec: BoardSpec, closed: date | None) -> list[date]:
     """The days since which entries may be compared that are not; none before there are two."""
     covered = frozenset[str]() if standings.measured is None else standings.measured.covered
-    if spec.trust is None or not spec.trust.parts:
+    if spec.trust is None or not spec.trust.show:
         return []
     days = _list_days(standings, spec, spec.trust, closed)
     past = [day for name, day in days.items() if name not in covered]
@@ -140,7 +140,7 @@ def list_due_figures(
         now: the moment, UTC.
     """
     trust = spec.trust
-    if trust is None or not trust.parts:
+    if trust is None or not trust.show:
         return
     standings, _ = current_standings(public, spec, now=now)
     closed = None if history.closed is None else history.closed.date()
@@ -170,7 +170,7 @@ def _is_logged(due: DueFigures, history: History, today: date) -> bool:
     corrected = {
         s.id: max(at for at, _ in s.errata) for s in history.submissions.values() if s.errata
     }
-    whole = set(due.ranked) <= latest.covered and set(due.trust.parts) <= latest.figures.told
+    whole = set(due.ranked) <= latest.covered and set(due.trust.show) <= latest.figures.told
     waits = any(
         why == "withheld" and not history.submissions[name].is_hidden(today)
         for name, why in latest.left_out.items()

@@ -560,7 +560,7 @@ def list_ranges(
     known = {} if measured is None else _widen(measured, ranked)
 
     def say_due(published: date) -> str:
-        if trust is None or "ranges" not in trust.parts:
+        if trust is None or "ranges" not in trust.show:
             return "this board publishes no rank ranges"
         day = due_day(trust, published, last=last, closed=closed)
         when = say_after(trust, published, last=last) if day is None else f"from {day} on"
