@@ -6,7 +6,7 @@ _LEAST = (3, 11)
 
 
 def explain_version(major: int, minor: int) -> str:
-    """What to do where this Python is too old, "" where it is not; older Pythons read this file."""
+    """Say what to do where this Python is too old, else ""; older Pythons read this file."""
     if (major, minor) >= _LEAST:
         return ""
     return (

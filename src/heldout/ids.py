@@ -111,7 +111,7 @@ def parse_submission_id(text: str, *, path: str = "submission id") -> Submission
 
 
 def run_name(query_set: str, seed: int) -> str:
-    """What the run of a query set is called in a submission: `eval`, then `eval~2`, `eval~3`.
+    """Return what a set's run is called in a submission: `eval`, then `eval~2`, `eval~3`.
 
     No query set has a `~` in its name, so a run's name says which set it answers.
 

@@ -315,7 +315,7 @@ def _analyse(given: Dated, options: ProgressOptions, _: Draws) -> Answer:
 
 
 def headline(result: BoardProgress) -> str:
-    """How far the best score came, in how many steps, and how many of them were significant."""
+    """Say how far the best score came, in how many steps, how many of them significant."""
     if not result.line:
         return "No entry is better than the best baseline yet."
     first, last = result.line[0], result.line[-1]

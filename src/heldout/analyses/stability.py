@@ -151,7 +151,7 @@ def headline(ranges: RankRanges) -> str:
 
 
 def summary(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], ...]:
-    """What the sentence rests on: how often the first is first, how many ranks are certain."""
+    """Say what the sentence rests on: how often the first is first, how many ranks are sure."""
     certain = sum(low == high for low, high in zip(ranges.low, ranges.high, strict=True))
     return (
         ("first", _say_first(stability, ranges)),

@@ -135,7 +135,7 @@ def _slope(
 
 
 def _least_squares(count: int) -> NDArray[np.float64]:
-    """What each of so many values adds to the slope of their least-squares line over 1, 2, ..."""
+    """Return what each of so many values adds to the slope of their least-squares line."""
     centred = np.arange(count, dtype=np.float64) - (count - 1) / 2
     return centred / float(np.sum(centred**2))
 

@@ -278,7 +278,7 @@ def _add_file(
 
 
 def _find_database(folder: Folder, path: str) -> str | None:
-    """Why a file of SQLite's is left out: copied while it is written to, it would be damaged."""
+    """Explain why a file of SQLite's is left out: copied while written, it would be damaged."""
     for ending in _SQLITE_LOGS:
         if path.endswith(ending) and folder.is_file(path.removesuffix(ending)):
             path = path.removesuffix(ending)

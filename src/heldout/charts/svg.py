@@ -262,7 +262,7 @@ def _near(spot: Spot, spots: _Spots) -> Iterator[Label]:
 
 
 def _beside(spot: Spot, text: str, spots: _Spots) -> Iterator[Label]:
-    """Where a rising line leaves room, and close enough that nobody takes it for another's."""
+    """Find where a rising line leaves room, near enough to be taken for its own."""
     near = [
         other
         for other in spots.between(spot.x - _NEAR - 1, spot.x + _NEAR + 1)

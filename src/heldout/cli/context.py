@@ -334,7 +334,7 @@ def require_yes(
 
 
 def reach_forge() -> "ForgeAccess":
-    """How this machine reaches the board's forge: the token of the environment, and questions."""
+    """Return how this machine reaches the board's forge: a token, and questions."""
     from heldout.board.organiser.answer import ForgeAccess
     from heldout.board.store.forges.hosted import TOKEN
 

@@ -92,7 +92,7 @@ def _print_files(folder: Path, *, as_json: bool) -> None:
 
 
 def _own_command() -> str:
-    """What to type in this folder to call this program again: its path if PATH has another one."""
+    """Return what to type in this folder to call this program again."""
     called, found = Path(sys.argv[0]), shutil.which("heldout")
     if found is not None and called.exists() and called.samefile(found):
         return "heldout"

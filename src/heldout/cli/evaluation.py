@@ -269,7 +269,7 @@ def _print_tables(
 
 
 def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels, *, whole: bool) -> None:
-    """What is odd about files; of several runs one line for each kind, unless all is wanted."""
+    """Print what is odd about files; of several runs a line for each kind."""
     if whole or len(scored) == 1:
         print_notes(console, _every_note(scored, qrels) if whole else collect_notes(scored, qrels))
         return
@@ -462,7 +462,7 @@ def _read_part(text: str) -> Shard:
 
 
 def _print_part(context: click.Context, found: PartScored, *, as_json: bool) -> None:
-    """What was done of a part; it ends as the whole would."""
+    """Print what was done of a part; end as the whole would."""
     if as_json:
         print_json(found.document())
     else:

@@ -218,7 +218,7 @@ def print_problems(
 def print_notes(
     console: Console, notes: Iterable[tuple[Sequence[Problem], Mapping[str, int]]]
 ) -> None:
-    """What is odd about files: problems, and how many there are of each code."""
+    """Print what is odd about files: problems, and how many there are of each code."""
     for problems, counts in notes:
         console.print()
         print_problems(console, problems, counts=counts)

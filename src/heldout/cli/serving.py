@@ -446,7 +446,7 @@ def _has_campaign(url: str | None) -> bool:
 
 
 def _promise(settings: "Settings") -> str:
-    """What the pages promise for a task; "" where judges are colleagues, who are not paid."""
+    """Return what the pages promise for a task; "" where judges are not paid."""
     from heldout.judging.campaign.settings import format_money
 
     if settings.reward:

@@ -58,7 +58,7 @@ def translated(name: str) -> Iterator[None]:
 
 
 def is_passing(error: DBAPIError) -> bool:
-    """Whether the database undid a transaction for the sake of others, so that it can run again."""
+    """Check whether the database undid a transaction that can run again."""
     return getattr(error.orig, "sqlstate", None) in ("40001", "40P01")
 
 

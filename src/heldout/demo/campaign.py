@@ -167,7 +167,7 @@ def _read_tops(folder: Path) -> Mapping[str, Tops]:
 def _make_minds(
     pools: Sequence[Pool], tasks: Sequence[Task], rng: np.random.Generator
 ) -> Mapping[tuple[str, str], float]:
-    """How good a passage is for a query, by their texts: made up, the same for all judges."""
+    """Make up how good a passage is for a query, by their texts, the same for all judges."""
     queries = {pool.query: pool.text for pool in pools}
     texts = {one.doc: one.text for pool in pools for one in pool.candidates}
     pooled = {(pool.query, one.doc): one for pool in pools for one in pool.candidates}

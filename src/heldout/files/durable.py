@@ -83,7 +83,7 @@ class Folder:
         return replace(self, inside=self._relative(name))
 
     def path(self, name: str = "") -> Path:
-        """Where a file lies, to be shown or put into a message: opening it would follow links."""
+        """Return where a file lies, to be shown: opening it would follow links."""
         return self.root / self._relative(name)
 
     def file(self, name: str) -> "File":

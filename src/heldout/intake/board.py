@@ -139,7 +139,7 @@ class BoardMoment:
         return found
 
     def archive(self) -> Shared:
-        """What a team needs to check and seal a submission, as a zip; the same bytes each time.
+        """Return what a team needs to seal a submission, as a zip; the same bytes each time.
 
         Raises:
             StoreError: a public file is missing.

@@ -70,7 +70,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, rename=NAMED):
 
 
 def hash_secret(secret: str) -> str:
-    """What is stored of a token or an invitation: it has 256 random bits, so it needs no salt."""
+    """Return what is stored of a token: it has 256 random bits, so it needs no salt."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -228,7 +228,7 @@ def _find_same(
 
 
 def _is_own(connection: Connection, team: int, owner: str) -> bool:
-    """Whether the team has sent a submission of this id before: all of it again is an update."""
+    """Check whether the team has sent this id before: all of it again is an update."""
     before = select(uploads.c.id).where(
         uploads.c.team == team,
         uploads.c.owner == owner,
@@ -546,7 +546,7 @@ def open_part(
 
 
 def _bytes_here(store: UploadStore, upload: str, file: UploadFile, handle: int) -> int:
-    """How many bytes of a file are here: fewer than was acknowledged where a disk was lost."""
+    """Return how many bytes of a file are here: fewer where a disk was lost."""
     found = os.fstat(handle).st_size
     if found >= file.received:
         return file.received
@@ -693,7 +693,7 @@ def end_upload(
 
 
 def replaced_uploads(connection: Connection, newest: Upload) -> list[Upload]:
-    """What a team has replaced: of several files with one name, the last complete one counts.
+    """List what a team has replaced: of one name the last complete file counts.
 
     The inbox accepts neither of two deliveries that bring one new id. An upload that was handed
     over after a newer one is itself replaced.

@@ -150,7 +150,7 @@ def find_own_gap(
 
 
 def count_ranking(spec: BoardSpec, sets: Mapping[str, SetData]) -> int:
-    """How many held-out queries rank, by the rules of the day; the labels and key are at hand."""
+    """Count how many held-out queries rank, by the rules of the day."""
     view = spec.view(spec.primary)
     return len(list_counted(view, sets[view.set]))
 

@@ -192,7 +192,7 @@ def find_cache(environ: Mapping[str, str]) -> ScoreCache | None:
 
 @cache
 def code_version(package: Path = Path(heldout.__file__).parent) -> str:
-    """What computes scores: versions, the machine, and SHA-256 of the code that reads and measures.
+    """Return what computes scores: versions, the machine, SHA-256 of the code.
 
     Args:
         package: folder of the code.

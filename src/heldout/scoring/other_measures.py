@@ -264,7 +264,7 @@ def score_others(
 
 
 def check_others(measures: Iterable[OtherMeasure], subtopics: SubtopicGrades | None = None) -> None:
-    """Whether everything is here that measures need, before a run is read.
+    """Check that everything is here that measures need, before a run is read.
 
     Args:
         measures: of other libraries.

@@ -576,7 +576,7 @@ def in_order(found: Evaluation) -> Mapping[str, Mapping[Measure, float | None]]:
 
 
 def collect_notes(scored: Sequence[Scored], qrels: Qrels) -> tuple[Notes, ...]:
-    """What is odd about the judgments, then about runs; what several have in common stands once."""
+    """Collect what is odd about the judgments, then about runs; what is common once."""
     notes, counts = _some([(run.notes, run.counts) for run in scored])
     both = (Notes(qrels.notes, {}), Notes(_once(scored) if scored[1:] else notes, counts))
     return tuple(one for one in both if one.problems)

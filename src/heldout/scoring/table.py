@@ -258,7 +258,7 @@ class _Rows:
             self._scores.append(scores)
 
     def check(self) -> None:
-        """What the rows together show.
+        """Check what the rows together show.
 
         Raises:
             InputError: code `scores-syntax`: there is one column, with other separators in it.

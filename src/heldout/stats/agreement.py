@@ -146,7 +146,7 @@ def _codes(
 
 
 def _disagreement(counts: Array, weights: KappaWeights) -> tuple[Array, Array]:
-    """What is observed and expected in each table of two raters, shape (tables, rows, columns)."""
+    """Return what is observed and expected in each table of two raters."""
     places = np.arange(counts.shape[1])
     apart = np.abs(np.subtract.outer(places, places))
     cost = {"none": np.sign(apart), "linear": apart, "quadratic": apart**2}[weights]
@@ -261,7 +261,7 @@ def _group(groups: ArrayLike | None, units: int) -> tuple[int, NDArray[np.int64]
 
 
 def _draw(size: int, rng: Generator, *, trials: int) -> Iterator[Array]:
-    """How often each of so many groups is in each sample of as many; none of a single group."""
+    """Draw how often each of so many groups is in each sample of as many."""
     rows = max(1, _CELLS // max(size, 1))
     for start in range(0, trials if size > 1 else 0, rows):
         count = min(rows, trials - start)
@@ -278,7 +278,7 @@ def _percentiles(found: Array, level: float) -> tuple[float, float] | None:
 
 
 def _count(ratings: ArrayLike, scale: Scale) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """How often units with two ratings have each value, the values, and which units these are."""
+    """Count how often units with two ratings have each value, the values, and the units."""
     table = np.asarray(ratings, np.float64)
     known = ~np.isnan(table)
     given = table[known]

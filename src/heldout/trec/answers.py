@@ -176,7 +176,7 @@ def _list(
 def _swapped(
     ordered: NDArray[np.float64], best: NDArray[np.int64], documents: Sequence[bytes]
 ) -> bool:
-    """Whether two neighbours of different scores, equal as float32, stand in the order of ids."""
+    """Check whether neighbours that are equal as float32 stand in the order of ids."""
     close = np.flatnonzero(equal_as_float32(ordered) & (ordered[1:] != ordered[:-1]))
     pairs = zip(best[close].tolist(), best[close + 1].tolist(), strict=True)
     return any(documents[below] > documents[above] for above, below in pairs)

@@ -93,7 +93,7 @@ def sort_keys(scores: NDArray[np.float64], order: Order) -> NDArray[np.float64]:
 
 
 def equal_as_float32(keys: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether neighbouring scores are equal as `trec9` compares them; shape (documents - 1,)."""
+    """Check which neighbours are equal as `trec9` compares them; shape (documents - 1,)."""
     rounded = sort_keys(keys, "trec9")
     equal: NDArray[np.bool_] = rounded[1:] == rounded[:-1]
     return equal

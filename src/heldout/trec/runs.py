@@ -150,7 +150,7 @@ class Gathered:
 
 @contextmanager
 def _scratch(path: str) -> Iterator[None]:
-    """What the database cannot do is reported for the run that needs it: others may need none."""
+    """Report what the database cannot do for the run that needs it."""
     import sqlite3  # noqa: PLC0415 - as above
 
     try:

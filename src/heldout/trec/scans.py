@@ -287,7 +287,7 @@ class Coverage:
             )
 
     def _strange(self) -> bool:
-        """Whether the run answers another query set: reported once, and not query by query."""
+        """Report once that the run answers another query set."""
         known = self._known or frozenset()
         if (
             len(self.depths) < _MANY

@@ -88,7 +88,7 @@ def network(host: str) -> str:
 
 
 def address_of(request: Request) -> str:
-    """Whose tries are counted together: an address, of IPv6 a network; "" where it is not known."""
+    """Return whose tries are counted together: an address, of IPv6 a network; "" if unknown."""
     return network(request.client.host) if request.client else ""
 
 

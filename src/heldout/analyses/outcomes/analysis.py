@@ -307,7 +307,7 @@ def _analyse(scores: Scores, options: OutcomesOptions, draws: Draws) -> Answer:
 
 
 def _depth(name: str, k: int | None) -> int:
-    """How deep lists are looked at: 1,000 of a measure without a cutoff, and 100 of a bare table.
+    """Return how deep lists are looked at: 1,000 without a cutoff, and 100 of a bare table.
 
     Raises:
         InputError: code `not-reciprocal-ranks`.

@@ -115,7 +115,7 @@ def _list_ever(unpacked: Unpacked) -> Mapping[str, frozenset[str]]:
 
 
 def labels_in_force(unpacked: Unpacked, submission: Submission) -> Mapping[str, str]:
-    """What was committed to when an entry was published, or scored again, for the last time."""
+    """Return what was committed to when an entry was published or scored for the last time."""
     *_, last = (
         entry.event.seq
         for entry in unpacked.log
@@ -387,7 +387,7 @@ def _check_final(unpacked: Unpacked) -> Iterator[str]:
 
 
 def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
-    """What was released follows from the scores by query, and these are of the judged queries."""
+    """Check that what was released follows from the scores by query, of judged queries."""
     name = quote(submission.id)
     if not unpacked.has_scores(submission):
         yield f"the scores by query of {name} are missing"
@@ -419,7 +419,7 @@ def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
 def _differs(
     unpacked: Unpacked, submission: Submission, view: View, scores: ScoreFile
 ) -> str | None:
-    """Why scores by query cannot be what was published: other labels, or made again in silence."""
+    """Say why scores by query cannot be what was published, "" where they can."""
     if not uses_labels_in_force(unpacked, submission, view, scores):
         return "scored with labels that nobody committed to, or that were not in force"
     logged = submission.evidence.get(view.name)
@@ -468,7 +468,7 @@ def _unasked(data: SetData, scores: ScoreFile, view: View) -> bool:
 
 
 def _outside(data: SetData, spec: BoardSpec, view: View, scores: ScoreFile) -> bool:
-    """Whether the queries are others than those that count by the labels it was scored with."""
+    """Check whether other queries were scored than those that count by its labels."""
     judged = {query for query, grades in data.judgments_of(view).items() if grades}
     counted = judged - data.excluded
     given = scores.views[view.name]

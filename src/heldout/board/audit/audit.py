@@ -234,7 +234,7 @@ def _check_leaderboard(repository: Repository, public: Sequence[Entry]) -> Itera
 
 
 def _check_rules(repository: Repository, history: History) -> tuple[list[str], list[str]]:
-    """What board.toml and keys/ say that the log does not: faults, and what is only worth a note.
+    """List what board.toml and keys/ say that the log does not: faults, and notes.
 
     A clone's board.toml is read by people, and keys/organisers.txt by `age -R`: both must be what
     the log has, whoever changed them.
@@ -372,7 +372,7 @@ def _check_kept(vault: Vault, history: History) -> Iterator[str]:
 
 
 def _check_held_out(vault: Vault, history: History) -> Iterator[str]:
-    """What decides scores today is what was committed to last, and no key was ever changed."""
+    """Check that what decides scores was committed to last, and that no key changed."""
     yield from list_broken_keys(history)
     spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
     held = compare_held_out(vault, history, spec)
@@ -484,7 +484,7 @@ def _tell_final(vault: Vault, history: History) -> Iterator[str]:
 def _is_told_for(
     vault: Vault, history: History, spec: BoardSpec, submission: Submission, scores: ScoreFile
 ) -> bool:
-    """Whether the scores of today are those of the last event, or of labels repaired since."""
+    """Check whether the scores of today are those of the last event, or of repaired labels."""
     told = [view for view in spec.views if view.name in submission.evidence]
     return all(
         view.name in scores.views

@@ -263,7 +263,7 @@ def _read_event(entry: Entry, before: History) -> _Event:
 
 
 def _follow(entry: Entry, before: History, found: _Findings) -> None:
-    """Which runs later ones are compared with, by their scores after this event."""
+    """Note which runs later ones are compared with, by their scores after this event."""
     name = str(entry.event.submission)
     after = apply_event(before.submissions.get(name), entry, name)
     for view in after.scores if after.baseline else ():
@@ -369,7 +369,7 @@ def _check_labels(evidence: Evidence, view: View, before: History) -> Iterator[s
 def _check_release(
     event: _Event, view: View, score: Evidence, found: _Findings, where: str
 ) -> None:
-    """What was told is what the rule gives."""
+    """Check that what was published is what the rule gives."""
     name = view.name
     if event.waits and view.public:
         found.notes.append(f"{where}: not published yet")
@@ -390,7 +390,7 @@ def _check_release(
 
 
 def _held_before(event: _Event, view: str) -> str:
-    """What an erratum says of a view that was withheld: the same as before; "" for any other."""
+    """Return what an erratum says of a view that was withheld before; "" for any other."""
     known = event.before.submissions.get(event.submission.id)
     if event.entry.event.kind != "corrected" or known is None or event.rule(view) == "rounded":
         return ""

@@ -426,7 +426,7 @@ def read_verified(line: bytes) -> Entry:
 
 
 def signers_of(entries: Sequence[Entry]) -> Signers:
-    """Who may sign the next event of a verified log; empty where its events are not signed."""
+    """Return who may sign the next event of a verified log; empty without signatures."""
     events = (entry.event for entry in reversed(entries))
     named = (
         signers_after({}, event.kind, event.public)

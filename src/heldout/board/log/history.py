@@ -92,7 +92,7 @@ class History:
     season_ends: Mapping[str, SeasonEnd] = field(default_factory=dict)
 
     def in_any_case(self, name: str) -> Submission | None:
-        """What has an id or a name, upper and lower case alike: some disks know no difference."""
+        """Find what has an id or a name in any case: some disks know no difference."""
         wanted = name.casefold()
         alike = (s for s in self.submissions.values() if s.id.casefold() == wanted)
         return self.submissions.get(name) or next(alike, None)
@@ -336,7 +336,7 @@ class LastProposal:
 
 
 def last_proposal(entries: Iterable[Entry], submission: str) -> LastProposal | None:
-    """What became of a team's last request, `None` where nothing waits and nothing was refused.
+    """Return what became of a team's last request, `None` where nothing waits or was refused.
 
     Args:
         entries: a log, the public one too.
@@ -446,7 +446,7 @@ def names_of(renamed: Iterable[Submission], teams: Iterable[str]) -> frozenset[s
 def hides_tie(
     renamed: Iterable[Submission], teams: Iterable[str], other: Submission, *, day: date
 ) -> bool:
-    """Whether that an entry is of some team too follows only from names that an embargo hides.
+    """Check whether only names that an embargo hides show that an entry is of some team too.
 
     Args:
         renamed: as `list_renamed` gives them.

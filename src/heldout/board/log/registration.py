@@ -104,7 +104,7 @@ class _SignedMetadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 def team_handle(key: str) -> str:
-    """What a team is called in public: a digest of its public key says nothing of its name."""
+    """Return what a team is called in public: a digest of its public key."""
     return f"team-{digest_bytes(bytes.fromhex(key))[:_HANDLE_DIGITS]}"
 
 

@@ -293,7 +293,7 @@ def _kept(entry: Entry) -> dict[str, Any]:
 
 
 def _metadata(entry: Entry) -> dict[str, Any]:
-    """What the event says of who and what; a field that it lacks, or that is sealed, stays."""
+    """Return what the event says of who and what; a field that it lacks stays."""
     identity = entry.get("identity")
     changes: dict[str, Any] = {"identity": read_identity(identity)} if identity else {}
     for name in ("type", "revision"):

@@ -451,7 +451,7 @@ def _public_row(session: Session, submission: str) -> tuple[Row | None, BoardSpe
 
 
 def _source_and_reason(session: Session, submission: str, digest: str) -> tuple[str, str]:
-    """Where that came from which an event of a submission is about, and the event's reason."""
+    """Return where that came from which an event is about, and the event's reason."""
     entries = [*session.vault.log().select_about([submission])]
     last = next(entry for entry in entries if entry.hash == digest)
     about = ("received", "proposed") if last.event.kind in _ABOUT_A_NAME else ("received",)

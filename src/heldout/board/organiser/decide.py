@@ -271,7 +271,7 @@ def _by_labels_alone(session: Session, submission: Submission, evidence: Mapping
 def _is_as_before(
     submission: Submission, told: releasing.EntryRelease, scores: kept.ScoreFile
 ) -> bool:
-    """Whether an erratum would tell, now or later, what was told before, of as many queries."""
+    """Check whether an erratum would publish, now or later, what was published before."""
     names = (*told.scores, *submission.final)
     if any(submission.counts.get(name) != scores.views[name].n for name in names):
         return False
@@ -534,7 +534,7 @@ def _find(session: Session, text: str, submission: Submission) -> Problem | None
 
 
 def _senders(session: Session, submission: Submission) -> Iterator[tuple[Identity, date | None]]:
-    """Who sent it, by reviews and by what is not reviewed yet, and until when that is hidden."""
+    """Return who sent it, reviewed or not, and until when that is hidden."""
     if submission.identity is not None:
         yield submission.identity, submission.embargo_until
     if submission.proposal is not None and submission.proposal.identity is not None:

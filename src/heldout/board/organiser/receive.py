@@ -400,7 +400,7 @@ def _keep_runs(session: Session, arrival: Arrival, before: Submission) -> None:
 
 
 def _check_metadata(session: Session, before: Submission, new: Manifest) -> None:
-    """What a submission's metadata has to say at the start, an entry's have to say for good."""
+    """Check what metadata have to say at the start, and an entry's for good."""
     case = Case(
         spec=session.spec_at(before.received),
         history=session.history(),
@@ -430,7 +430,7 @@ def _check_signer(
     new: Manifest,
     signature: registration.SubmissionSignature | None,
 ) -> None:
-    """What one team has signed another cannot change, nor anybody who has only the seal's key."""
+    """Check that nobody changes what another team has signed."""
     if before.signature is None:
         return
     history = session.history()
@@ -456,7 +456,7 @@ def _metadata_in_force(session: Session, before: Submission) -> Manifest | None:
 
 
 def _was_sent(session: Session, submission: str, name: str, digest: str) -> bool:
-    """Whether an event has this very metadata file: the OpenSSL form need not count revisions."""
+    """Check whether an event has this very metadata file."""
     return any(
         (entry.get("files") or {}).get(name) == digest
         for entry in session.vault.log().select_about([submission])

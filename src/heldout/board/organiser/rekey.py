@@ -344,7 +344,7 @@ class Rekeyed:
 
 
 def is_begun(vault: Vault) -> bool:
-    """Whether a change of keys was stopped on its way, so that the next call goes on with it."""
+    """Check whether a change of keys was stopped on its way: the next call goes on with it."""
     return vault.files.is_file(_NOTE)
 
 

@@ -132,7 +132,7 @@ def _is_news(session: Session, submission: Submission) -> bool:
 
 
 def _may_be_ours(session: Session, scores: ScoreFile) -> bool:
-    """Whether a refusal may only mean that this organiser's key is not among the recipients."""
+    """Check whether a refusal may only mean that our key is not among the recipients."""
     return bool(scores.refusal) and session.vault.is_shared()
 
 

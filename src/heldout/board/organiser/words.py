@@ -220,7 +220,7 @@ def _say_files(names: Sequence[str]) -> list[str]:
 
 
 def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
-    """What a rebuild logged, revealed and changed; baselines are no entries, as on the page."""
+    """Say what a rebuild logged, revealed and changed; baselines are no entries."""
     rows = {row.id: row for row in rebuilt.standings.every}
     facts = [*rules_facts(rebuilt.rules), *difference_facts(rebuilt.differences)]
     if rebuilt.unlogged:
@@ -362,7 +362,7 @@ def _decided_facts(session: Session, decision: Decision, verb: str) -> Facts:
 
 
 def part_facts(found: PartOfCorrection) -> Facts:
-    """What was scored of a part of a correction, and what is left to the correction itself."""
+    """Say what was scored of a part of a correction, and what is left."""
     outcome = found.outcome
     scored, before = len(outcome.scored) + len(outcome.before), len(outcome.before)
     own = scored + len(outcome.left) + len(outcome.failed)

@@ -107,7 +107,7 @@ def read_copies(repository: Repository) -> LogCopies:
 
 
 def check_tree_rules(repository: Repository, log: Sequence[Entry]) -> tuple[Difference, ...]:
-    """How board.toml of a clone differs from the rules in force; none where it is merely older.
+    """Return how a clone's board.toml differs from the rules in force; none if just older.
 
     Args:
         repository: the clone.

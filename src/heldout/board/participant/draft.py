@@ -134,7 +134,7 @@ _OF_THE_TEAM = ("team", "institution")
 
 
 def read_earlier(repository: Repository) -> tuple[HeaderField, ...]:
-    """Who the team is, by the latest draft of this clone that says so; empty where none does."""
+    """Return who the team is, by the latest draft of this clone that says so."""
     for name in sorted(drafts(repository), reverse=True):
         manifest, _ = try_metadata(repository, ids.SubmissionId(name))
         if manifest is not None and manifest.team:

@@ -303,7 +303,7 @@ def _amount(text: str, units: Mapping[str, float]) -> float | None:
 
 
 def _differences(headers: Sequence[RunHeader], taken: Sequence[HeaderField]) -> Iterator[Problem]:
-    """Where headers of two runs say different things: the first holds, and the team is asked."""
+    """List where headers of two runs say different things: the first holds."""
     for one in taken:
         others = [each for each in headers if each.path != one.path and "." not in one.field]
         for other in others:

@@ -340,7 +340,7 @@ def _covers(
     before: draft.SealedDraft,
     inputs: Mapping[str, str],
 ) -> bool:
-    """Whether these runs are sealed for these organisers already, and key and files lie there."""
+    """Check whether these runs are sealed for these organisers already, with key and files."""
     names = file_names(spec.envelope, submission)
     sealed = {names.tar, names.key} <= _whole(repository, before)
     same = {**before.inputs, **inputs} == before.inputs

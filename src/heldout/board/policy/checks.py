@@ -365,7 +365,7 @@ def check_quota(case: Case) -> Iterator[str]:
 
 
 def check_unproven_quota(case: Case) -> Iterator[str]:
-    """What only hidden entries under the same name would refuse is for a person to look at."""
+    """Find what only hidden entries under the same name would refuse: a person looks at it."""
     limit, days = case.spec.policy.quota, quota_window(case.spec).days
     for team in _names(case):
         others = [*_ahead(case, team)]
@@ -436,7 +436,7 @@ def _ahead(case: Case, team: str) -> Iterator[Submission]:
 
 
 def _is_hidden(other: Submission, case: Case, team: str) -> bool:
-    """Whether to say that both are of one team would break an embargo; a refusal is public."""
+    """Check whether to say that both are of one team would break an embargo."""
     day = case.received.date()
     ends = (other.embargo_until, case.manifest.embargo_until)
     tied = hides_tie(list_renamed(case.history), [team], other, day=day)

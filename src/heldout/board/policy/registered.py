@@ -49,7 +49,7 @@ def check_registrant(registrant: registration.Registrant, spec: BoardSpec) -> It
 def revoked_before(
     team: registration.RegisteredTeam, teams: Iterable[registration.RegisteredTeam]
 ) -> Iterator[str]:
-    """What a team has in common with those whose registration was revoked: for the organisers.
+    """List what a team has in common with those whose registration was revoked.
 
     The same institution says little by itself; a lost key is a good reason for the same name.
 
@@ -100,7 +100,7 @@ def registration_faults(entries: Iterable[Entry]) -> Iterator[str]:
 
 
 def signature_faults(spec: BoardSpec, history: History, submission: Submission) -> Iterator[str]:
-    """What does not hold of a published submission's signature, where its day asked for one."""
+    """List what does not hold of a published submission's signature, where one was asked."""
     asked = spec.registration is not None and "team-registered" not in spec.policy.off
     if asked and not submission.baseline and submission.identity is not None:
         for fault in list_unsigned(spec, history, submission, submission.identity.team):
@@ -131,7 +131,7 @@ def list_unsigned(
 
 
 def is_signed(history: History, submission: Submission) -> bool:
-    """Whether a submission's signature is one of its revision in force, by a registered key."""
+    """Check whether a registered key has signed the revision in force."""
     signature = submission.signature
     team = None if signature is None else history.teams.get(signature.team)
     if signature is None or team is None:

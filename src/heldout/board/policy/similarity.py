@@ -150,7 +150,7 @@ class Neighbour:
 
 
 def compare(first: Signature, second: Signature) -> Likeness | None:
-    """How alike two runs are; the order of the two changes nothing but which is called first.
+    """Compare how alike two runs are; their order changes only which is called first.
 
     Returns:
         The figures, or `None` where no query is answered by both.

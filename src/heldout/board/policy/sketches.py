@@ -156,7 +156,7 @@ class Screen:
 
 
 def find_near(own: NDArray[np.uint16], block: NDArray[np.uint16]) -> NDArray[np.uint8]:
-    """How near to the top the new run has each document: TOP at rank 1 down to 1, 0 for nowhere.
+    """Return how near to the top the new run has each document: TOP at rank 1, 0 for nowhere.
 
     Args:
         own: shape (queries, TOP).

@@ -172,7 +172,7 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
 
 
 def _compare_openings(term: Term, after: BoardSpec, today: date) -> Iterator[Wrong]:
-    """What would open the scores of entries before their day, or seal later ones behind them."""
+    """List what would open scores of entries before their day, or seal later ones behind."""
     was = "sequential" if term.deadline is None else "one-shot"
     sealed = term.deadline is not None and today <= term.deadline
     if (sealed or term.deadline is None) and after.kind != was:
@@ -209,7 +209,7 @@ def _compare_views(before: BoardSpec, after: BoardSpec, view: View, place: str) 
 
 
 def _compare_numbers(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
-    """What makes a number out of a run, the same for all views: else numbers cannot be compared."""
+    """List what makes a number out of a run: else numbers cannot be compared."""
     hint = "scores have been published under the old rule; start a new board to change it"
     keys: list[tuple[str, object, object]] = [
         ("denominator", before.denominator, after.denominator),
@@ -313,7 +313,7 @@ _KEY_TEXT = re.compile(rb"[0-9a-f]{64}\n")
 
 
 def held_out_name(file: str) -> str | None:
-    """What a file of `labels/` is called in a commitment; `None` for one that decides no score."""
+    """Return what a file of `labels/` is called in a commitment; `None` without an effect."""
     return file.removesuffix(_LABELS) if _FILE.fullmatch(file) else None
 
 

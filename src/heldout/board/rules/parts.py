@@ -135,7 +135,7 @@ def say_error(view: View, values: ArrayLike, first: ArrayLike, *, decimals: int)
 
 
 def say_part(view: View) -> str:
-    """What a column or a line says beside the score of a part, or with noise; "" beside others."""
+    """Return what stands beside the score of a part, or with noise; "" beside others."""
     if view.noise is not None:
         return "with noise (for information only)"
     if view.part == "feedback":

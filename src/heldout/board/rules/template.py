@@ -86,7 +86,7 @@ def format_page_workflow(kind: ForgeKind, *, install: str) -> bytes:
 
 
 def is_generated_page(kind: ForgeKind, data: bytes) -> bool:
-    """Whether heldout wrote a workflow of `PAGE_PATHS`, for any address: nobody has edited it."""
+    """Check whether heldout wrote a workflow of `PAGE_PATHS`: nobody has edited it."""
     parts = map(re.escape, _read_template(_PAGES[kind]).split(_INSTALL))
     return re.fullmatch(r"[^\s\"]+".join(parts).encode(), data) is not None
 
@@ -291,7 +291,7 @@ def format_readme(spec: BoardSpec) -> bytes:
 
 
 def is_generated_readme(data: bytes, rules: Iterable[BoardSpec]) -> bool:
-    """Whether a README.md is what heldout wrote under one of these rules: nobody has edited it.
+    """Check whether heldout wrote a README.md under one of these rules: nobody has edited it.
 
     Args:
         data: the file.

@@ -332,7 +332,7 @@ def list_columns(description: Description) -> tuple[tuple[str, ...], ...]:
 
 
 def list_notes(description: Description) -> tuple[str, ...]:
-    """What an organiser should know, a sentence each; nothing where there is nothing to say."""
+    """List what an organiser should know, a sentence each."""
     notes = [note for one in description.sets for note in _note_labels(one)]
     notes += [note for overlap in description.overlaps for note in _note_overlap(overlap)]
     notes += [_note_resolution(one) for one in description.sets]

@@ -84,7 +84,7 @@ def _range(measure: Measure) -> tuple[float, float]:
 
 
 def are_equal_scores(one: ViewScore, other: ViewScore) -> bool:
-    """Whether two are the same but for rounding: query by query, undefined where the other is."""
+    """Check whether two are the same but for rounding, query by query."""
     return (
         one.n == other.n
         and one.per_query.keys() == other.per_query.keys()

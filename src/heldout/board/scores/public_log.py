@@ -428,7 +428,7 @@ def find_committed_log(repository: Repository, vault: Vault) -> Log | None:
 
 
 def is_committed(repository: Repository, vault: Vault, log: Log) -> bool:
-    """Whether the public log here is just what was committed last; so too where nothing ever was.
+    """Check whether the public log here is just what was committed last, or nothing ever was.
 
     Raises:
         StoreError: git fails.

@@ -65,7 +65,7 @@ class Best:
 
 
 def is_answered(submission: Submission, view: str) -> bool:
-    """Whether an event has answered for a run in a view, so that later runs are held against it."""
+    """Check whether an event has answered for a run: later runs are held against it."""
     if submission.status != "published" or (submission.baseline and not submission.runs):
         return False
     return view in submission.scores or view in submission.untold
@@ -526,7 +526,7 @@ def _queries(score: ViewScore) -> set[str]:
 
 
 def _may_answer(entry: Entry) -> bool:
-    """Whether `find_best` looks at an event of its kinds: most reviews make no score again."""
+    """Check whether `find_best` looks at an event of its kinds."""
     return entry.event.kind != "reviewed" or "evidence" in entry.event.sealed
 
 

@@ -177,7 +177,7 @@ def _side_by_side(
     *,
     done: Callable[[], None] = lambda: None,
 ) -> dict[str, T]:
-    """What other processes give for entries, where starting them pays; without those that fail.
+    """Yield what other processes give for entries, where starting them pays.
 
     Args:
         session: of the organiser.
@@ -214,7 +214,7 @@ def _rescore_there(work: tuple[Session, Mapping[str, SetData]], name: str) -> Sc
 
 
 def _leave(_name: str) -> None:
-    """What a process was at when it was ended is scored again."""
+    """Leave what a process was at when it was ended: it is scored again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -358,7 +358,7 @@ def _log_rules(
 
 
 def is_behind(session: Session) -> bool:
-    """Whether the public log lacks events, was not committed (both after a crash), or is damaged.
+    """Check whether the public log lacks events, was not committed, or is damaged.
 
     `rebuild` writes the log after the page and then commits, so the log tells for all of it.
     """

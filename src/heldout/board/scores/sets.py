@@ -93,7 +93,7 @@ def check_seeds(
 
 
 def list_runs(names: Iterable[str], *, sets: Iterable[str]) -> tuple[str, ...]:
-    """What has to be in a tarball: a run for each set, and the further seeds that are named."""
+    """List what has to be in a tarball: a run for each set, and further seeds."""
     every = tuple(sets)
     return (*every, *sorted(n for n in names if "~" in n and query_set_of(n) in every))
 
@@ -130,7 +130,7 @@ class ViewFiles:
     digests: Mapping[str, Digest] = field(default_factory=dict)
 
     def has(self, view: View) -> bool:
-        """Whether everything that a view names is here; a participant lacks what is held out."""
+        """Check whether everything that a view names is here."""
         return all(file in self.digests for file in view.files)
 
     def expose(self, view: View, signature: Signature) -> Exposures | None:
@@ -258,13 +258,13 @@ class SetData:
         return None if self.qrels is None else self.qrels.judgments
 
     def judgments(self, labels: str | None) -> Mapping[str, Mapping[str, int]] | None:
-        """What some labels say, by their name, or the set's own; `None` where they are not here."""
+        """Return what some labels say, or the set's own; `None` where they are not here."""
         if labels is not None:
             return self.others[labels].qrels.judgments if labels in self.others else None
         return None if self.qrels is None else self.qrels.judgments
 
     def can_score(self, view: View) -> bool:
-        """Whether the labels of a view are here, the key of its part, and all else it names."""
+        """Check whether labels, key and all else that a view names are here."""
         drawn = view.part is None or self.parts is not None
         return drawn and self.judgments(view.labels) is not None and self.files.has(view)
 
@@ -525,7 +525,7 @@ def _find_undefined(view: View, data: SetData) -> str | None:
 
 
 def _judgments_of(view: View, data: SetData) -> Judgments:
-    """What a view is scored by; of a set that is to be split, and has no key yet, the whole."""
+    """Return what a view is scored by; of a set to be split without a key, the whole."""
     known = data.parts is not None
     return data.judgments_of(view if known else msgspec.structs.replace(view, part=None))
 

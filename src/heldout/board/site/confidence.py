@@ -123,7 +123,7 @@ def make_ranking_trust(
 
 
 def figures_file(standings: Standings) -> str:
-    """Where all that was published lies in `leaderboard/`; each season has a file of its own."""
+    """Return where all that was published lies in `leaderboard/`, a file for each season."""
     return f"trust-{standings.season}.json" if standings.season else "trust.json"
 
 

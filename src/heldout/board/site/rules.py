@@ -129,7 +129,7 @@ def list_rules(
 
 
 def _read_rules(spec: BoardSpec) -> Mapping[str, str]:
-    """What a rule is about -> what it says, of those that a board has, as `rules.txt` has them."""
+    """Read what a rule is about and what it says, as `rules.txt` has them."""
     own = next((season.name for season in spec.seasons if season.view == spec.primary), "")
     text = read_template("rules.txt").render(
         spec=spec,

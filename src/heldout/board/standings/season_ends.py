@@ -144,7 +144,7 @@ def _choose(entries: Sequence[Submission], informs: Iterable[str]) -> Submission
 
 
 def list_scored(history: History, ending: Ending, named: Iterable[str]) -> tuple[str, ...]:
-    """Whose exact scores a season's end publishes: the named, and who had a score there before."""
+    """List whose exact scores a season's end publishes: the named, and who had a score."""
     before = {one.id for one in list_entries(history, ending) if ending.view in one.scores}
     return order_by_receipt(before.union(named), history.submissions)
 

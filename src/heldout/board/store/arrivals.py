@@ -138,7 +138,7 @@ def find_in_git(
 
 
 def recall(git: Git, name: str) -> dict[str, str]:
-    """What is remembered of commits, by commit; a file that cannot be read remembers nothing."""
+    """Return what is remembered by commit; a file that cannot be read remembers nothing."""
     try:
         told = json.loads(git.remembered(name) or b"{}")
     except (ValueError, RecursionError):
@@ -173,7 +173,7 @@ def find_foreign(git: Git, form: Form, tips: Iterable[str], *, main: str) -> str
 
 
 def find_request(git: Git, form: Form, *, base: str, head: str) -> Arrival | None:
-    """What a pull request brings: paths, modes, sizes and id are checked, contents are sealed.
+    """Return what a pull request brings: paths, modes, sizes and id are checked.
 
     Args:
         git: a clone of the board.
@@ -413,7 +413,7 @@ class Seen:
 
 
 def _source(ref: str, *, kind: str = "submission") -> str | None:
-    """Where what a ref brings comes from; `None` for a ref that nothing of this kind arrives on."""
+    """Return where what a ref brings comes from; `None` for a ref of another kind."""
     if request := _REQUEST.fullmatch(ref):
         return f"pull request {request[2]}"
     branch = re.fullmatch(rf"refs/(?:heads|remotes/[^/]+)/{kind}/(.+)", ref)
@@ -702,7 +702,7 @@ def _read_seen(seen: Seen) -> Mapping[str, bytes]:
 def _read_registrations(
     git: Git, found: Sequence[tuple[str, Sequence[Change]]]
 ) -> Iterator[Arrival]:
-    """What each source brings; git is asked for all sizes at once, and for the files together."""
+    """Yield what each source brings; git is asked for all at once."""
     problems = [tuple(_check_registration(changes)) for _, changes in found]
     plain = [one[0].blob for (_, one), wrong in zip(found, problems, strict=True) if not wrong]
     files = _FilesTogether(git, sizes_of(git, plain))

@@ -183,7 +183,7 @@ class Git:
         return self._storage() is not None
 
     def _storage(self) -> Path | None:
-        """Where git stores objects and settings; `None` where it is no repository. Asked once."""
+        """Find where git stores objects and settings; `None` where it is no repository."""
         mark = self.root, _config_mark(self.root)
         if mark not in _STORAGE:
             asked = ["--show-cdup", "--is-bare-repository", "--git-common-dir"]
@@ -312,7 +312,7 @@ class Git:
         return int(self._run(["rev-list", "--count", ref, "^HEAD"]).decode())
 
     def tracked(self) -> str | None:
-        """Where the remote's copy of the branch checked out is kept; `None` without either."""
+        """Return where the remote's copy of this branch is stored; `None` without either."""
         remotes = self.remotes()
         head = self._start(["symbolic-ref", "-q", "--short", "HEAD"]).stdout
         branch = _name(head).removesuffix("\n")
@@ -439,7 +439,7 @@ class Git:
     def new_objects(
         self, *tips: str, most: int, bounds: Bounds
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What commits bring that no ref here leads to: ids of what is here, and of what lacks.
+        """List what commits bring that no ref here leads to: what is here, and what lacks.
 
         Raises:
             TooMuchError: they are more than `most`.
@@ -652,7 +652,7 @@ class Git:
         return data
 
     def _read(self, names: Sequence[str], *, limit: int) -> Iterator[bytes | None]:
-        """What lies under each name: `None` for nothing. No byte of what is too large is read.
+        """Read what lies under each name; no byte of what is too large.
 
         Raises:
             StoreError: something there is no file, or is larger than `limit` bytes.

@@ -411,7 +411,7 @@ class Sharing:
         return [file.path for file in fresh], [file.path for file in left]
 
     def _is_news(self, file: Change, known: Mapping[str, str]) -> bool:
-        """Whether it changed there, or is not here: left at the remote before, or lost since."""
+        """Check whether it changed there, or is not here."""
         return known.get(file.path) != file.blob or not self._files.is_file(file.path)
 
     def _read(self, blob: str) -> bytes:
@@ -428,7 +428,7 @@ class Sharing:
             )
 
     def _paths(self, history: History) -> tuple[str, ...]:
-        """What a commit takes from the folder: what has its event by now, and no edited file."""
+        """List what a commit takes from the folder: what has its event, no edited file."""
         logged = logged_files(history)
         paths = [GITIGNORE, ATTRIBUTES, *(["sealed"] if self._files.is_folder("sealed") else [])]
         for folder in (name for name in SHARED_FOLDERS if name != "sealed"):
@@ -445,7 +445,7 @@ class Sharing:
         return tuple(paths)
 
     def _has_arrived(self, commit: str, known: str | None, last: Entry, error: StoreError) -> bool:
-        """Whether a push that failed had arrived all the same; raises where another came first."""
+        """Check whether a push that failed had arrived; raise where another came first."""
         number = last.event.seq
         self.git.unstage()
         try:
@@ -465,7 +465,7 @@ class Sharing:
 
 
 def find_sharing(root: Path) -> Sharing | None:
-    """How a vault is shared, `None` where it is no clone with a remote; git is not started then.
+    """Find how a vault is shared, `None` where it is no clone with a remote.
 
     Raises:
         StoreError: it has a remote, but no branch to share.

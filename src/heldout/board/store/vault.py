@@ -471,11 +471,11 @@ class Vault:
             self.files.write_whole(path, _authenticate(key, name, data) + data, mode=0o600)
 
     def mark_of_memory(self, name: str) -> Mark | None:
-        """What is another one after `remember` has stored something else; see `Folder.mark`."""
+        """Return what changes once `remember` has stored something else."""
         return self.files.mark(f"{sharing.REMEMBERED}/{name}")
 
     def recall(self, name: str) -> bytes | None:
-        """What `remember` stored; `None` where nothing was, or whoever wrote it lacks the keys."""
+        """Return what `remember` stored; `None` where nothing was, or without the keys."""
         data, key = self.files.find(f"{sharing.REMEMBERED}/{name}"), self._memory_key()
         if data is None or key is None:
             return None

@@ -306,7 +306,7 @@ def _new_board_facts(
 
 
 def _page_steps(plan: NewBoard) -> Sequence[str]:
-    """How the page gets on the web; the workflow is written where forge and install were given."""
+    """List how the page gets on the web."""
     from heldout.board.organiser.web_page import list_steps
     from heldout.board.rules.template import page_files
 

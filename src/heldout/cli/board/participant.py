@@ -237,7 +237,7 @@ def _print_request(found: RequestCheck, head: str, *, as_json: bool) -> None:
 
 
 def print_check(found: Check, repository: Repository, place: BoardPlace) -> None:
-    """What a check says of a draft."""
+    """Print what a check says of a draft."""
     from heldout.board.rules.changes import difference_facts
 
     if place.as_json:

@@ -246,7 +246,7 @@ class _Visit:
         return is_barred(self.connection, self.judge, self._newest)
 
     def _is_closed(self) -> bool:
-        """Whether this worker is given no new task: paused, or too much was paid for what is void.
+        """Check whether this worker gets no new task: paused, or too much paid for void ones.
 
         Where too much was paid, a worker is judged by the tasks of their own if some count; else,
         where the link was not signed, by all from the same network, as ids can be made up. So
@@ -397,7 +397,7 @@ class _Visit:
         return self.connection.execute(found).one_or_none()
 
     def _explain(self, batch: int | None) -> NoTask:
-        """Why there is no task, in this batch if one was agreed to; 0 is one that is not there."""
+        """Explain why there is no task, in this batch if one was agreed to."""
         waiting = tasks.c.state.in_(_WAITING)
         if batch is not None and self._find_task(waiting, tasks.c.batch != batch):
             return self._none("changed")

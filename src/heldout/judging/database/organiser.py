@@ -194,7 +194,7 @@ def set_launch(
 
 
 def count_sign_outs(database: Database) -> int:
-    """How often organisers signed out: a session is over when it was begun before the last time.
+    """Count how often organisers signed out: sessions begun before the last are over.
 
     Raises:
         DatabaseError: see `ErrorCode`.

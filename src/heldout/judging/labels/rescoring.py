@@ -496,7 +496,7 @@ def _both(low: float | None, high: float | None) -> Interval | None:
 def _spread(
     scores: _Scores, noisy: Floats | None, place: int, labels: ScoredLabels, level: float
 ) -> Interval | None:
-    """How far draws lie from their mean, around the value itself; a mean stays among scores."""
+    """Return how far draws lie from their mean, around the value itself."""
     if noisy is None or scores.redrawn is None:
         return None
     own = noisy[:, place]

@@ -373,7 +373,7 @@ def _pairs(
     judged: bool,
     rng: np.random.Generator,
 ) -> Sequence[Pair]:
-    """What is asked about: pairs at random, or with `judged` a sample of those that people judged.
+    """Draw what is asked about: pairs at random, or with `judged` those people judged.
 
     A greater limit goes on where a smaller one ended.
     """

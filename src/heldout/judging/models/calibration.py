@@ -131,7 +131,7 @@ class Calibration:
 
 
 def reach_verdicts(rows: Iterable[ModelJudgment]) -> tuple[ModelVerdict, ...]:
-    """What a model makes of each pair that it was asked about in both orders, in order of pairs.
+    """Return what a model makes of each pair asked about in both orders.
 
     Args:
         rows: of one judge. Of several for one order the last counts; a pair with a failure, or

@@ -363,7 +363,7 @@ class Judging:
         return Addresses(self._signer.sign_owner(str(assignment), expires=expires))
 
     def _from(self, request: Request, worker: Worker | None) -> Worker:
-        """Who comes, with what stands for their network: of an address only a digest is stored."""
+        """Return who comes, with a digest of their network's address."""
         found = network_of(request)
         digest = hmac.new(self.campaign.key, b"network " + found.encode(), hashlib.sha256)
         origin = digest.hexdigest()[:_ORIGIN_DIGITS] if found else ""

@@ -78,7 +78,7 @@ def hit_files(tasks: Iterable[Task], texts: Texts, settings: Settings) -> tuple[
 
 
 def qualifications(settings: Settings) -> bytes:
-    """Which workers may see a task, as `QualificationRequirements` of Mechanical Turk; or nothing.
+    """Return which workers may see a task, for Mechanical Turk; or nothing.
 
     Source: Arabzadeh et al. 2021, §3.1; the types are the platform's own, by their ids.
     """

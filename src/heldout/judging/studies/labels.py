@@ -123,7 +123,7 @@ def _title(found: Rescored) -> str:
 
 
 def _headline(found: Relabelled) -> str:
-    """Which run is best on the new labels and on those before; without runs, how many labels."""
+    """Say which run is best on the new labels and on those before."""
     rescored, version = found.rescored, found.made.version
     made = (
         f"{plural(version.labels, 'label')} for {version.queries - version.kept:,} judged queries"

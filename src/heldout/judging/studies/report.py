@@ -43,7 +43,7 @@ _HALF = 0.5
 
 
 def implied_accuracy(alike: float) -> float | None:
-    """How often a vote is right if judges are all alike, independent, and pairs equally hard.
+    """Return how often a vote is right if judges are alike and pairs equally hard.
 
     Two votes are then alike with probability p^2 + (1 - p)^2.
 

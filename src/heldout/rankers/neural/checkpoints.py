@@ -377,7 +377,7 @@ def find_packaged(model: str) -> str | None:
 
 
 def _check_weights(model: str, place: str) -> None:
-    """Whether a model of the table has the weights that the table names, before it is loaded."""
+    """Check that a model of the table has the weights that the table names."""
     known = find_checkpoint(model)
     if known is None or known.weights is None:
         return

@@ -235,7 +235,7 @@ _LEAST_SHARE = 1e-4
 
 
 def headline(study: DepthStudy) -> str:
-    """What shallow annotation would have left: queries, the best system's score, the order."""
+    """Say what shallow annotation would have left: queries, best score, order."""
     scores = study.scores
     first, last = scores.names[0], scores.names[-1]
     if len(scores.depths) == 1:

@@ -112,7 +112,7 @@ def _point(
 
 
 def answer_curves(curves: Sequence[Curve]) -> Answer:
-    """What a learning curve says of each measure of each test set; the first one is drawn."""
+    """Say what a learning curve shows of each measure of each test set."""
     first = curves[0]
     return Answer(
         answer=_headline(first),

@@ -322,7 +322,7 @@ class TrainingResult:
 
 
 def answer_training(result: TrainingResult) -> Answer:
-    """What a training study says: whether depth matters, and whether it is more than the amount.
+    """Say what a training study shows: whether depth matters, beyond the amount.
 
     The tables are what was trained on; then for each measure the scores and the comparisons.
     """
@@ -342,7 +342,7 @@ def answer_training(result: TrainingResult) -> Answer:
 
 
 def _headline(outcomes: Sequence[TestOutcome]) -> str:
-    """How many comparisons of depths are significant, on the first measure of the first test."""
+    """Say how many comparisons of depths are significant, on the first measure."""
     first = outcomes[0]
     where = f"{first.measure} on {name_one(first.test)}"
     if not first.comparisons:

@@ -157,7 +157,7 @@ class TripleSample:
 
 
 def places_of(annotations: Annotations) -> SelectedPlaces:
-    """Where the selected documents of each query were shown; discarded queries are not there."""
+    """Return where the selected documents of each query were shown."""
     return {record.query: record.selected for record in annotations.records if record.selected}
 
 

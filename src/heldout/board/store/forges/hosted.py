@@ -657,7 +657,7 @@ class HostedForge:
         return "done"
 
     def _is_said(self, handle: Handle, marker: str) -> bool:
-        """Whether a comment has the mark on a line of its own; all pages are looked through."""
+        """Check whether a comment has the mark on a line of its own, on any page."""
         return any(
             marker in (line.strip() for line in body.splitlines())
             for body in self.api.comments(handle)
