@@ -166,6 +166,7 @@ def test_an_address_that_is_none_is_said(address: str, monkeypatch: pytest.Monke
         pass
 
 
+@pytest.mark.night
 def test_a_client_that_did_not_connect_is_gone_before_the_next_one_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -214,6 +215,7 @@ def kill_who_holds_data(cluster: Any) -> None:
     pytest.fail("no worker alone had the data")
 
 
+@pytest.mark.night
 def test_what_was_sent_once_outlives_the_worker_that_has_it(cluster: Any) -> None:
     large, kernel = np.arange(300_000), np.ones(2000)
     with open_executor(dask=cluster.scheduler_address) as executor:
@@ -228,6 +230,7 @@ def test_what_was_sent_once_outlives_the_worker_that_has_it(cluster: Any) -> Non
     assert [one.tobytes() for one in found] == [(whole * n).tobytes() for n in range(12)]
 
 
+@pytest.mark.night
 def test_a_task_that_ends_every_worker_is_said(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,6 +249,7 @@ def empty_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield cluster
 
 
+@pytest.mark.night
 def test_a_cluster_without_workers_is_said(
     empty_cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +258,7 @@ def test_a_cluster_without_workers_is_said(
         compute_on(empty_cluster, abs, -1)
 
 
+@pytest.mark.night
 def test_a_scheduler_that_is_lost_is_said_and_nothing_else(
     empty_cluster: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -270,6 +275,7 @@ def test_a_scheduler_that_is_lost_is_said_and_nothing_else(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.night
 def test_a_cluster_with_other_versions_is_refused(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +290,7 @@ def test_a_cluster_with_other_versions_is_refused(
         compute_on(cluster, abs, -1)
 
 
+@pytest.mark.night
 def test_what_a_worker_lacks_is_said(cluster: Any) -> None:
     with pytest.raises(SetupError, match=r"a worker lacks what is installed here: .*no_such_extra"):
         compute_on(cluster, import_module, "no_such_extra")

@@ -53,6 +53,7 @@ def table_rows(text: str) -> list[list[str]]:
     return [line.split(" | ") for line in text.splitlines() if "±" in line and line[0] == "|"]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_an_interval_holds_about_as_often_as_it_says(case: Case) -> None:
     found = cover(case, trials=case.trials)
@@ -61,6 +62,7 @@ def test_an_interval_holds_about_as_often_as_it_says(case: Case) -> None:
     assert found.held >= binom.ppf(UNLIKELY, found.intervals, case.least)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("case", [one for one in CASES if not one.wide], ids=name)
 def test_an_interval_of_a_lower_level_holds_less(case: Case) -> None:
     # So that one that always holds is found out

@@ -56,7 +56,7 @@ def test_no_field_of_a_page_goes_unread(page: type) -> None:
     unread = {f"{kind.__name__}.{name}" for kind, name in _nested(page) if f".{name}" not in text}
     # `words`, `pieces`, `wide` and `narrow` read them for the template, and charts the last two.
     python = {"Embargo.before", "Embargo.due", "ViewColumn.measure", "Figure.chart"}
-    assert unread <= python | {"Figure.width", "Column.axis", "Column.caveat"}
+    assert unread <= python | {"Figure.width", "EntryColumn.axis", "EntryColumn.caveat"}
 
 
 def test_only_the_charts_are_not_escaped() -> None:

@@ -273,7 +273,11 @@ def follow_page(page: Path, shell: Shell, folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [PAGES[0], *(pytest.param(page, marks=pytest.mark.night) for page in PAGES[1:])],
+    ids=lambda page: page.stem,
+)
 def test_a_tutorial_prints_what_it_shows(page: Path, shell: Shell, tmp_path: Path) -> None:
     follow_page(page, shell, tmp_path)
 

@@ -197,12 +197,12 @@ from pathlib import Path
 from heldout.collections.stdlib_docs import parse_docstrings
 from heldout.collections.stdlib_docs import build_collection
 from heldout.rankers.methods import METHODS, choose_method
-from heldout.rankers.run import Task
+from heldout.rankers.run import RankingTask
 from heldout.rankers.run import format_run
 
 source = Path(sys.argv[1]).read_bytes()
 collection = build_collection(parse_docstrings(source, module="library"))
-task = Task(documents=collection.documents, queries=collection.queries, depth=8)
+task = RankingTask(documents=collection.documents, queries=collection.queries, depth=8)
 for method in METHODS:
     if METHODS[method].settings.__module__.partition("neural")[1] == "":
         run = choose_method(method, {})(task)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from town import Town, environment, found_town, git
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
 WAIT = "another heldout is at work here"
 

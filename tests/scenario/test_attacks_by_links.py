@@ -15,7 +15,7 @@ from town import Answer, Town, commit_tree, git, named
 from heldout.board.store.arrivals import Seen
 from heldout.files.durable import File
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 contained: set[str] = set()
 
 Kind = Literal["elsewhere", "the vault", "nothing", "itself"]

@@ -17,7 +17,7 @@ import pytest
 from stage import LATER, MINE, Files, Stage, check_all_played, is_calm, set_stage, three
 from town import FOUNDED, Answer, Town, call, commit_tree, git
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 contained: set[str] = set()
 
 ID = "20261102-second"  # of the submission that waits; its draft lies in the clone

@@ -19,7 +19,7 @@ from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from town import OTHER_TEAM, TEAM, Town, copy_town, environment, found_town, named
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
 LATER = "2026-11-03T10:00:00Z"
 WHY = ("--why", "one label was on a wrong document")

@@ -24,7 +24,7 @@ from heldout.board.participant.server import keep_token
 from heldout.board.store.repository import Repository
 from heldout.envelope import bundle
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 FIRST, SENT, DAY = "2026-11-02T10:00:00Z", "2026-11-03T10:00:00Z", "2026-11-04T10:00:00Z"
 NEXT, LAST = "2026-11-05T10:00:00Z", "2026-11-06T10:00:00Z"
 UNTIL = "2027-03-01"

@@ -13,7 +13,7 @@ from heldout.board.policy.checks import counted
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
 THIRD = "2026-11-04T10:00:00Z"

@@ -12,7 +12,7 @@ from two_organisers import DAY, Office, Pair, copy_pair
 from heldout.board.log.events import Draft, format_entry, link, parse_log
 from heldout.ids import digest_bytes
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from trusting import BASELINE, add_baseline
 
 from heldout.board.store.vault import Vault
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
 

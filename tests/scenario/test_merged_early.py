@@ -9,7 +9,7 @@ from town import OTHER_TEAM, Town, commit_tree, found_town, git
 from heldout.board.store.arrivals import blob_id, find_merged
 from heldout.board.store.git import Git
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T12:00:00Z"
 NEXT = "2026-11-03T12:00:00Z"
 LAST = "2026-11-10T12:00:00Z"

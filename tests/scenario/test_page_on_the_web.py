@@ -16,7 +16,7 @@ from town import Town, found_town, git
 from heldout.board.organiser.web_page import find_home
 from heldout.board.rules.spec import ForgeSpec
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
 ENDS, AFTER = "2026-12-10", "2026-12-11T03:23:00Z"
 INSTALL = "https://example.org/heldout.whl"

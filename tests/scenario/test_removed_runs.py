@@ -9,7 +9,7 @@ from two_organisers import LATER, copy_pair
 
 from heldout.board.store.vault import Vault
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
 JUNK = "20261102-junk"

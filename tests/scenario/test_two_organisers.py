@@ -17,7 +17,7 @@ from heldout.board.store.sharing import find_sharing
 from heldout.board.store.vault import Vault
 from heldout.cli import context
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 
 
 @pytest.fixture

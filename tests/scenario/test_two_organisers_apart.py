@@ -9,7 +9,7 @@ from two_organisers import DAY, LATER, Pair, copy_pair
 from heldout.board.store import git as store_git
 from heldout.envelope.bundle import new_identity
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.night]
 
 
 @pytest.fixture

@@ -179,6 +179,7 @@ def simulate(rng: np.random.Generator, truth: NDArray[np.float64], queries: int)
     return compared(rows, items=len(truth), cluster=cluster)
 
 
+@pytest.mark.night
 def test_intervals_of_both_kinds_hold_what_many_queries_would_say() -> None:
     truth = np.array([0.6, 0.0, -0.2, -0.4])
     rng = np.random.default_rng(11)
