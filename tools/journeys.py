@@ -9,6 +9,7 @@ Python runs it there. Two modules call each other both ways if each calls a func
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -91,7 +92,10 @@ def _play(name: str, folder: Path) -> Journey:
 
 
 def _run(folder: Path, *command: str) -> None:
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    scores = {**os.environ, "HELDOUT_CACHE": str(folder / "scores")}  # none of an earlier journey
+    result = subprocess.run(
+        command, cwd=folder, env=scores, capture_output=True, text=True, check=False
+    )
     if result.returncode:
         raise RuntimeError(f"{' '.join(command)}: {result.stdout}{result.stderr}")
 
