@@ -86,7 +86,7 @@ class DatabaseState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class LogState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How far the log had come: number of events, hash and time of the last one."""
+    """State of the log: number of events, hash and time of the last one."""
 
     events: int
     head: str
@@ -94,7 +94,7 @@ class LogState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class BackupManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a backup holds.
+    """The content of a backup.
 
     Attributes:
         created_at: time, UTC.

@@ -129,7 +129,7 @@ class Failures(Framed):
 
     @property
     def outcomes(self) -> Mapping[Outcome, int]:
-        """How many queries have each outcome."""
+        """Number of queries with each outcome."""
         counts = Counter(one.outcome for one in self.queries)
         return {outcome: counts[outcome] for outcome in OUTCOMES}
 

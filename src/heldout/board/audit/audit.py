@@ -362,7 +362,7 @@ def _tell_removed(vault: Vault) -> Iterator[str]:
 
 
 def _check_kept(vault: Vault, history: History) -> Iterator[str]:
-    """Yield what is kept of a submission is what the log was told of it, published or not."""
+    """Yield where the vault's files of a submission are not those that the log names."""
     for submission in history.submissions.values():
         now = vault.kept(submission.id)
         for folder, digest in submission.kept.items():
@@ -423,7 +423,7 @@ def _check_signatures(history: History) -> Iterator[str]:
 
 
 def _check_scores(vault: Vault, history: History) -> Iterator[str]:
-    """Yield what was released is what the vault's true scores give by the rules of the day."""
+    """Yield where a released score is not what the true scores give by the rules of the day."""
     for submission in history.submissions.values():
         if submission.status != "published":
             continue

@@ -231,7 +231,7 @@ def _replay_final(entry: Entry, before: History, found: _Findings) -> None:
 
 
 def _check_finalist(evidence: Mapping[str, Evidence], name: str, view: View) -> Iterator[str]:
-    """Yield what a finalist's score was published for is a score of that entry and view."""
+    """Yield where a finalist's evidence is not a score of that entry and view."""
     one = evidence[name]
     if (one.id, one.view) != (name, view.name):
         yield f"has the scores of {quote(one.id)} in view {quote(one.view)}"

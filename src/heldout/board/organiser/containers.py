@@ -632,7 +632,7 @@ def _drain(process: "subprocess.Popen[bytes]", tail: bytearray) -> None:
 
 @dataclass(slots=True)
 class Usage:
-    """What the kernel counts of a container: its control group, of version 2.
+    """Counts of the kernel for a container: its control group, of version 2.
 
     The counts are gone with the container, so they are read again and again: what it uses in its
     last tenth of a second may be missing.

@@ -160,7 +160,7 @@ def _agreed(
     signature: registration.SubmissionSignature,
     team: registration.RegisteredTeam,
 ) -> Iterator[str]:
-    """Yield what a team agreed to later than it had to is good too, when it amends a submission."""
+    """Yield a fault where a team agreed neither to the text in force then nor to a later one."""
     if spec.registration is None or spec.registration.agreement is None:
         return
     known = registration.agreements_since(history.agreements, submission.received)

@@ -34,7 +34,7 @@ _MOST_MOVES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonEndSection:
-    """What comes at a season's end, or came.
+    """The end of a season, to come or past.
 
     Attributes:
         end: as the log has it, `None` before.

@@ -131,7 +131,7 @@ class ReportOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """How runs are scored again."""
+    """Options of scoring runs again."""
 
     measure: Annotated[
         str, Opt("Measure of the runs.", names=("-m", "--measure"), metavar="MEASURE")

@@ -362,7 +362,7 @@ _MODES: Mapping[Mode, Algorithm] = {"paper": "tournament", "sequential": "sequen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundOptions:
-    """What a round does."""
+    """Options of a round."""
 
     query_set: QuerySet = None
     documents: Documents = None

@@ -365,7 +365,7 @@ _NOT_FITTED = Effect(why="not asked for")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBias:
-    """What sides and lengths did.
+    """Effects of sides and lengths.
 
     Attributes:
         judgments: those that count and have known sides.
@@ -397,7 +397,7 @@ class SideBias:
 
     @property
     def share(self) -> float | None:
-        """How often the left passage was preferred, as a share."""
+        """Share of answers that prefer the left passage."""
         return self.left / self.judgments if self.judgments else None
 
 

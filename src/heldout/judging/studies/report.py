@@ -175,7 +175,7 @@ class JudgedExample:
 
     @property
     def outcome(self) -> str:
-        """How people voted on it, in a line."""
+        """The votes of people, in a line."""
         ahead, behind = self.votes
         if ahead == behind:
             return f"{ahead:,} preferred either"
