@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -376,7 +377,8 @@ def running_for(seconds: float, usage: Usage) -> Running:
     process: Any = SimpleNamespace(poll=lambda: None)
     engine = Engine(words=("podman",))
     given: dict[str, Any] = {"engine": engine, "id": "a", "process": process, "tail": bytearray()}
-    return Running(**given, limits=LIMITS, began=0.0, clock=lambda: seconds, usage=usage)
+    given |= {"reader": threading.Thread(), "usage": usage}
+    return Running(**given, limits=LIMITS, began=0.0, clock=lambda: seconds)
 
 
 def test_a_container_whose_limits_cannot_be_read_is_ended(tmp_path: Path) -> None:

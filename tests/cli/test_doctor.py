@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -263,8 +264,11 @@ def test_what_runs_containers_by_another_name(tmp_path: Path) -> None:
     ],
 )
 def test_an_engine_that_starts_no_container_is_not_ready(
-    tmp_path: Path, text: str, why: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, why: str
 ) -> None:
+    drain = containers._drain
+    late = lambda *given: (time.sleep(0.1), drain(*given))  # noqa: E731 - read after its end
+    monkeypatch.setattr(containers, "_drain", late)
     environ = make_program(tmp_path, "engine", text)
     found = find("podman or docker", {**environ, "HELDOUT_ENGINE": str(tmp_path / "engine")})
     assert (found.state, found.version, why in found.why) == ("broken", "podman 5.4.2", True)

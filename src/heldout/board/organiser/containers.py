@@ -51,6 +51,7 @@ USER = "65532:65532"
 _PATIENCE = 120.0
 _STEPS = (0.02, 0.1)
 _TAIL = 2000
+_LAST_WORDS = 2.0
 _STARTED = 40
 _UNCHECKED = 10.0
 _MOMENTS = 10
@@ -467,6 +468,7 @@ class Running:
         began: when it was started, by `clock`.
         clock: seconds.
         tail: the end of what it wrote to its standard error.
+        reader: the thread that fills the tail.
         pid: of its first process, 0 where that is not known.
         usage: what was seen of its use so far.
         took: seconds until its end, `None` before.
@@ -479,6 +481,7 @@ class Running:
     began: float
     clock: Callable[[], float]
     tail: bytearray
+    reader: threading.Thread
     usage: "Usage"
     pid: int = 0
     took: float | None = None
@@ -536,6 +539,7 @@ class Running:
             "{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}",
             self.id,
         ).split()
+        self.reader.join(_LAST_WORDS)  # its end may be known before its last words are read
         last = _say(bytes(self.tail))
         if status[:1] == ["created"]:
             raise _failed(f"a program that could not be started: {last}")
@@ -573,7 +577,7 @@ def started(
     try:
         if b"kernel does not support" in made.stderr:  # and the engine goes on without the limit
             raise _unlimited(f"an engine that says {_say(made.stderr)}")
-        began = clock()
+        began, tail = clock(), bytearray()
         process = subprocess.Popen(  # noqa: S603 - the organiser named the program
             [*engine.words, "start", "--attach", container],
             stdin=subprocess.DEVNULL,
@@ -581,6 +585,8 @@ def started(
             stderr=subprocess.PIPE,
             env=dict(engine.environ),
         )
+        reader = threading.Thread(target=_drain, args=(process, tail), daemon=True)
+        reader.start()
         running = Running(
             engine=engine,
             id=container,
@@ -588,11 +594,10 @@ def started(
             limits=job.limits,
             began=began,
             clock=clock,
-            tail=bytearray(),
+            tail=tail,
+            reader=reader,
             usage=Usage(),
         )
-        reader = threading.Thread(target=_drain, args=(process, running.tail), daemon=True)
-        reader.start()
         running.pid = _find_pid(running)
         yield running
     finally:
