@@ -43,7 +43,7 @@ from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.campaigns import Campaign, read_campaign
-from heldout.judging.database.overviews import judgments
+from heldout.judging.database.organiser import judgments
 from heldout.judging.database.tables import open_database
 from heldout.judging.platforms.links import personal_link
 

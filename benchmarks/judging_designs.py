@@ -16,8 +16,8 @@ import numpy as np
 from numpy.random import PCG64, Generator
 from scipy.special import expit
 
+from heldout.judging.campaign.drawing import prune, search
 from heldout.judging.campaign.judgments import PairVotes
-from heldout.judging.labels.choosing import prune, search
 from heldout.judging.labels.labels import Find, find_strongest, find_unbeaten, play
 from heldout.judging.studies.judges import SPREAD
 

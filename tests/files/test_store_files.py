@@ -17,7 +17,7 @@ from heldout.files.durable import ASIDE, Folder, write_whole
 from heldout.files.zipped import write_zip
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.labels.labels import newest_version, read_version
-from heldout.judging.models.client import ROWS, open_rows
+from heldout.judging.models.judges import ROWS, open_rows
 from heldout.survivorship.training.study import _read_record, _write_json
 
 

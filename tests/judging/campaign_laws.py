@@ -9,7 +9,7 @@ from heldout.database.database import Database
 from heldout.judging.campaign.judgments import Judgment, counted
 from heldout.judging.campaign.rows import Task
 from heldout.judging.database.campaigns import read_campaign
-from heldout.judging.database.overviews import (
+from heldout.judging.database.organiser import (
     AssignmentOverview,
     assignments,
     judgments,

@@ -9,8 +9,7 @@ from heldout.database.database import Database
 from heldout.judging.campaign.judgments import failed_tests
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.campaigns import read_settings
-from heldout.judging.database.rows import read_judgments
-from heldout.judging.database.tables import assignments, tasks, workers
+from heldout.judging.database.tables import assignments, read_judgments, tasks, workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

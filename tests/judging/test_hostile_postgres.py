@@ -27,7 +27,7 @@ from heldout.intake.teams import (
 )
 from heldout.judging.database.assignments import Worker
 from heldout.judging.database.claims import claim
-from heldout.judging.database.overviews import assignments
+from heldout.judging.database.organiser import assignments
 from heldout.judging.database.tables import CAMPAIGN
 
 

@@ -13,7 +13,7 @@ from heldout.cli.program import main
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
-from heldout.judging.models.client import read_rows
+from heldout.judging.models.judges import read_rows
 
 QUERIES = 30
 

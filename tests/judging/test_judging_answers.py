@@ -21,7 +21,7 @@ from heldout.judging.campaign.judgments import Choice, counted, format_judgments
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.database.assignments import answer, get_assignment, item, submit
 from heldout.judging.database.campaigns import load_campaign
-from heldout.judging.database.overviews import assignments, judgments, tasks
+from heldout.judging.database.organiser import assignments, judgments, tasks
 
 database = judging_databases.database
 LEFT, RIGHT = Choice(side="left"), Choice(side="right")

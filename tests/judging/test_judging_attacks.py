@@ -18,8 +18,7 @@ from heldout.judging.database.assignments import (
     submit,
 )
 from heldout.judging.database.claims import NoTask, Offer, claim, offer
-from heldout.judging.database.organiser import payments_due
-from heldout.judging.database.overviews import assignments, uncounted_pay
+from heldout.judging.database.organiser import assignments, payments_due, uncounted_pay
 
 database = judging_databases.database
 LEFT = Choice(side="left")

@@ -34,7 +34,7 @@ from heldout.judging.database.assignments import (
 )
 from heldout.judging.database.campaigns import load_campaign
 from heldout.judging.database.claims import NoTask, Offer, claim, offer
-from heldout.judging.database.overviews import assignments, tasks
+from heldout.judging.database.organiser import assignments, tasks
 
 database = judging_databases.database
 LEFT = Choice(side="left")

@@ -24,7 +24,7 @@ from heldout.judging.database.assignments import (
     submit,
 )
 from heldout.judging.database.claims import NoTask, claim
-from heldout.judging.database.overviews import assignments, judgments
+from heldout.judging.database.organiser import assignments, judgments
 from heldout.judging.database.tables import open_database
 
 database = judging_databases.database

@@ -23,8 +23,7 @@ from heldout.database.database import Database, sqlite_url
 from heldout.database.errors import DatabaseError
 from heldout.database.times import format_time
 from heldout.errors import SetupError
-from heldout.judging.database.organiser import read_launch
-from heldout.judging.database.overviews import tasks
+from heldout.judging.database.organiser import read_launch, tasks
 from heldout.judging.database.tables import events, open_database
 
 url = judging_databases.url

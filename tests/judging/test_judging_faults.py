@@ -19,7 +19,7 @@ import databases
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
 from heldout.judging.campaign.judgments import Choice
-from heldout.judging.campaign.payments import Payment
+from heldout.judging.campaign.settings import Payment
 from heldout.judging.database.assignments import (
     Worker,
     exit_assignment,
@@ -29,8 +29,13 @@ from heldout.judging.database.assignments import (
     submit,
 )
 from heldout.judging.database.claims import claim, offer
-from heldout.judging.database.organiser import payments_due, record_payment
-from heldout.judging.database.overviews import assignments, judgments, progress
+from heldout.judging.database.organiser import (
+    assignments,
+    judgments,
+    payments_due,
+    progress,
+    record_payment,
+)
 from heldout.judging.database.tables import CAMPAIGN, events, open_database
 
 url = judging_databases.url

@@ -17,7 +17,7 @@ from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.assignments import get_assignment, item
 from heldout.judging.database.campaigns import Loaded, load_campaign, read_campaign
-from heldout.judging.database.overviews import tasks
+from heldout.judging.database.organiser import tasks
 from heldout.judging.database.tables import CAMPAIGN
 
 database = judging_databases.database

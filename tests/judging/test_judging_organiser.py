@@ -8,7 +8,9 @@ from small_campaign import NOW, SETTINGS, after, answer_all, finish, load, take
 from heldout.database.database import Database
 from heldout.judging.database.assignments import exit_assignment
 from heldout.judging.database.organiser import (
+    assignments,
     count_sign_outs,
+    events,
     list_payments,
     note_sign_out,
     pair_texts,
@@ -18,7 +20,6 @@ from heldout.judging.database.organiser import (
     record_payment,
     set_launch,
 )
-from heldout.judging.database.overviews import assignments, events
 
 database = judging_databases.database
 

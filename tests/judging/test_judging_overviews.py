@@ -11,12 +11,13 @@ from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
 from heldout.judging.campaign.judgments import Choice
 from heldout.judging.database.assignments import exit_assignment, submit
-from heldout.judging.database.organiser import payments_due, record_payment
-from heldout.judging.database.overviews import (
+from heldout.judging.database.organiser import (
     BatchProgress,
     assignments,
     events,
+    payments_due,
     progress,
+    record_payment,
     workers,
 )
 

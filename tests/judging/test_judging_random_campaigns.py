@@ -22,7 +22,7 @@ from heldout.judging.database.assignments import (
     submit,
 )
 from heldout.judging.database.claims import NoTask, Offer, claim, offer
-from heldout.judging.database.overviews import assignments, progress
+from heldout.judging.database.organiser import assignments, progress
 from heldout.judging.database.tables import CAMPAIGN
 
 WORKERS = st.sampled_from(["ann", "bob", "cid"])

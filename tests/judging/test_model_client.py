@@ -15,25 +15,23 @@ from chat_server import Answer, ChatServer, chat_server, completion, say
 
 from heldout.errors import SetupError, StoreError
 from heldout.judging.campaign.pools import Candidate, Pool
-from heldout.judging.models.client import (
+from heldout.judging.models.judges import (
     BODY_LIMIT,
     ROWS,
+    Call,
+    FailedCall,
+    ModelCall,
     ModelClient,
+    ModelJudge,
+    ModelJudgment,
+    Reply,
     ask_model,
     completions_url,
     new_client,
     open_rows,
+    plan_calls,
     read_key,
     read_rows,
-)
-from heldout.judging.models.judges import (
-    Call,
-    FailedCall,
-    ModelCall,
-    ModelJudge,
-    ModelJudgment,
-    Reply,
-    plan_calls,
 )
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -14,19 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.cli.program import prefer
-from heldout.judging.campaign.drawing import list_pairs
+from heldout.judging.campaign.drawing import (
+    Method,
+    count_planned,
+    draw_batch,
+    list_pairs,
+    missing_votes,
+    plan_batch,
+)
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.labels.choosing import (
-    Method,
-    count_planned,
-    draw_batch,
-    missing_votes,
-    plan_batch,
-)
 from heldout.judging.studies.judges import SimulatedJudge
 
 _SETTINGS = Settings(name="c", mode="sequential", lead=2, cap=5, tests=1, pairs=4)

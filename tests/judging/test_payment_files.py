@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.judging.campaign.payments import Payment, PaymentKind, format_payments, totals
+from heldout.judging.campaign.settings import Payment, PaymentKind, format_payments, totals
 from heldout.judging.platforms.links import (
     completion_address,
     personal_code,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.judging.campaign.drawing import FEW, MEETINGS, meeting_order, next_pairs, prune, search
 from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.labels.choosing import FEW, MEETINGS, meeting_order, next_pairs, prune, search
 from heldout.judging.labels.labels import find_strongest, find_unbeaten
 from heldout.judging.studies.judges import SimulatedJudge
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes, parse_judgments
-from heldout.judging.labels.contests import hold_contests
+from heldout.judging.labels.contests import compare_runs, hold_contests, rank_passages
 from heldout.judging.labels.labels import find_strongest
-from heldout.judging.labels.strengths import compare_runs, rank_passages
 
 _PASSAGES = ["a", "b", "c", "d", "e"]
 _VOTES = st.dictionaries(

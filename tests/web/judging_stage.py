@@ -26,7 +26,7 @@ from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.database.campaigns import Campaign, load_campaign, read_campaign
-from heldout.judging.database.overviews import judgments
+from heldout.judging.database.organiser import judgments
 from heldout.judging.database.tables import open_database
 from heldout.judging.pages.judge import make_app
 from heldout.judging.platforms.links import personal_link

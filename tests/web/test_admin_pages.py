@@ -13,8 +13,12 @@ from organiser_stage import TOKEN, Organiser, copied, worked
 
 from heldout.errors import SetupError
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.database.organiser import payments_due, read_launch_state, set_launch
-from heldout.judging.database.overviews import assignments
+from heldout.judging.database.organiser import (
+    assignments,
+    payments_due,
+    read_launch_state,
+    set_launch,
+)
 from heldout.judging.pages.admin import render_admin
 from heldout.judging.platforms.links import personal_code
 from heldout.judging.studies.judges import JudgingQuality, StudyAgreement, measure_bias

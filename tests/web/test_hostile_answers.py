@@ -17,7 +17,7 @@ from heldout.board.store.forges import hosted
 from heldout.board.store.forges.hosted import ForgeError
 from heldout.errors import PushError, StoreError
 from heldout.intake import sign_in
-from heldout.judging.models.client import ModelClient
+from heldout.judging.models.judges import ModelClient
 
 _LONGEST = 0.5
 

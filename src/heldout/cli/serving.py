@@ -384,8 +384,7 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
     from heldout.database.database import sqlite_url
     from heldout.judging.campaign.files import CampaignFolder
     from heldout.judging.database.campaigns import read_campaign
-    from heldout.judging.database.organiser import read_launch_state, set_launch
-    from heldout.judging.database.overviews import uncounted_pay
+    from heldout.judging.database.organiser import read_launch_state, set_launch, uncounted_pay
     from heldout.judging.database.tables import open_database
     from heldout.judging.platforms.links import study_link
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,11 +22,14 @@ from sqlalchemy import (
     URL,
     Column,
     Connection,
+    Dialect,
     Engine,
     Integer,
     MetaData,
+    String,
     Table,
     Text,
+    TypeDecorator,
     create_engine,
     event,
     insert,
@@ -37,6 +41,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from heldout.database.errors import DatabaseError, is_passing, translated
+from heldout.database.times import format_time
 from heldout.errors import SetupError, quote
 
 if not find_spec("sqlalchemy"):
@@ -379,3 +384,34 @@ def _make_tables(connection: Connection, *, name: str, schema: Schema) -> None:
     schema.metadata.create_all(connection)
     row = {"name": schema.name, "version": schema.version}
     connection.execute(insert(versions).values(row))
+
+
+# What the tables of every wing are made with: times, and the names of their constraints.
+
+
+class Instant(TypeDecorator[datetime]):
+    """A time, stored as text: SQLite has no type for it that keeps the zone."""
+
+    impl = String(24)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """Return what is stored."""
+        return None if value is None else format_time(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """Return what is read."""
+        return None if value is None else datetime.fromisoformat(value)
+
+
+def new_metadata() -> MetaData:
+    """Tables whose constraints and indexes are named by one convention."""
+    return MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )

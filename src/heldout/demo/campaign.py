@@ -193,7 +193,7 @@ def _judge(
     try:
         from heldout.database.database import sqlite_url  # noqa: PLC0415 - needs the extra
         from heldout.judging.database.campaigns import load_campaign  # noqa: PLC0415 - needs the extra
-        from heldout.judging.database.overviews import judgments  # noqa: PLC0415 - needs an extra
+        from heldout.judging.database.organiser import judgments  # noqa: PLC0415 - needs an extra
         from heldout.judging.database.tables import open_database  # noqa: PLC0415 - needs the extra
     except ImportError as error:
         raise SetupError("judging needs the extra web: pip install 'heldout[web]'") from error

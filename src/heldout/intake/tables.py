@@ -18,8 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-from heldout.database.columns import Instant, new_metadata
-from heldout.database.database import Schema
+from heldout.database.database import Instant, Schema, new_metadata
 
 metadata = new_metadata()
 

@@ -21,11 +21,11 @@ from heldout.cli.printing import (
     print_json,
 )
 from heldout.errors import plural
+from heldout.judging.campaign.drawing import Method
 from heldout.judging.campaign.files import CampaignFolder, CampaignPath
 from heldout.judging.campaign.pools import Pool, sizes
 from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import price as price_of
-from heldout.judging.labels.choosing import Method
 from heldout.judging.services.maintaining import RoundOptions
 from heldout.judging.services.maintaining import maintain as maintain_labels
 from heldout.judging.services.pools import (

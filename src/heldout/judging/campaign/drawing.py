@@ -1,18 +1,30 @@
-"""Draws tasks: which pairs come together, in which order, on which side; and tests for them.
+"""The next tasks: which pairs are judged, together, in which order, on which side; tests for them.
 
 Order and sides are drawn for each copy of a task, so that they explain nothing
 (Arabzadeh et al. 2021, §3.1), and stored, so that what they did can be measured.
 """
 
+import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
+import msgspec
 import numpy as np
 
 from heldout.errors import InputError
-from heldout.judging.campaign.pools import Pool, normalise
+from heldout.judging.campaign.judgments import (
+    Judgment,
+    PairVotes,
+    Votes,
+    count_votes,
+    counted,
+    honest_answers,
+)
+from heldout.judging.campaign.pools import Pool, normalise, stand_for
 from heldout.judging.campaign.rows import Item, Task, Why
 from heldout.judging.campaign.settings import Settings
 
@@ -158,3 +170,321 @@ def _draw_tests(
     order.sort(key=lambda test: test.query in queries)
     for test, flip in zip(order[:count], rng.integers(2, size=count).tolist(), strict=True):
         yield test.turned() if flip else test
+
+
+# Fewer judgments: the best passage so far against one challenger after another.
+#
+# Who is ahead by `lead` votes wins the duel; after `cap` answers who is ahead wins it, and the
+# passage that was best so far where nobody is. The loser is not shown again. Which pairs are wanted
+# next follows from the judgments alone, so a search can be stopped and gone on with at any time.
+#
+# Who comes first has to win the most duels: of five passages that are equally good the first stays
+# best once in 16 times, the last every second time. So passages meet in an order that has nothing
+# to do with who is the known answer: if that came first, luck alone would nearly always replace it.
+#
+# Stopping when somebody leads makes shares of votes look larger than they are: the votes say who is
+# best, and not by how much.
+
+
+# Large pools: which pairs are worth a judgment where all pairs are too many.
+#
+# `prune` drops passages round by round: each meets seven others, drawn at random, and stays with
+# more than three wins, until nine or fewer are left, which all meet (Clarke, Vtyurina and Smucker
+# 2021, "Assessing top-k preferences", as their program has it).
+
+MEETINGS = 7
+"""Others that a passage meets in a round."""
+
+WINS = 3
+"""A passage stays with more wins than these."""
+
+FEW = 9
+"""So many passages or fewer all meet each other."""
+
+Duel = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruning:
+    """How far the pruning of a pool has come.
+
+    Attributes:
+        left: passages that are left, sorted.
+        round: the round that is under way, from 1.
+        wanted: pairs of it that have no vote yet, the lesser id first; none when all is done.
+    """
+
+    left: tuple[str, ...]
+    round: int
+    wanted: tuple[Duel, ...]
+
+
+def prune(query: str, passages: Sequence[str], votes: Mapping[Duel, PairVotes]) -> Pruning:
+    """Follow the rounds of a pool as far as they are judged.
+
+    The pairs of a round are a function of query, round and passages, so the same judgments always
+    give the same pairs.
+
+    Args:
+        query: its id.
+        passages: of the pool, at least one.
+        votes: by pair, the lesser id first; who has more wins.
+    """
+    left, number = sorted(passages), 1
+    while True:
+        pairs = _meetings(query, number, left)
+        wanted = tuple(pair for pair in pairs if pair not in votes)
+        if wanted or len(left) <= FEW:
+            return Pruning(left=tuple(left), round=number, wanted=wanted)
+        wins = Counter(votes[pair].winner(pair) for pair in pairs)
+        kept = [one for one in left if wins[one] > WINS]
+        if not kept or kept == left:
+            # Nobody stands out this way: all that are left meet.
+            rest = tuple(pair for pair in combinations(left, 2) if pair not in votes)
+            return Pruning(left=tuple(left), round=number + 1, wanted=rest)
+        left, number = kept, number + 1
+
+
+def _meetings(query: str, number: int, left: Sequence[str]) -> list[Duel]:
+    """In a circle in random order each meets its three neighbours on both sides, and across."""
+    size = len(left)
+    if size <= FEW:
+        return list(combinations(left, 2))
+    text = "\n".join([query, str(number), *left])
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16])
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(size).tolist()
+    steps = MEETINGS // 2
+    pairs = {
+        frozenset((order[place], order[(place + step) % size]))
+        for step in range(1, steps + 1)
+        for place in range(size)
+    }
+    half = size // 2
+    pairs |= {frozenset((order[place], order[place + half])) for place in range(size - half)}
+    found = [sorted(left[place] for place in pair) for pair in pairs]
+    return sorted((first, second) for first, second in found)
+
+
+_NONE = PairVotes(first=0, second=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A pair to be judged next.
+
+    Attributes:
+        pair: query and two documents, the lesser first.
+        votes: how many people have to judge it before anything can be decided.
+    """
+
+    pair: Pair
+    votes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """How far the search for a query's best passage has come.
+
+    Attributes:
+        best: the best passage so far.
+        challenger: the passage that it meets now; `None` when all have been met.
+        wanted: answers that this duel still needs at least; 0 when all have been met.
+    """
+
+    best: str
+    challenger: str | None
+    wanted: int
+
+
+def search(
+    passages: Sequence[str],
+    votes: Mapping[tuple[str, str], PairVotes],
+    *,
+    lead: int,
+    cap: int,
+    answers: Mapping[tuple[str, str], int] | None = None,
+) -> Search:
+    """Follow the duels of a pool as far as they are decided.
+
+    Args:
+        passages: in the order in which they meet, at least one; the first is the best so far.
+        votes: by pair, the lesser id first.
+        lead: votes ahead that win a duel.
+        cap: answers that end it.
+        answers: by pair, with those that preferred neither; `None` where these are the votes.
+    """
+    best = passages[0]
+    for challenger in passages[1:]:
+        pair = (min(best, challenger), max(best, challenger))
+        found = votes.get(pair, _NONE)
+        ahead = (found.second - found.first) * (1 if challenger == pair[1] else -1)
+        given = found.total if answers is None else max(found.total, answers.get(pair, 0))
+        if abs(ahead) < lead and given < cap:
+            wanted = min(lead - abs(ahead), cap - given)
+            return Search(best=best, challenger=challenger, wanted=wanted)
+        if ahead > 0:
+            best = challenger
+    return Search(best=best, challenger=None, wanted=0)
+
+
+def next_pairs(
+    pools: Iterable[Pool],
+    judgments: Iterable[Judgment],
+    settings: Settings,
+    *,
+    planned: Mapping[Pair, int] | None = None,
+) -> tuple[Wanted, ...]:
+    """Pairs to be judged next: at most one of each query.
+
+    Args:
+        pools: the passages of each query.
+        judgments: all that were recorded; which count is for `settings` to say.
+        settings: lead, cap, and what failed tests exclude.
+        planned: pair -> copies that are in tasks already; a query whose duel still waits for
+            answers is left out.
+    """
+    kept = tuple(pools)
+    recorded = tuple(judgments)
+    valid = counted(recorded, exclusion=settings.exclusion, failures=settings.failures)
+    votes: Votes = count_votes(valid, same=stand_for(kept))
+    answers = count_answers(recorded, settings)
+    given: dict[str, dict[tuple[str, str], int]] = {pool.query: {} for pool in kept}
+    for (query, a, b), count in answers.items():
+        given.setdefault(query, {})[a, b] = count
+    wanted = []
+    for pool in kept:
+        found = search(
+            meeting_order(pool),
+            votes.get(pool.query, {}),
+            lead=settings.lead,
+            cap=settings.cap,
+            answers=given[pool.query],
+        )
+        if found.challenger is None:
+            continue
+        first, second = sorted((found.best, found.challenger))
+        pair = (pool.query, first, second)
+        if (planned or {}).get(pair, 0) <= answers.get(pair, 0):
+            wanted.append(Wanted(pair=pair, votes=found.wanted))
+    return tuple(wanted)
+
+
+def meeting_order(pool: Pool) -> tuple[str, ...]:
+    """The passages of a pool as they meet: mixed, and the same whenever it is asked."""
+
+    def place(doc: str) -> bytes:
+        return hashlib.sha256(f"{pool.query}\n{doc}".encode()).digest()
+
+    return tuple(sorted((one.doc for one in pool.candidates), key=place))
+
+
+def count_answers(judgments: Iterable[Judgment], settings: Settings) -> Mapping[Pair, int]:
+    """Pair -> answers that count, with those of honest judges who preferred neither.
+
+    A pair that nobody can decide has to come to its cap too.
+    """
+    honest = honest_answers(judgments, exclusion=settings.exclusion, failures=settings.failures)
+    return Counter(one.pair for one in honest if one.answer is None)
+
+
+# The next batch of a campaign; of a sequential one what the judgments so far make worth asking.
+#
+# Two ways: duels of the best so far with one challenger after another; pruning, for large pools.
+# `benchmarks/judging_designs.py` says what each finds and costs.
+
+Method = Literal["duels", "pruning"]
+"""How the pairs that are judged next are chosen."""
+
+
+def count_planned(tasks: Iterable[Task]) -> Mapping[Pair, int]:
+    """Pair -> tasks that have it."""
+    return Counter(item.pair for task in tasks for item in task.items if item.answer is None)
+
+
+def plan_batch(
+    pools: Sequence[Pool],
+    judgments: Sequence[Judgment],
+    settings: Settings,
+    *,
+    planned: Mapping[Pair, int],
+    method: Method = "duels",
+) -> tuple[Wanted, ...]:
+    """Choose the pairs to be judged next; none when all is done, or while answers are to come.
+
+    Args:
+        pools: the passages of each query.
+        judgments: all that were recorded.
+        settings: lead, cap, judges, and what failed tests exclude.
+        planned: pair -> copies that are in tasks already, as `count_planned` gives it. A pair that
+            waits for answers is not asked again.
+        method: how pairs are chosen.
+    """
+    if method == "duels":
+        return next_pairs(pools, judgments, settings, planned=planned)
+    valid = counted(judgments, exclusion=settings.exclusion, failures=settings.failures)
+    votes = count_votes(valid, same=stand_for(pools))
+    answers = count_answers(judgments, settings)
+    waiting = {pair[0] for pair, count in planned.items() if count > answers.get(pair, 0)}
+    ended: dict[str, dict[Duel, PairVotes]] = {}
+    for (query, first, second), count in answers.items():
+        if count >= settings.cap:
+            ended.setdefault(query, {})[first, second] = _NONE
+    wanted: list[Wanted] = []
+    for pool in pools:
+        if pool.query in waiting:
+            continue
+        judged = ended.get(pool.query, {}) | dict(votes.get(pool.query, {}))
+        found = prune(pool.query, [one.doc for one in pool.candidates], judged)
+        wanted += [Wanted(pair=(pool.query, *pair), votes=settings.judges) for pair in found.wanted]
+    return tuple(wanted)
+
+
+def missing_votes(
+    pairs: Iterable[Pair], judges: int, *, planned: Mapping[Pair, int]
+) -> tuple[Wanted, ...]:
+    """Return how many tasks each pair is missing until it has one for each judge.
+
+    Args:
+        pairs: different ones.
+        judges: how many people judge each pair.
+        planned: pair -> copies that are in tasks already, as `count_planned` gives it.
+    """
+    return tuple(
+        Wanted(pair=pair, votes=judges - planned.get(pair, 0))
+        for pair in pairs
+        if planned.get(pair, 0) < judges
+    )
+
+
+def draw_batch(
+    wanted: Sequence[Wanted],
+    tests: Sequence[Item],
+    settings: Settings,
+    *,
+    seed: int,
+    batch: int,
+) -> tuple[Task, ...]:
+    """Tasks for what is wanted: pairs that want as many votes stand in the same tasks.
+
+    Args:
+        wanted: different pairs.
+        tests: to draw from.
+        settings: how many pairs and tests a task has.
+        seed: with the number of the batch the only chance there is.
+        batch: number of the first batch; each number of votes is a batch of its own.
+
+    Raises:
+        InputError: code `too-few-tests`: fewer than a task needs.
+    """
+    tasks: list[Task] = []
+    numbers = sorted({one.votes for one in wanted})
+    for place, votes in enumerate(numbers):
+        pairs = [one.pair for one in wanted if one.votes == votes]
+        tasks += draw_tasks(
+            pairs,
+            tests,
+            msgspec.structs.replace(settings, judges=votes),
+            rng=np.random.Generator(np.random.PCG64([seed, batch + place])),
+            batch=batch + place,
+        )
+    return tuple(tasks)

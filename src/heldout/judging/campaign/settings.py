@@ -1,4 +1,4 @@
-"""How a campaign of preference judging is run: `campaign.toml`, as a value.
+"""How a campaign of preference judging is run and paid: `campaign.toml`, prices, payments.
 
 Money is in hundredths of the currency. Defaults are the study's, where it says (Arabzadeh et al.
 2021, §3.1), except for pay: what nobody wrote down is promised to nobody.
@@ -7,7 +7,7 @@ Money is in hundredths of the currency. Defaults are the study's, where it says 
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from heldout.errors import InputError, Problem
+from heldout.files.csv import defuse, format_csv
 from heldout.trec.text import show
 
 Money = Annotated[int, msgspec.Meta(ge=0, le=100_000_000)]
@@ -329,3 +330,88 @@ def format_money(amount: Money, currency: str) -> str:
     """An amount as people read it: `$1,675.20`, `1,675.20 EUR`."""
     number = f"{amount // 100:,}.{amount % 100:02}"
     return f"${number}" if currency == "USD" else f"{number} {currency}"
+
+
+# Payments to workers: what each is for, and the list of them as CSV.
+#
+# Every payment has an idempotency key: who pays, by hand or by a program, pays each key once.
+
+
+PaymentKind = Literal["base", "pro-rata", "bonus"]
+"""`base`: the reward of a finished task; a platform pays it when the work is approved. `pro-rata`:
+the share of a task that was not finished; `bonus`: what was still owed for a finished one: both
+are sent as a bonus."""
+
+_HEADER = (
+    *("key", "worker", "platform_id", "study", "place", "assignment"),
+    *("kind", "amount", "currency", "paid_at"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """A payment, made or due.
+
+    Attributes:
+        key: of this payment and no other.
+        assignment: for which.
+        worker: the pseudonym.
+        platform_id: the platform's id of the worker.
+        place: the platform's id of the assignment.
+        study: the platform's id of the study.
+        kind: what it is for.
+        amount: hundredths, above 0.
+        currency: ISO 4217.
+        paid_at: when it was recorded as paid, ISO 8601 in UTC; empty where it is due.
+    """
+
+    key: str
+    assignment: int
+    worker: str
+    platform_id: str
+    place: str
+    study: str
+    kind: PaymentKind
+    amount: Money
+    currency: str
+    paid_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentTotals:
+    """Sums over payments, in hundredths.
+
+    Attributes:
+        due: of those not yet made.
+        paid: of those made.
+        by_kind: of those due, by what they are for.
+    """
+
+    due: Money
+    paid: Money
+    by_kind: Mapping[PaymentKind, Money]
+
+
+def totals(payments: Iterable[Payment]) -> PaymentTotals:
+    """Sum up payments of one currency."""
+    by_kind: dict[PaymentKind, Money] = {"base": 0, "pro-rata": 0, "bonus": 0}
+    paid = 0
+    for one in payments:
+        if one.paid_at:
+            paid += one.amount
+        else:
+            by_kind[one.kind] += one.amount
+    return PaymentTotals(due=sum(by_kind.values()), paid=paid, by_kind=by_kind)
+
+
+def format_payments(payments: Iterable[Payment]) -> bytes:
+    """CSV with a header, in the order given; amounts in units, as 0.77; no cell is a formula."""
+    rows = (
+        [
+            *map(defuse, (one.key, one.worker, one.platform_id, one.study, one.place)),
+            *(str(one.assignment), one.kind, f"{one.amount // 100}.{one.amount % 100:02}"),
+            *(one.currency, one.paid_at),
+        ]
+        for one in payments
+    )
+    return format_csv(_HEADER, rows)

@@ -35,15 +35,18 @@ from heldout.database.errors import DatabaseError
 from heldout.judging.campaign.judgments import Choice, Reason, failed_tests
 from heldout.judging.campaign.rows import State, amount_owed
 from heldout.judging.campaign.settings import Money, Settings
-from heldout.judging.database.rows import NEWEST, OF_ITEM, log_event, read_judgments
 from heldout.judging.database.tables import (
+    NEWEST,
+    OF_ITEM,
     assignments,
     batches,
     items,
     judgments,
+    log_event,
     passages,
     queries,
     question_passages,
+    read_judgments,
     tasks,
     workers,
 )

@@ -14,14 +14,17 @@ from heldout.errors import InputError, Problem, quote
 from heldout.judging.campaign.pools import Pool, Texts, changed_text, gather_texts, missing_texts
 from heldout.judging.campaign.rows import UNSOUND, Task, raise_problems
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.database.rows import MARK, add_items, log_event, read_tasks
 from heldout.judging.database.tables import (
+    MARK,
+    add_items,
     batches,
     campaign,
+    log_event,
     pairs,
     passages,
     queries,
     question_passages,
+    read_tasks,
     tasks,
 )
 

@@ -43,10 +43,17 @@ from heldout.judging.database.assignments import (
     read_assignment,
 )
 from heldout.judging.database.campaigns import read_settings
-from heldout.judging.database.organiser import read_launch
-from heldout.judging.database.overviews import read_uncounted_pay
-from heldout.judging.database.rows import add_copy, log_event
-from heldout.judging.database.tables import assignments, items, judgments, seen, tasks, workers
+from heldout.judging.database.organiser import read_launch, read_uncounted_pay
+from heldout.judging.database.tables import (
+    add_copy,
+    assignments,
+    items,
+    judgments,
+    log_event,
+    seen,
+    tasks,
+    workers,
+)
 
 _PLACES = ("place", "study", "submit_to", "origin")
 _LONGEST_PLACE = 1_000

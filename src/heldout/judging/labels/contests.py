@@ -1,4 +1,4 @@
-"""Contests between runs: whose first document do people prefer, on how many queries.
+"""Contests and strengths of runs: whose first document do people prefer, on how many queries.
 
 Only queries where the two runs show different passages, and the pair was judged, say anything.
 n counts queries, never votes: several votes on one query are one observation, and a test on votes
@@ -9,7 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from heldout.judging.campaign.judgments import Votes, lead_of
+import numpy as np
+from numpy.random import Generator
+from scipy.special import expit
+
+from heldout.judging.campaign.judgments import PairVotes, Votes, lead_of
+from heldout.stats.bradley_terry import (
+    PRIOR,
+    Comparisons,
+    Differences,
+    Strengths,
+    bootstrap_differences,
+    fit_strengths,
+    sandwich_differences,
+)
 from heldout.stats.results import bonferroni, holm
 from heldout.stats.tests import compare_counts
 from heldout.trec.tops import Tops
@@ -181,3 +194,221 @@ def _hold(
 def _as_share(difference: float | None) -> float | None:
     """The share that won, from the share that won less the share that lost."""
     return None if difference is None else (1 + difference) / 2
+
+
+# Strengths by Bradley and Terry: of runs over all queries, of passages within one query.
+#
+# Of two runs that show different passages on a query, the one whose passage more people prefer wins
+# that query. One judged pair decides between all runs that show either passage, so intervals take
+# all of a query as one observation. They are for differences between runs, which the strengths are
+# known for alone.
+#
+# Passages get no intervals: a pool has few votes on each, so that the prior decides how far
+# strengths are apart, and a search that stops at a lead makes leads look large.
+
+
+PASSAGE_PRIOR = 1.0
+"""Precision for passages: they differ by about 1 logit, and a few votes must not say 10."""
+
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDifference:
+    """Two runs.
+
+    Attributes:
+        a: a run.
+        b: another.
+        difference: strength of a less that of b, in logits.
+        share: chance that a's passage is preferred, of those where they differ and one is.
+        sandwich: interval of the difference from curvature and clusters; `None` where undefined.
+        bootstrap: the same from queries drawn again; `None` where undefined.
+        why: why one of the two is undefined; `None` where neither is.
+    """
+
+    a: str
+    b: str
+    difference: float
+    share: float
+    sandwich: Ends | None
+    bootstrap: Ends | None
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStrengths:
+    """Strengths of runs.
+
+    Attributes:
+        strengths: run -> strength in logits, mean 0, the strongest first.
+        differences: each two runs once, the stronger as a, in that order.
+        nu: Davidson's measure of ties; `None` where ties counted as half a win each.
+        groups: runs that were compared with each other, by way of others or not; of different
+            groups nothing can be said.
+        separated: without the prior some difference would be infinite.
+        queries: queries that compared any runs.
+        comparisons: of two runs on a query.
+        tied: of those, the ones with as many votes on each side.
+        level: of each interval by itself.
+        draws: of the bootstrap.
+        prior: precision of the normal prior.
+    """
+
+    strengths: Mapping[str, float]
+    differences: tuple[RunDifference, ...]
+    nu: float | None
+    groups: tuple[tuple[str, ...], ...]
+    separated: bool
+    queries: int
+    comparisons: int
+    tied: int
+    level: float
+    draws: int
+    prior: float
+
+
+def compare_runs(
+    first: Mapping[str, Mapping[str, str]],
+    votes: Votes,
+    *,
+    rng: Generator,
+    prior: float = PRIOR,
+    ties: bool = False,
+    level: float = 0.95,
+    draws: int = 1000,
+) -> RunStrengths:
+    """Strengths of runs over queries.
+
+    Args:
+        first: run -> query -> the passage it shows first, as `contests.first_documents` gives it.
+        votes: those that count.
+        rng: where queries are drawn from.
+        prior: precision of the normal prior.
+        ties: fit queries with as many votes on each side by Davidson's model; else they are half
+            a win for each.
+        level: of each interval by itself.
+        draws: of the bootstrap.
+    """
+    runs = sorted(first)
+    compared = _compare(runs, first, votes)
+    found = fit_strengths(compared, prior=prior, ties=ties)
+    sandwich = sandwich_differences(compared, found, level=level)
+    boot = bootstrap_differences(compared, found, rng, level=level, draws=draws)
+    order = sorted(range(len(runs)), key=lambda place: (-found.values[place], runs[place]))
+    return RunStrengths(
+        strengths={runs[place]: float(found.values[place]) for place in order},
+        differences=tuple(
+            RunDifference(
+                a=runs[a],
+                b=runs[b],
+                difference=float(sandwich.values[a, b]),
+                share=float(expit(sandwich.values[a, b])),
+                sandwich=_ends(sandwich, a, b),
+                bootstrap=_ends(boot, a, b),
+                why=_why(found, sandwich, boot, (a, b)),
+            )
+            for a, b in combinations(order, 2)
+        ),
+        nu=found.nu,
+        groups=_groups(runs, found.components.tolist()),
+        separated=found.separated,
+        queries=compared.clusters,
+        comparisons=len(compared.won),
+        tied=int((compared.won == 0.5).sum()),  # noqa: PLR2004 - a tie
+        level=level,
+        draws=draws,
+        prior=prior,
+    )
+
+
+def rank_passages(
+    votes: Mapping[tuple[str, str], PairVotes], *, prior: float = PASSAGE_PRIOR
+) -> Mapping[str, float]:
+    """Strengths of the passages of one query.
+
+    Args:
+        votes: by pair, the lesser id first.
+        prior: precision of the normal prior.
+
+    Returns:
+        Passage -> strength in logits, mean 0, the strongest first, then by id; of passages with a
+        vote. Between passages that were compared in no way only the prior speaks.
+    """
+    names = sorted({one for pair in votes for one in pair})
+    if not names:
+        return {}
+    places = {name: place for place, name in enumerate(names)}
+    rows = [
+        (places[first], places[second], won)
+        for (first, second), found in votes.items()
+        for won, count in ((1.0, found.first), (0.0, found.second))
+        for _ in range(count)
+    ]
+    found = fit_strengths(_comparisons(rows, [0] * len(rows), len(names)), prior=prior)
+    values = zip(names, found.values.tolist(), strict=True)
+    return dict(sorted(values, key=lambda one: (-one[1], one[0])))
+
+
+def _compare(
+    runs: Sequence[str], first: Mapping[str, Mapping[str, str]], votes: Votes
+) -> Comparisons:
+    rows: list[tuple[int, int, float]] = []
+    cluster: list[int] = []
+    queries = 0
+    for query, found in votes.items():
+        before = len(rows)
+        for a, b in combinations(range(len(runs)), 2):
+            one, other = first[runs[a]].get(query), first[runs[b]].get(query)
+            if one is None or other is None or one == other:
+                continue
+            lead = lead_of(found, one, other)
+            if lead is not None:
+                rows.append((a, b, (1 + (lead > 0) - (lead < 0)) / 2))
+                cluster.append(queries)
+        queries += len(rows) > before
+    return _comparisons(rows, cluster, len(runs))
+
+
+def _comparisons(
+    rows: Sequence[tuple[int, int, float]], cluster: Sequence[int], items: int
+) -> Comparisons:
+    table = np.array(rows, np.float64).reshape(-1, 3)
+    return Comparisons(
+        items=items,
+        first=table[:, 0].astype(np.int64),
+        second=table[:, 1].astype(np.int64),
+        won=table[:, 2],
+        cluster=np.array(cluster, np.int64),
+        clusters=max(cluster, default=-1) + 1,
+    )
+
+
+def _groups(names: Sequence[str], components: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        tuple(name for name, own in zip(names, components, strict=True) if own == component)
+        for component in sorted(set(components))
+    )
+
+
+def _why(
+    found: Strengths, sandwich: Differences, boot: Differences, pair: tuple[int, int]
+) -> str | None:
+    """Return why two runs have no interval, or only one of the two."""
+    a, b = pair
+    if found.components[a] != found.components[b]:
+        return "they were never compared, by way of others or not"
+    if found.bounded[a] != found.bounded[b]:
+        return "one won everything: without the prior the difference would be infinite"
+    if sandwich.clusters <= 1:
+        return "fewer than two queries compare runs"
+    if _ends(sandwich, a, b) is None:
+        return "queries do not differ in what they say"
+    if _ends(boot, a, b) is None:
+        return "too few queries: in many samples of them one wins everything, or all say the same"
+    return None
+
+
+def _ends(found: Differences, a: int, b: int) -> Ends | None:
+    low, high = float(found.low[a, b]), float(found.high[a, b])
+    return None if np.isnan(low) else (low, high)

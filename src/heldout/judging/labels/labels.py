@@ -33,7 +33,7 @@ from heldout.judging.campaign.judgments import (
 from heldout.judging.campaign.pools import Pool, stand_for
 from heldout.judging.campaign.rows import format_rows
 from heldout.judging.campaign.settings import Exclusion
-from heldout.judging.labels.strengths import PASSAGE_PRIOR, rank_passages
+from heldout.judging.labels.contests import PASSAGE_PRIOR, rank_passages
 from heldout.trec.qrels import format_qrels
 from heldout.trec.text import show
 

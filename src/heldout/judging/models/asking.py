@@ -30,20 +30,18 @@ from heldout.judging.models.calibration import (
     order_pairs,
     reach_verdicts,
 )
-from heldout.judging.models.client import (
+from heldout.judging.models.judges import (
+    INSTRUCTION,
     ModelClient,
+    ModelJudge,
+    ModelJudgment,
     ask_model,
     completions_url,
     new_client,
     open_rows,
+    plan_calls,
     read_key,
     read_rows,
-)
-from heldout.judging.models.judges import (
-    INSTRUCTION,
-    ModelJudge,
-    ModelJudgment,
-    plan_calls,
     rows_of,
 )
 from heldout.options import Level, Opt, Seed

@@ -1,20 +1,32 @@
-"""Model judges: a language model as one more judge, asked about each pair in both orders.
+"""Model judges: a language model at an endpoint, asked about each pair in both orders.
 
 Passages are data within one message, whatever they say. What comes of a call is a `ModelJudgment`.
 """
 
+import math
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
 
+import httpx2
 import msgspec
 
-from heldout.errors import InputError, Problem
+from heldout.board.store.forges.hosted import LONGEST_WAIT, seconds_to_wait
+from heldout.errors import InputError, Problem, SetupError, StoreError, quote
+from heldout.files.durable import Folder
+from heldout.files.executors import work_within
 from heldout.ids import Digest, digest_bytes
 from heldout.judging.campaign.drawing import Pair
 from heldout.judging.campaign.pools import Pool
-from heldout.judging.campaign.rows import parse_rows
+from heldout.judging.campaign.rows import format_rows, parse_rows
 
 # What model judges answered: rows of their own kind, never a `Judgment`.
 #
@@ -382,3 +394,385 @@ def _probability(tokens: Mapping[str, float] | None) -> float | None:
             mass[letter] += probability
     total = mass["A"] + mass["B"]
     return mass["A"] / total if total > 0 else None
+
+
+# Asks a language model behind an OpenAI-compatible chat endpoint, with httpx2.
+#
+# Whatever an endpoint does is an answer or a `FailedCall`, never an exception: bounded bytes and
+# time, few tries with growing waits. No redirect is followed, for the key would go along.
+
+
+# The rows of model judges on disk, and the work of getting more: many calls at once.
+#
+# A row is on disk before it counts. Whatever stops the work, the rows so far stay, and the next
+# call goes on from them.
+
+ROWS = "model-judgments.jsonl"
+"""The file in the campaign's directory; it only grows."""
+
+_PRIVATE = 0o600
+_IN_A_ROW = 20
+_Answered = tuple[ModelJudgment, bool]
+
+
+def read_rows(folder: Path) -> tuple[ModelJudgment, ...]:
+    """The rows of a campaign; none before the first. A row that a crash cut off is left out.
+
+    Raises:
+        InputError: as `parse_model_judgments`.
+    """
+    return parse_model_judgments(Folder(folder).read_lines(ROWS), path=str(folder / ROWS))
+
+
+@contextmanager
+def open_rows(folder: Path) -> Iterator[Callable[[ModelJudgment], None]]:
+    """Append rows, each on disk when the call returns; one process at a time.
+
+    Yields:
+        To be called with each row.
+
+    Raises:
+        StoreError: another process appends; or the disk does not take it.
+    """
+    path, files = folder / ROWS, Folder(folder)
+    with files.lock(f".{ROWS}.lock"), files.change(ROWS, mode=_PRIVATE) as file:
+        handle = file.fileno()
+        os.ftruncate(handle, len(files.read_lines(ROWS)))
+
+        def append(row: ModelJudgment) -> None:
+            before = os.lseek(handle, 0, os.SEEK_END)
+            try:
+                _write(handle, format_rows([row]))
+            except OSError as error:
+                os.ftruncate(handle, before)
+                raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+        yield append
+
+
+def ask_model(
+    calls: Sequence[Call],
+    judge: ModelJudge,
+    ask: Ask,
+    *,
+    concurrency: int,
+    record: Callable[[ModelJudgment], None],
+) -> Generator[ModelJudgment]:
+    """Ask about each call, several at once, and record each row as it comes.
+
+    Args:
+        calls: what to ask.
+        judge: who is asked.
+        ask: asks; called from several threads.
+        concurrency: calls at once, >= 1.
+        record: stores a row, as `open_rows` gives it; called from the caller's thread alone.
+
+    Yields:
+        Each row, when it is recorded.
+
+    Raises:
+        StoreError: every other call would fail as one did, or twenty in a row failed. Their rows
+            are recorded.
+    """
+    rest, waiting = iter(calls), set[Future[_Answered]]()
+    failed, reason = 0, ""
+    with ThreadPoolExecutor(max_workers=concurrency) as pool:
+        try:
+            while True:
+                room = 0 if reason else concurrency - len(waiting)
+                waiting |= {pool.submit(_answer, call, judge, ask) for call in islice(rest, room)}
+                if not waiting:
+                    break
+                one = next(iter(wait(waiting, return_when=FIRST_COMPLETED).done))
+                waiting.remove(one)
+                row, for_all = one.result()
+                record(row)
+                failed = failed + 1 if row.failure in get_args(CallFailure) else 0
+                reason = row.detail if for_all or failed >= _IN_A_ROW else reason
+                yield row
+        finally:
+            for one in waiting:  # they are asked already, whatever stops the work
+                record(one.result()[0])
+    if reason:
+        raise StoreError(
+            f"the endpoint fails: {reason}; what was answered is stored, "
+            "and the same command goes on from there"
+        )
+
+
+def _answer(call: Call, judge: ModelJudge, ask: Ask) -> _Answered:
+    """The row, and whether every other call would fail alike."""
+    asked = ask(call.messages(judge.instruction))
+    for_all = isinstance(asked.outcome, FailedCall) and asked.outcome.for_all
+    return row_of(call, judge, asked), for_all
+
+
+def _write(handle: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(handle, data) :]
+    os.fsync(handle)
+
+
+BODY_LIMIT = 1 << 20
+"""Most bytes of one answer that are read."""
+
+_TRIES = 4
+_MOST_TOKENS = 1024
+_PATH = "/chat/completions"
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+_LONGEST_KEY = 4096
+_DETAIL = 200
+_TOP_TOKENS = 5
+_ALIKE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405})
+_PASSING = frozenset({408, 425, 429})
+_OK = 200
+_FAILED = 500
+_MEANINGS: Mapping[int, str] = {
+    401: "the key is missing or wrong (--key-env)",
+    403: "the key may not do this (--key-env)",
+    404: "no such model or address (--endpoint, --model)",
+    405: "no chat endpoint (--endpoint)",
+}
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+
+
+class _Token(msgspec.Struct, frozen=True):
+    token: str
+    logprob: float
+
+
+class _CallPlace(msgspec.Struct, frozen=True):
+    top_logprobs: list[_Token] = []
+
+
+class _Logprobs(msgspec.Struct, frozen=True):
+    content: list[_CallPlace] | None = None
+
+
+class _Said(msgspec.Struct, frozen=True):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _ReplyChoice(msgspec.Struct, frozen=True):
+    message: _Said
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Completion(msgspec.Struct, frozen=True):
+    choices: list[_ReplyChoice]
+    model: str = ""
+    usage: _Usage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelClient:
+    """One model at one endpoint; may be called from several threads.
+
+    Attributes:
+        client: its timeouts hold for each read; it must not follow redirects.
+        url: as `completions_url` gives it.
+        model: the model's name there.
+        key: sent as a bearer token; empty for none. Kept out of every message.
+        seed: sent along.
+        probabilities: ask for those of the first token.
+        seconds: longest time of one try.
+        now: the time, UTC.
+        tick: seconds of a clock that never goes back.
+        sleep: waits for so many seconds.
+    """
+
+    client: httpx2.Client
+    url: str
+    model: str
+    key: str = field(default="", repr=False)
+    seed: int = 0
+    probabilities: bool = False
+    seconds: float = 120.0
+    now: Callable[[], datetime]
+    tick: Callable[[], float]
+    sleep: Callable[[float], None]
+
+    def __call__(self, messages: Sequence[Message]) -> ModelCall:
+        """Ask, up to four times where a failure may pass.
+
+        Waits between tries are 1, 2 and 4 seconds, or what the endpoint says, up to two minutes;
+        one that wants more is not waited for.
+        """
+        asked_at = self.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for attempt in range(_TRIES):
+            begun = self.tick()
+            outcome = self._try(messages, begun)
+            latency = max(0, round((self.tick() - begun) * 1000))
+            if isinstance(outcome, FailedCall) and outcome.may_pass and attempt < _TRIES - 1:
+                wait = float(2**attempt) if outcome.wait is None else outcome.wait
+                if wait <= LONGEST_WAIT:
+                    self.sleep(wait)
+                    continue
+            return ModelCall(
+                outcome=outcome,
+                asked_at=asked_at,
+                latency_ms=latency,
+                tries=attempt + 1,
+            )
+        raise AssertionError  # the last attempt returns
+
+    def _try(self, messages: Sequence[Message], begun: float) -> Reply | FailedCall:
+        headers = {"Accept-Encoding": "identity"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+
+        def ask() -> tuple[httpx2.Response, bytes | None]:
+            with self.client.stream(
+                "POST",
+                self.url,
+                json=self._body(messages),
+                headers=headers,
+                follow_redirects=False,
+            ) as response:
+                return response, self._read(response, begun)
+
+        try:
+            response, body = work_within(self.seconds, ask)
+        except (httpx2.TimeoutException, TimeoutError):
+            return FailedCall(failure="timeout", detail="no whole answer in time", may_pass=True)
+        except httpx2.HTTPError as error:
+            detail = f"no connection, or a broken one ({type(error).__name__})"
+            return FailedCall(failure="unreachable", detail=detail, may_pass=True)
+        if response.status_code != _OK:
+            return self._explain(response, body or b"")
+        return _decode(body, response)
+
+    def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
+        asked = {"logprobs": True, "top_logprobs": _TOP_TOKENS} if self.probabilities else {}
+        return {
+            "model": self.model,
+            "messages": [dict(message) for message in messages],
+            "temperature": 0,
+            "seed": self.seed,
+            "max_tokens": _MOST_TOKENS,
+            **asked,
+        }
+
+    def _read(self, response: httpx2.Response, begun: float) -> bytes | None:
+        """The body, without unpacking anything; `None` where it is too large."""
+        body = bytearray()
+        for chunk in response.iter_raw():
+            body += chunk
+            if len(body) > BODY_LIMIT:
+                return None
+            if self.tick() - begun > self.seconds:
+                raise TimeoutError
+        return bytes(body)
+
+    def _explain(self, response: httpx2.Response, body: bytes) -> FailedCall:
+        status = response.status_code
+        said = body[: 1 << 12].decode("utf-8", "replace")
+        said = said.replace(self.key, "…") if self.key else said
+        detail = ": ".join(filter(None, (f"status {status}", _MEANINGS.get(status))))
+        if said.strip():
+            detail += f"; it says {quote(said, limit=_DETAIL)}"
+        return FailedCall(
+            failure="http",
+            detail=detail,
+            for_all=status in _ALIKE,
+            may_pass=status in _PASSING or status >= _FAILED,
+            wait=seconds_to_wait(response.headers, now=self.now().timestamp())
+            if "retry-after" in response.headers
+            else None,
+        )
+
+
+def completions_url(endpoint: str) -> str:
+    """The address that is called, from what a user gives: `https://HOST/v1`, or with the path.
+
+    Raises:
+        SetupError: it is no address of the web, holds a password, or would send texts and the key
+            in the clear to another machine.
+    """
+    try:
+        parts = urlsplit(endpoint)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host, parts = None, urlsplit("")
+    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+        raise SetupError(f"--endpoint {quote(endpoint)} is no address such as https://HOST/v1")
+    if "@" in parts.netloc:
+        raise SetupError("--endpoint holds a name or password; name a variable with --key-env")
+    if parts.scheme == "http" and host not in _LOCAL:
+        raise SetupError(f"--endpoint {quote(endpoint)} has to be https: others could read along")
+    root = endpoint.rstrip("/")
+    return root if root.endswith(_PATH) else root + _PATH
+
+
+def read_key(environ: Mapping[str, str], name: str | None) -> str:
+    """The key in an environment variable; empty where none is named.
+
+    Raises:
+        SetupError: it is not set, or holds blanks or anything but ASCII; the text does not show it.
+    """
+    if name is None:
+        return ""
+    key = environ.get(name, "").strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise SetupError(f"{quote(name)} holds no key: set it to the key alone, without blanks")
+    if len(key) > _LONGEST_KEY:
+        raise SetupError(f"{quote(name)} holds more than {_LONGEST_KEY:,} characters: no key")
+    return key
+
+
+def new_client(*, seconds: float, connections: int) -> httpx2.Client:
+    """An HTTP client for as many calls at once.
+
+    Args:
+        seconds: longest silence of an endpoint.
+        connections: calls at once.
+    """
+    return httpx2.Client(
+        timeout=httpx2.Timeout(seconds, connect=10.0, pool=None),
+        limits=httpx2.Limits(max_connections=connections),
+        follow_redirects=False,
+    )
+
+
+def _decode(body: bytes | None, response: httpx2.Response) -> Reply | FailedCall:
+    if body is None:
+        return FailedCall(failure="too-large", detail=f"an answer of over {BODY_LIMIT >> 20} MiB")
+    if response.headers.get("content-encoding", "identity") != "identity":
+        return FailedCall(
+            failure="malformed", detail="the answer is compressed, though not asked for"
+        )
+    try:
+        found = msgspec.json.decode(body, type=_Completion)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return FailedCall(failure="malformed", detail=f"no chat completion: {str(error)[:_DETAIL]}")
+    if not found.choices:
+        return FailedCall(failure="malformed", detail="a chat completion without a choice")
+    choice = found.choices[0]
+    filtered = choice.finish_reason == "content_filter"
+    usage = found.usage or _Usage()
+    return Reply(
+        text=choice.message.content or "",
+        refusal=choice.message.refusal or ("stopped by a content filter" if filtered else ""),
+        ended=choice.finish_reason != "length",
+        served=found.model,
+        tokens=_first_token(choice.logprobs),
+        input_tokens=_count(usage.prompt_tokens),
+        output_tokens=_count(usage.completion_tokens),
+    )
+
+
+def _first_token(found: _Logprobs | None) -> Mapping[str, float] | None:
+    if found is None or not found.content or not found.content[0].top_logprobs:
+        return None
+    return {one.token: math.exp(min(0.0, one.logprob)) for one in found.content[0].top_logprobs}
+
+
+def _count(value: object) -> int | None:
+    counts = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
+    return value if counts and isinstance(value, int) else None

@@ -21,11 +21,17 @@ from heldout.database.database import Database
 from heldout.database.times import format_time
 from heldout.errors import plural
 from heldout.judging.campaign.judgments import REASONS, counted
-from heldout.judging.campaign.payments import format_payments, totals
-from heldout.judging.campaign.settings import Money, Settings, describe_hourly, format_money
-from heldout.judging.database import organiser, overviews
+from heldout.judging.campaign.settings import (
+    Money,
+    Settings,
+    describe_hourly,
+    format_money,
+    format_payments,
+    totals,
+)
+from heldout.judging.database import organiser
 from heldout.judging.database.campaigns import Campaign, read_campaign
-from heldout.judging.database.overviews import BatchProgress
+from heldout.judging.database.organiser import BatchProgress
 from heldout.judging.platforms.links import completion_address, read_code, study_link
 from heldout.judging.studies.judges import (
     STUDY_ACCURACY,
@@ -122,8 +128,8 @@ class Admin:
     def overview(self, request: Request) -> Response:
         """The switch, price, progress and leases."""
         entered = self._enter(request)
-        every, terms = overviews.assignments(self.database), entered.campaign.batches
-        batches = overviews.progress(self.database)
+        every, terms = organiser.assignments(self.database), entered.campaign.batches
+        batches = organiser.progress(self.database)
         return _page(
             entered,
             "overview",
@@ -136,7 +142,7 @@ class Admin:
                 (one for one in every if one.state == "consented"),
                 key=lambda one: (one.lease_until, one.assignment),
             ),
-            uncounted=overviews.uncounted_pay(self.database),
+            uncounted=organiser.uncounted_pay(self.database),
             link=_link(str(request.base_url), entered.campaign),
             now=self.clock(),
         )
@@ -144,7 +150,7 @@ class Admin:
     def launch(self, request: Request, fields: Form) -> Response:
         """Let tasks be handed out; the price is written beside it."""
         campaign = self._enter(request, fields).campaign
-        price = _price(overviews.progress(self.database), campaign.batches)
+        price = _price(organiser.progress(self.database), campaign.batches)
         note = format_money(price, campaign.settings.currency)
         organiser.set_launch(self.database, "launched", now=self.clock(), text=note)
         return go_to("/admin")
@@ -158,7 +164,7 @@ class Admin:
     def quality(self, request: Request) -> Response:
         """Tests, agreement, sides, time; what takes seconds only where it is asked for."""
         entered = self._enter(request)
-        settings, found = entered.campaign.settings, overviews.judgments(self.database)
+        settings, found = entered.campaign.settings, organiser.judgments(self.database)
         effects = len(found) <= self.quick or request.query_params.get("effects") == "yes"
         votes = counted(found, exclusion=settings.excludes, failures=settings.failures)
         # The same draws at each visit: a page that is loaded again says the same
@@ -180,7 +186,7 @@ class Admin:
         """Pairs with an answer."""
         entered, query = self._enter(request), request.query_params.get("query", "").strip()
         answers: dict[tuple[str, str, str], Counter[str | None]] = {}
-        for one in overviews.judgments(self.database):
+        for one in organiser.judgments(self.database):
             if one.answer is None and one.left and query in ("", one.query):
                 answers.setdefault(one.pair, Counter())[one.preferred] += 1
         start = _start(request)
@@ -195,7 +201,7 @@ class Admin:
         texts = organiser.pair_texts(self.database, query, a, b)
         if texts is None or a == b:
             raise HTTPException(404)
-        every, settings = overviews.judgments(self.database), entered.campaign.settings
+        every, settings = organiser.judgments(self.database), entered.campaign.settings
         return _page(
             entered,
             "pair",
@@ -206,13 +212,13 @@ class Admin:
 
     def workers(self, request: Request) -> Response:
         """Every worker by pseudonym; who is barred, and why."""
-        return _page(self._enter(request), "workers", workers=overviews.workers(self.database))
+        return _page(self._enter(request), "workers", workers=organiser.workers(self.database))
 
     def payments(self, request: Request) -> Response:
         """Return what is due and what was paid; whose code is that?"""
         entered, asked = self._enter(request), request.query_params.get("code", "")
         number = read_code(entered.campaign.key, asked)
-        every = overviews.assignments(self.database) if number is not None else ()
+        every = organiser.assignments(self.database) if number is not None else ()
         payments, at = organiser.list_payments(self.database), request.query_params.get("marked")
         due = [one for one in payments if not one.paid_at]
         return _page(
@@ -246,7 +252,7 @@ class Admin:
 
     def log(self, request: Request) -> Response:
         """Return what happened, the newest first."""
-        entered, found = self._enter(request), overviews.events(self.database)[::-1]
+        entered, found = self._enter(request), organiser.events(self.database)[::-1]
         return _page(entered, "log", events=found, start=_start(request))
 
     def _enter(self, request: Request, fields: Mapping[str, str] | None = None) -> Entered:

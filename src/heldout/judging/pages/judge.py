@@ -30,19 +30,21 @@ from heldout.judging.database import assignments, claims
 from heldout.judging.database.assignments import LONGEST_WORKER, Answered, Assignment, Shown, Worker
 from heldout.judging.database.campaigns import Campaign, read_campaign
 from heldout.judging.database.claims import NoTask, Offer
-from heldout.judging.database.overviews import uncounted_pay
-from heldout.judging.pages.arrivals import Addresses, LandingVisitor, read_arrival
+from heldout.judging.database.organiser import uncounted_pay
 from heldout.judging.pages.questions import (
     CHOICES,
     MISSING,
     NO_TASK,
     NOTICES,
     WORDS,
+    Addresses,
     HandIn,
+    LandingVisitor,
     ask_worker,
     completion_code,
     find_chosen,
     hand_in,
+    read_arrival,
     say_end,
     show_passages,
     split_paragraphs,

@@ -18,9 +18,8 @@ from urllib.parse import urlencode
 import numpy as np
 
 from heldout.judging.campaign.judgments import Judgment, honest_answers
-from heldout.judging.campaign.payments import Payment
 from heldout.judging.campaign.rows import Task, copy_task
-from heldout.judging.campaign.settings import Money, Platform, Settings
+from heldout.judging.campaign.settings import Money, Payment, Platform, Settings
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Base 32 as Crockford writes it: no I, L, O, U, which are misread."""

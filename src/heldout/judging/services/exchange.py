@@ -18,10 +18,15 @@ from heldout.files.csv import defuse, format_csv
 from heldout.files.durable import write_whole
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import format_judgments, merge_judgments
-from heldout.judging.campaign.payments import Payment, format_payments, totals
 from heldout.judging.campaign.pools import gather_texts
 from heldout.judging.campaign.rows import amount_owed
-from heldout.judging.campaign.settings import Settings, format_money
+from heldout.judging.campaign.settings import (
+    Payment,
+    Settings,
+    format_money,
+    format_payments,
+    totals,
+)
 from heldout.judging.platforms.links import (
     personal_link,
     prolific_files,
@@ -89,7 +94,7 @@ def opened_database(folder: CampaignFolder, url: str | None) -> "Iterator[Databa
 
 def write_judgments(folder: CampaignFolder, out: Path | None, url: str | None) -> Facts:
     """Bring judgments.jsonl up to date, or write all judgments to a file; what was written."""
-    from heldout.judging.database.overviews import judgments  # noqa: PLC0415 - needs the extra
+    from heldout.judging.database.organiser import judgments  # noqa: PLC0415 - needs the extra
 
     with opened_database(folder, url) as database:
         found = judgments(database)

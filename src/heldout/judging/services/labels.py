@@ -15,7 +15,7 @@ from heldout.files.durable import Folder
 from heldout.files.executors import open_executor
 from heldout.judging.campaign.judgments import pooled_tops
 from heldout.judging.campaign.pools import stand_for
-from heldout.judging.labels.contests import PERFECT
+from heldout.judging.labels.contests import PASSAGE_PRIOR, PERFECT
 from heldout.judging.labels.labels import (
     Algorithm,
     LabelVersion,
@@ -51,7 +51,6 @@ from heldout.judging.labels.source import (
     name_judged_runs,
     read_first,
 )
-from heldout.judging.labels.strengths import PASSAGE_PRIOR
 from heldout.judging.services.boards import PublishedSource, ScoredRuns, open_set
 from heldout.judging.studies.labels import Relabelled, labels_answer
 from heldout.judging.studies.sample import fold_places, order_agreement

@@ -12,7 +12,17 @@ from heldout.answers.answer import to_document
 from heldout.collections.named import load_qrels, load_queries
 from heldout.collections.tables import parse_documents
 from heldout.errors import InputError, OptionError, StoreError, plural
-from heldout.judging.campaign.drawing import list_pairs, list_queries, propose_tests
+from heldout.judging.campaign.drawing import (
+    Method,
+    count_answers,
+    count_planned,
+    draw_batch,
+    list_pairs,
+    list_queries,
+    missing_votes,
+    plan_batch,
+    propose_tests,
+)
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sample_pools
 from heldout.judging.campaign.rows import Task, read_text
@@ -23,14 +33,6 @@ from heldout.judging.campaign.settings import (
     format_money,
     hourly_pay,
     price_tasks,
-)
-from heldout.judging.labels.choosing import (
-    Method,
-    count_answers,
-    count_planned,
-    draw_batch,
-    missing_votes,
-    plan_batch,
 )
 from heldout.judging.labels.source import known_answers
 from heldout.judging.platforms.links import first_tasks

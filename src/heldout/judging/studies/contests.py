@@ -16,10 +16,19 @@ from heldout.charts.svg import MUTED, RECORD
 from heldout.errors import plural
 from heldout.judging.campaign.judgments import count_votes
 from heldout.judging.campaign.pools import stand_for
-from heldout.judging.labels.contests import PERFECT, Contest, Contests, find_cycles, hold_contests
+from heldout.judging.labels.contests import (
+    PERFECT,
+    Contest,
+    Contests,
+    Ends,
+    RunDifference,
+    RunStrengths,
+    compare_runs,
+    find_cycles,
+    hold_contests,
+)
 from heldout.judging.labels.labels import CLOSE
 from heldout.judging.labels.source import Judged, count_valid, first_of
-from heldout.judging.labels.strengths import Ends, RunDifference, RunStrengths, compare_runs
 from heldout.stats.bradley_terry import PRIOR
 from heldout.trec.tops import Tops
 

@@ -11,10 +11,9 @@ from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import RULE
 from heldout.errors import plural
-from heldout.judging.labels.contests import PERFECT
+from heldout.judging.labels.contests import PASSAGE_PRIOR, PERFECT
 from heldout.judging.labels.labels import Made, Pairings
 from heldout.judging.labels.rescoring import LeftOut, Rescored, RunMean, SpreadLabels
-from heldout.judging.labels.strengths import PASSAGE_PRIOR
 from heldout.judging.studies.sample import WHY_NO_TAU, tau_table, taus_facts
 from heldout.stats.regression import MeanFit
 
