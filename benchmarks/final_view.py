@@ -31,7 +31,7 @@ import numpy as np
 from click.testing import CliRunner
 from numpy.typing import NDArray
 
-from heldout.board.rules.final_view import LEADS, decide_final
+from heldout.board.rules.release import LEADS, decide_final
 from heldout.cli.program import main as heldout
 from heldout.redteam.releases import Exchange, Run, exchange, guess
 

@@ -19,7 +19,7 @@ from heldout.analyses.entries import BoardScores
 from heldout.analyses.views.views import pair_views
 from heldout.answers.answer import to_document
 from heldout.answers.table import list_notes
-from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
+from heldout.board.old_boards import parse_table, scores_of_old_table
 from heldout.errors import InputError
 
 

@@ -19,7 +19,7 @@ from heldout.analyses import progress as report
 from heldout.analyses.entries import BoardScores
 from heldout.analyses.progress import BoardProgress, trace_progress
 from heldout.answers.answer import to_document
-from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
+from heldout.board.old_boards import parse_table, scores_of_old_table
 from heldout.charts.svg import LINK, PAPER, RECORD
 from heldout.errors import InputError
 

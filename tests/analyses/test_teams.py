@@ -22,7 +22,7 @@ from heldout.analyses.entries import AlikeRuns, BoardScores, read_institutions
 from heldout.analyses.teams import Teams, look_at_teams
 from heldout.answers.answer import to_document
 from heldout.answers.table import list_notes
-from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
+from heldout.board.old_boards import parse_table, scores_of_old_table
 from heldout.errors import InputError
 
 

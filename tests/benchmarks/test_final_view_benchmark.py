@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout.board.rules.final_view import LEADS, expected_maximum, share_of_wins
+from heldout.board.rules.release import LEADS, expected_maximum, share_of_wins
 from heldout.redteam.releases import Exchange, exchange
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"

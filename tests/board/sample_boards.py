@@ -25,8 +25,7 @@ from heldout.board.log.measured import (
 from heldout.board.rules.spec import BoardSpec, Example, Policy, QuerySet, Runs, Season, Trust, View
 from heldout.board.site.render import render_board
 from heldout.board.site.rules import BoardFacts, SetFacts, TrustLine
-from heldout.board.standings.seasons import SeasonStandings
-from heldout.board.standings.standings import Row, Standings
+from heldout.board.standings.standings import Row, SeasonStandings, Standings
 from heldout.ids import Digest
 
 AS_OF = datetime(2026, 11, 20, 17, 10, tzinfo=UTC)

@@ -23,8 +23,7 @@ from heldout.board.organiser import decide
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.words import rebuilt_facts
 from heldout.board.rules.changes import format_key
-from heldout.board.rules.parts import add_noise, draw_noise
-from heldout.board.rules.release import NOISE, NOT_CLEAR
+from heldout.board.rules.release import NOISE, NOT_CLEAR, add_noise, draw_noise
 from heldout.board.scores import kept, releasing
 from heldout.board.scores.kept import Evidence, read_evidence
 from heldout.board.site.exports import format_csv, format_json

@@ -12,8 +12,7 @@ from heldout.board.log.history import History
 from heldout.board.policy.ensembles import RunLikeness
 from heldout.board.policy.similarity import DEPTH
 from heldout.board.scores import compared
-from heldout.board.scores.compared import compare_runs
-from heldout.board.scores.comparisons import list_keys
+from heldout.board.scores.compared import compare_runs, list_keys
 from heldout.board.scores.kept import read_key, read_signatures
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
@@ -190,7 +189,7 @@ def test_other_code_compares_again(
 ) -> None:
     compare(vault, history)
     before = vault.files.read(f"comparisons/{LAST}.json")
-    monkeypatch.setattr("heldout.board.scores.comparisons._digest_code", lambda: b"other")
+    monkeypatch.setattr("heldout.board.scores.compared._digest_code", lambda: b"other")
     compare(vault, history)
     assert vault.files.read(f"comparisons/{LAST}.json") != before
 

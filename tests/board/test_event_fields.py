@@ -12,7 +12,7 @@ from heldout.board.log.event_fields import FIELDS, check_fields
 from heldout.board.log.events import KINDS, parse_log, redact
 from heldout.board.log.history import read_history
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.standings.seasons import current_standings
+from heldout.board.standings.standings import current_standings
 from heldout.errors import HeldoutError, StoreError
 
 NOW = datetime(2028, 1, 1, tzinfo=UTC)

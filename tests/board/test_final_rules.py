@@ -11,7 +11,7 @@ from heldout.board.rules.changes import list_changed_terms, list_moved_days
 from heldout.board.rules.days import list_early_finals
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.site.sections import make_final
-from heldout.board.standings.seasons import list_seasons
+from heldout.board.standings.standings import list_seasons
 from heldout.errors import InputError, StoreError
 
 SET = '[sets.last]\nqueries = "queries/last.tsv"\n'

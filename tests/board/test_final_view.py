@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from heldout.board.rules.final_view import decide_final, expected_maximum, share_of_wins
+from heldout.board.rules.release import decide_final, expected_maximum, share_of_wins
 from heldout.redteam.releases import Exchange, exchange, guess
 
 Scores = list[list[float]]

@@ -10,7 +10,7 @@ from heldout.board.log.history import list_renamed, names_of
 from heldout.board.log.manifest import Manifest, team_key
 from heldout.board.log.submission import Submission
 from heldout.board.policy.checks import Case, Finding, judge, quota_state
-from heldout.board.rules.policy_rules import RULES
+from heldout.board.rules.spec import RULES
 from heldout.ids import SubmissionId
 
 NAMES = st.sampled_from(["Alpha", "ALPHA ", "Beta", "Gamma", "Delta", "Epsilon"])

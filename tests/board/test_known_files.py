@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from scored_board import QUERIES, ScoredBoard, make_board
 
+from heldout.board.organiser import inbox
 from heldout.board.organiser import rebuild as rebuilding
-from heldout.board.organiser import receive
 from heldout.board.organiser.answer import ForgeAccess
 from heldout.board.organiser.inbox import take_in
 from heldout.board.organiser.rebuild import catch_up, rebuild
@@ -131,7 +131,7 @@ def test_git_is_started_as_often_whatever_the_board_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As on a large board everything is remembered, and the table has several pages.
-    for module in (rebuilding, public_log, receive, vault):
+    for module in (rebuilding, public_log, inbox, vault):
         monkeypatch.setattr(module, "_MANY", 2)
     monkeypatch.setattr(table, "_ONE_PAGE", 4)
     monkeypatch.setattr(table, "_ROWS", 4)

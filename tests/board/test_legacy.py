@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.old_boards.legacy import (
+from heldout.board.old_boards import (
     LAYOUTS,
     OldEntry,
     OldTable,
     Repair,
     RepairKind,
     parse_table,
+    record_files,
 )
-from heldout.board.old_boards.taking_over import record_files
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 

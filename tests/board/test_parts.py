@@ -11,8 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.rules.parts import add_noise, draw_noise, split_queries
-from heldout.board.rules.release import ReleaseRule, release_score
+from heldout.board.rules.release import (
+    ReleaseRule,
+    add_noise,
+    draw_noise,
+    release_score,
+    split_queries,
+)
 
 KEYS = st.binary(min_size=32, max_size=32)
 IDS = st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=200, unique=True)

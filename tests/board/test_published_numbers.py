@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores.published_numbers import count_numbers, find_unit, list_ranking_views
+from heldout.board.scores.describe import count_numbers, find_unit, list_ranking_views
 from heldout.board.standings.standings import FEWEST_DIFFERENT
 
 

@@ -10,10 +10,16 @@ from scored_board import ScoredBoard, make_board, query_ids
 
 from heldout.board.log.manifest import Identity
 from heldout.board.organiser.decide import publish_baseline, score_part
-from heldout.board.scores import precomputed, rescoring
+from heldout.board.scores import rescoring
 from heldout.board.scores.kept import ScoreFile, digest_scores
-from heldout.board.scores.precomputed import Precomputed, Taken
-from heldout.board.scores.rescoring import ScoredAhead, rescore, rescore_each, score_baseline
+from heldout.board.scores.rescoring import (
+    Precomputed,
+    ScoredAhead,
+    Taken,
+    rescore,
+    rescore_each,
+    score_baseline,
+)
 from heldout.board.scores.session import Session, look_at
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.store.vault import Vault
@@ -279,7 +285,7 @@ def test_other_code_and_other_files_of_an_entry_are_another_plan(
     assert ahead.find(submission) is not None
     assert ahead.find(replace(submission, sealed_again="0" * 64)) is None
     assert ahead.taken().differences == ("files of the entry",)
-    monkeypatch.setattr(precomputed, "code_version", lambda: "heldout 9")
+    monkeypatch.setattr(rescoring, "code_version", lambda: "heldout 9")
     newer = ahead_of(town)
     assert newer.find(submission) is None
     assert newer.taken().differences == ("versions of heldout, Python or numpy",)

@@ -29,10 +29,13 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores import sets
 from heldout.board.scores.kept import read_evidence
 from heldout.board.scores.public_log import find_public_log
-from heldout.board.standings.overdue import list_overdue_at
-from heldout.board.standings.season_ends import choose_named, find_ending, list_wrong_ends
-from heldout.board.standings.seasons import list_seasons
-from heldout.board.standings.standings import NOT_NAMED, Standings, make_standings
+from heldout.board.standings.overdue import (
+    choose_named,
+    find_ending,
+    list_overdue_at,
+    list_wrong_ends,
+)
+from heldout.board.standings.standings import NOT_NAMED, Standings, list_seasons, make_standings
 from heldout.errors import InputError, StoreError
 
 Row = Sequence[float]

@@ -13,10 +13,9 @@ from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.audit.audit import audit_board
 from heldout.board.audit.closing import close_board
 from heldout.board.organiser.rebuild import bring_up_to_date
-from heldout.board.rules.parts import split_queries
-from heldout.board.rules.release import ReleaseRule
+from heldout.board.rules.release import ReleaseRule, split_queries
 from heldout.board.scores import sets
-from heldout.board.standings.seasons import list_seasons
+from heldout.board.standings.standings import list_seasons
 
 BASE, OTHER, ONE, TWO = "20261101-base", "20261101-other", "20261102-one", "20270102-two"
 RULE = ReleaseRule(rule="clear", seasons=2, feedback=0)

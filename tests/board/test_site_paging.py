@@ -15,8 +15,7 @@ from heldout.board.site.pages import make_board_page
 from heldout.board.site.render import make_seasons_page, render_board
 from heldout.board.site.rules import BoardFacts
 from heldout.board.site.table import make_table
-from heldout.board.standings.seasons import SeasonStandings
-from heldout.board.standings.standings import Standings
+from heldout.board.standings.standings import SeasonStandings, Standings
 from heldout.charts.svg import draw_marks
 from heldout.ids import Digest
 

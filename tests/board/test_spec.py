@@ -6,7 +6,7 @@ import pytest
 from boardlog import RULES
 
 from heldout.board.policy.checks import CHECKS
-from heldout.board.rules.policy_rules import RULES as POLICY
+from heldout.board.rules.spec import RULES as POLICY
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError, Problem
 

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from heldout.board.rules.release import ReleaseRule
-from heldout.board.rules.spec import BoardSpec, Part, QuerySet, Season, View
+from heldout.board.rules.release import Part, ReleaseRule
+from heldout.board.rules.spec import BoardSpec, QuerySet, Season, View
 from heldout.board.scores.score import ViewScore, score_views
 from heldout.board.scores.sets import SetData, ViewFiles, check_sets
 from heldout.errors import InputError

@@ -8,8 +8,13 @@ from boardlog import RULES, BoardLog, make_manifest
 from heldout.board.log.manifest import Efficiency
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.standings.seasons import listing_views, rank_listed
-from heldout.board.standings.standings import Row, Standings, make_standings
+from heldout.board.standings.standings import (
+    Row,
+    Standings,
+    listing_views,
+    make_standings,
+    rank_listed,
+)
 
 VIEW = '[[views]]\nname = "small"\nset = "eval"\nmeasure = "RR@10"\ntraining_at_most = 1000\n'
 SMALL = RULES.replace("[policy]", f"{VIEW}[policy]")

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from heldout.board.log.events import KINDS
-from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import (
+    RULES,
     Archive,
     Baselines,
     BoardSpec,

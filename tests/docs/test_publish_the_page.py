@@ -4,9 +4,14 @@ import re
 import subprocess
 from pathlib import Path
 
-from heldout.board.organiser.web_page import find_home, list_steps
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import NewBoard, format_page_workflow, new_board_files
+from heldout.board.rules.template import (
+    NewBoard,
+    find_home,
+    format_page_workflow,
+    list_steps,
+    new_board_files,
+)
 from heldout.envelope.bundle import new_identity
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/publish-the-page.md").read_text("utf-8")

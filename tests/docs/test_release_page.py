@@ -7,11 +7,12 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.board.rules.parts import add_noise, draw_noise
 from heldout.board.rules.release import (
     NOISE,
     RuleName,
+    add_noise,
     draw_jitter,
+    draw_noise,
     is_clear,
     is_higher,
     raise_number,

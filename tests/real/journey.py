@@ -15,8 +15,8 @@ from real_collections import COLLECTIONS, Collection, Entry
 
 from heldout.board.organiser.creation import create_board
 from heldout.board.organiser.decide import Decision, publish
+from heldout.board.organiser.inbox import ArrivalReceipt, receive
 from heldout.board.organiser.rebuild import bring_up_to_date
-from heldout.board.organiser.receive import ArrivalReceipt, receive
 from heldout.board.organiser.review import review
 from heldout.board.participant.checks import check
 from heldout.board.participant.draft import draft, draft_folder, draft_id, read_metadata

@@ -10,8 +10,7 @@ from math import sqrt
 
 import numpy as np
 
-from heldout.board.rules.parts import draw_noise
-from heldout.board.rules.release import draw_jitter
+from heldout.board.rules.release import draw_jitter, draw_noise
 from heldout.redteam.attacks import Attack, Target
 from heldout.redteam.boards import GameAnswer
 

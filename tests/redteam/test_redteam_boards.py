@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.rules.parts import add_noise, draw_noise, split_queries
 from heldout.board.rules.release import (
     NOISE,
     ReleaseRule,
     RuleName,
+    add_noise,
     draw_jitter,
+    draw_noise,
     is_clear,
     raise_number,
     release_mean,
+    split_queries,
 )
 from heldout.board.rules.spec import BoardSpec, QuerySet, View
 from heldout.errors import InputError

@@ -24,7 +24,7 @@ from heldout.board.log.registration import (
     registration_message,
     split_signature,
 )
-from heldout.board.organiser.receive import receive_registrations
+from heldout.board.organiser.inbox import receive_registrations
 from heldout.board.participant.draft import read_metadata
 from heldout.board.participant.send import pack, submit
 from heldout.board.scores.session import Session

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from town import Town, found_town, git
 
-from heldout.board.organiser.web_page import find_home
 from heldout.board.rules.spec import ForgeSpec
+from heldout.board.rules.template import find_home
 
 pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"

@@ -17,8 +17,7 @@ from town import OTHER_TEAM, TEAM, Town, call, founding, git, named, write_input
 from trusting import Files, forge
 
 from heldout.board.audit.archive_audit import audit_archive
-from heldout.board.rules.parts import draw_noise, split_queries
-from heldout.board.rules.release import ReleaseRule
+from heldout.board.rules.release import ReleaseRule, draw_noise, split_queries
 from heldout.board.scores import kept as evidence
 from heldout.board.scores import releasing, sets
 
@@ -288,7 +287,7 @@ def test_an_organiser_who_publishes_another_standard_error_is_found_out(
 ) -> None:
     town = create_board(tmp_path / "town", DECIDING, CLEAR, views=FEEDBACK)
     with monkeypatch.context() as patch:
-        patch.setattr(releasing, "say_error", lambda *_, **__: "0.001")
+        patch.setattr(releasing, "error_of", lambda *_, **__: "0.001")
         base = add_baseline(town)
     (fault,) = town.audit()["faults"]
     assert f'"{base}", view feedback: published' in fault

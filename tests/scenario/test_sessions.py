@@ -18,7 +18,7 @@ NOW = datetime(2026, 11, 2, tzinfo=UTC)
 SOURCES = Path(heldout.__file__).parent
 
 # A new board has no history to protect yet; without a key in the vault nobody can open a session.
-CREATE = {"board/organiser/creation.py", "board/old_boards/taking_over.py"}
+CREATE = {"board/organiser/creation.py", "board/old_boards.py"}
 WITHOUT_KEY = {"board/organiser/rekey.py"}
 SESSION = {"board/scores/session.py"}
 

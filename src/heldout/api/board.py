@@ -27,8 +27,13 @@ from heldout.board.log.history import History, list_renamed, names_of, read_hist
 from heldout.board.log.manifest import Identity
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.standings.seasons import current_standings, list_seasons, rank_listed
-from heldout.board.standings.standings import Standings, project
+from heldout.board.standings.standings import (
+    Standings,
+    current_standings,
+    list_seasons,
+    project,
+    rank_listed,
+)
 from heldout.board.store.repository import find_board
 from heldout.errors import InputError, plural, quote
 from heldout.files.frames import Framed

@@ -21,8 +21,8 @@ import numpy as np
 from heldout.board.log.manifest import Manifest, format_manifest
 from heldout.board.organiser.creation import GivenSet, create_board
 from heldout.board.organiser.decide import add_baseline, publish, reject
+from heldout.board.organiser.inbox import receive
 from heldout.board.organiser.rebuild import bring_up_to_date
-from heldout.board.organiser.receive import receive
 from heldout.board.organiser.review import review
 from heldout.board.participant.checks import check
 from heldout.board.participant.draft import METADATA, draft, draft_folder, draft_id

@@ -15,22 +15,25 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.board.rules.parts import add_noise, draw_noise, split_queries
 from heldout.board.rules.release import (
     CLEARLY,
     JITTER,
     NOISE,
+    Part,
     ReleaseRule,
     RuleName,
+    add_noise,
     draw_jitter,
+    draw_noise,
     is_clear,
     is_higher,
     raise_number,
     release_mean,
     release_score,
+    split_queries,
     standard_error,
 )
-from heldout.board.rules.spec import BoardSpec, Part
+from heldout.board.rules.spec import BoardSpec
 from heldout.errors import InputError, quote
 from heldout.redteam.releases import Scores
 

@@ -12,8 +12,7 @@ from statistics import fmean
 import numpy as np
 
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.describe import list_counted
-from heldout.board.scores.published_numbers import Unit, find_unit
+from heldout.board.scores.describe import Unit, find_unit, list_counted
 from heldout.board.scores.sets import SetData
 from heldout.board.store.vault import Vault
 from heldout.redteam.playing import read_dev_scores

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.analyses.entries import BoardEntry, fold_name, parse_entries
-from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
+from heldout.board.old_boards import parse_table, scores_of_old_table
 from heldout.board.rules.release import CLEARLY, JITTER, ReleaseRule
 from heldout.board.rules.template import SPLIT_ABOVE
 from heldout.errors import InputError

@@ -47,12 +47,18 @@ from heldout.board.rules.changes import (
 from heldout.board.rules.days import one_shot_deadline
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores.compared import find_mixed, say_mixed
-from heldout.board.scores.kept import Evidence, ScoreFile, parse_evidence, read_scores
-from heldout.board.scores.published import open_published_runs
+from heldout.board.scores.kept import (
+    Evidence,
+    ScoreFile,
+    find_mixed,
+    parse_evidence,
+    read_scores,
+    say_mixed,
+)
+from heldout.board.scores.rescoring import open_published_runs
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
-from heldout.board.standings.season_ends import list_due_ends, say_season
+from heldout.board.standings.overdue import list_due_ends, say_season
 from heldout.board.standings.standings import project
 from heldout.board.store.repository import Repository, refuse_private
 from heldout.board.store.vault import Vault

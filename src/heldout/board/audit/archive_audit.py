@@ -33,13 +33,15 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.analyses_source import assemble_scores
 from heldout.board.scores.commitments import list_broken_keys
-from heldout.board.scores.compared import list_mixed, say_mixed, scored_with
 from heldout.board.scores.kept import (
     ScoreFile,
     are_equal_scores,
     follows_on,
     is_score_of,
+    list_mixed,
     make_evidence,
+    say_mixed,
+    scored_with,
 )
 from heldout.board.scores.measuring import (
     Compared,
@@ -51,7 +53,7 @@ from heldout.board.scores.measuring import (
 from heldout.board.scores.releasing import list_noisy, released, spreads_of
 from heldout.board.scores.score import score_run, score_views
 from heldout.board.scores.sets import SetData
-from heldout.board.standings.season_ends import list_wrong_ends
+from heldout.board.standings.overdue import list_wrong_ends
 from heldout.errors import HeldoutError, InputError, plural, quote
 from heldout.ids import query_set_of, run_name
 

@@ -44,20 +44,21 @@ from heldout.board.rules.spec import BoardSpec, QuerySet
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import format_recipients
 from heldout.board.scores.commitments import compare_held_out, list_broken_keys
-from heldout.board.scores.compared import find_mixed, say_mixed
 from heldout.board.scores.kept import (
     ScoreFile,
+    find_mixed,
     follows_on,
     make_evidence,
     read_evidence,
     read_scores,
+    say_mixed,
 )
 from heldout.board.scores.releasing import list_noisy, released
 from heldout.board.scores.score import ViewScore, open_manifest
 from heldout.board.scores.sets import find_edited, load_queries
 from heldout.board.site.exports import format_csv, format_json
-from heldout.board.standings.season_ends import list_due_ends, list_wrong_ends, say_season
-from heldout.board.standings.seasons import current_standings
+from heldout.board.standings.overdue import list_due_ends, list_wrong_ends, say_season
+from heldout.board.standings.standings import current_standings
 from heldout.board.store.arrivals import sealed_owner
 from heldout.board.store.repository import KEYS, LEADERBOARD, SPEC, Repository
 from heldout.board.store.sharing import EVENTS, kept_path

@@ -19,16 +19,16 @@ from heldout.board.log.history import History, follow_history
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.organiser.finals import end_fields, final_fields
 from heldout.board.rules.changes import key_name, names_of_view, rules_told_by
-from heldout.board.rules.parts import name_part, split_queries
 from heldout.board.rules.release import (
     NOT_CLEAR,
     RuleName,
     draw_jitter,
     is_clear,
+    name_part,
     raise_number,
     release_mean,
     release_score,
-    score_vector,
+    split_queries,
 )
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
@@ -400,18 +400,18 @@ def _held_before(event: _Event, view: str) -> str:
 def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> str:
     """Return what the rule lets out, in the words of the page."""
     decimals = event.spec.decimals
-    values = score_vector(score.score.per_query, n=score.score.n)
+    values = values_of(score.score)
     exact = event.entry.event.kind == "baseline" or is_exact(event.submission, view.name)
     if not carries_noise(event.spec, view.name, exact=exact):
         return release_mean(values, decimals=decimals)
     key = _read_key(view, score, found)
     clear = view.noise is None
     if clear and event.entry.event.kind == "published":
-        best = values_of(_find_best(event, view, found, where))
+        best = values_of(_find_best(event, view, found, where).score)
         first = best_baseline(event.before, view.name)
         if first is None:
             raise ValueError("there was no baseline by which its jitter is measured")
-        base = values_of(found.read(first.evidence[view.name]))
+        base = values_of(found.read(first.evidence[view.name]).score)
         if not is_clear(values, best, jitter=draw_jitter(key, view.name, values, base)):
             return NOT_CLEAR
     first_score = _first_score(event, view, score, found)

@@ -19,14 +19,11 @@ from typing import Literal
 from heldout.board.log.manifest import is_link
 from heldout.board.organiser.review import Review
 from heldout.board.policy.checks import Finding
-from heldout.board.rules.parts import say_part
-from heldout.board.rules.policy_rules import RULES
 from heldout.board.rules.release import NOT_CLEAR
-from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec import RULES, BoardSpec
 from heldout.board.scores.public_log import plan_public_log
 from heldout.board.scores.session import Session
-from heldout.board.standings.seasons import current_standings
-from heldout.board.standings.standings import Row
+from heldout.board.standings.standings import Row, current_standings
 from heldout.board.store.arrivals import Arrival
 from heldout.board.store.forges.hosted import Forge, Handle, Outcome, read_token
 from heldout.board.store.forges.local import Surroundings, new_client, open_forge
@@ -474,7 +471,7 @@ def _scores(spec: BoardSpec, row: Row) -> list[CommentScore]:
             queries=row.counts.get(view.name),
             seeds=row.seeds,
             spread=row.spreads.get(view.name, ""),
-            part=say_part(view),
+            part=view.part_words,
         )
         for view in spec.public_views
         if view.name in texts

@@ -1,4 +1,4 @@
-"""Founds a board: both directories, from given queries and judgments."""
+"""Founds a board from given queries and judgments, and puts its page on the web."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -7,12 +7,20 @@ from pathlib import Path
 from statistics import median
 
 from heldout.board.log.events import format_entry, redact
-from heldout.board.organiser.rebuild import bring_up_to_date
+from heldout.board.organiser.rebuild import KEEPER, bring_up_to_date
 from heldout.board.policy.checks import add_months
 from heldout.board.rules.changes import is_key, list_stems
-from heldout.board.rules.spec import Season
+from heldout.board.rules.spec import BoardSpec, ForgeSpec, Season
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import NewBoard, new_board_files
+from heldout.board.rules.template import (
+    PAGE_PATHS,
+    NewBoard,
+    find_home,
+    is_generated_page,
+    list_steps,
+    new_board_files,
+    page_files,
+)
 from heldout.board.scores.commitments import new_keys, store_versions
 from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import SetData, check_sets, digest_public
@@ -20,7 +28,7 @@ from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault, check_apart
 from heldout.envelope.bundle import new_identity, recipient_of
 from heldout.envelope.keys import public_key
-from heldout.errors import StoreError
+from heldout.errors import InputError, StoreError
 from heldout.ids import digest_bytes
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, format_qrels
@@ -213,3 +221,86 @@ def _open(session: Session, rules: str) -> None:
             public = {"board.toml": rules, "files": files, "signers": first_signers(session)}
             session.log("opened-board", None, public=public, sealed={"labels": labels})
     bring_up_to_date(session)
+
+
+_DOCS = "docs/how-to/publish-the-page.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePublication:
+    """How a board's page gets on the web.
+
+    Attributes:
+        path: of the workflow in the board.
+        commit: that brought it, `None` where the board has it already or is no git repository.
+        changed: whether it was written now.
+        home: address of the page, "" where it is not known.
+        steps: what is left to a person, in order.
+    """
+
+    path: str
+    commit: str | None
+    changed: bool
+    home: str
+    steps: tuple[str, ...]
+
+
+def publish_page(repository: Repository, *, now: datetime) -> PagePublication:
+    """Write the workflow, and commit it. No vault is needed, and nothing is pushed.
+
+    Args:
+        repository: the board; its lock is held.
+        now: time of the commit, UTC.
+
+    Raises:
+        InputError: code `page-workflow`: the board's forge has no pages that heldout knows,
+            `install` is not stated, or somebody has edited the workflow.
+        StoreError: the log is missing or damaged.
+    """
+    spec = repository.spec()
+    forge = _require_forge(spec)
+    ((path, data),) = page_files(forge, install=spec.install).items()
+    there = repository.files.find(path)
+    if there not in (None, data) and not is_generated_page(forge.kind, there or b""):
+        raise InputError.of(
+            code="page-workflow",
+            path=path,
+            found="a file that heldout did not write, or that was edited",
+            expected="the file of heldout, or none",
+            hint=f"remove it and call again, or add the jobs yourself: {_DOCS}",
+        )
+    changed = repository.write_file(path, data)
+    git = repository.git
+    commit = None
+    if git.is_repository():
+        author = git.configured_author() or KEEPER
+        message = "Publish the page"
+        commit = git.commit_paths([path], message=message, author=author, at=now)
+    return PagePublication(
+        path=path,
+        commit=commit,
+        changed=changed,
+        home=spec.home or find_home(forge),
+        steps=list_steps(forge, home=spec.home),
+    )
+
+
+def _require_forge(spec: BoardSpec) -> ForgeSpec:
+    forge = spec.forge
+    if forge is None or forge.kind not in PAGE_PATHS:
+        raise InputError.of(
+            code="page-workflow",
+            path="board.toml:forge",
+            found="no [forge]" if forge is None else f"kind = {forge.kind}",
+            expected=f"a project on one of: {', '.join(PAGE_PATHS)}",
+            hint=f"any web server can show the folder leaderboard: {_DOCS}",
+        )
+    if not spec.install:
+        raise InputError.of(
+            code="page-workflow",
+            path="board.toml:install",
+            found='""',
+            expected="the address from which the forge installs heldout",
+            hint="state it, then: heldout rebuild --vault DIR, and call again",
+        )
+    return forge

@@ -32,7 +32,7 @@ from heldout.board.policy.identity import mentions
 from heldout.board.policy.registered import is_signed
 from heldout.board.scores import kept, releasing, rescoring
 from heldout.board.scores.commitments import find_rule_change
-from heldout.board.scores.precomputed import Precomputed, Taken, rules_of
+from heldout.board.scores.rescoring import Precomputed, Taken, rules_of
 from heldout.board.scores.score import open_manifest, signature_field
 from heldout.board.scores.session import Session, commit_held_out, note_held_out, refuse_rules
 from heldout.board.scores.sets import SetData, check_seeds, load_sets

@@ -12,8 +12,13 @@ from typing import Any
 from heldout.board.log.final import Final, SeasonEnd, order_by_receipt
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import names_of_view
-from heldout.board.rules.final_view import FinalOutcome, decide_final
-from heldout.board.rules.release import release_score, release_spread, score_vector
+from heldout.board.rules.release import (
+    FinalOutcome,
+    decide_final,
+    release_score,
+    release_spread,
+    score_vector,
+)
 from heldout.board.rules.spec import View
 from heldout.board.scores.kept import (
     Evidence,
@@ -26,7 +31,7 @@ from heldout.board.scores.kept import (
 )
 from heldout.board.scores.releasing import has_labels_in_force
 from heldout.board.scores.session import Session, commit_held_out, list_unlogged
-from heldout.board.standings.season_ends import (
+from heldout.board.standings.overdue import (
     Ending,
     choose_named,
     find_ending,

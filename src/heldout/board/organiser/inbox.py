@@ -1,12 +1,34 @@
-"""Takes in what has arrived from branches, requests and folders, and lists what waits."""
+"""Takes in what has arrived from branches, requests and folders, and lists what waits.
 
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+Sealed bytes go into the vault first, then the event is logged that fixes their time. Of two
+arrivals that claim one id at once neither is taken in until an organiser has decided. An id can be
+read on the branch that it is sent from. Whoever is quick can send files of their own under it, and
+the server does not say whose commit came first: dates in commits are what their authors wrote, and
+the order of refs is that of their names. So whichever was taken silently, the other team could lose
+its submission to whoever sorts first.
+
+Registrations arrive in the same ways. One that is refused is shown and leaves no event, as with
+submissions. One that is taken in stands until an organiser revokes it, for a reason.
+"""
+
+import secrets
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
+import msgspec
+
+from heldout.board.log import registration
+from heldout.board.log.events import Entry, parse_time
+from heldout.board.log.history import History
+from heldout.board.log.manifest import Manifest, identity_fields, parse_manifest, team_key
+from heldout.board.log.reading import decode_memory, encode_memory
 from heldout.board.log.submission import Submission
-from heldout.board.organiser import receive
 from heldout.board.organiser.answer import (
     ForgeAccess,
     answer_all,
@@ -14,14 +36,53 @@ from heldout.board.organiser.answer import (
     fetch_requests,
 )
 from heldout.board.organiser.rebuild import Rebuilt, catch_up
+from heldout.board.participant.team import (
+    current_agreement,
+    registration_closed,
+    require_registration,
+)
+from heldout.board.policy.amending import refuse_changed_terms, refuse_closed_runs
+from heldout.board.policy.checks import Case, judge
+from heldout.board.policy.registered import check_registrant, is_signed, revoked_before
+from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.public_log import find_public_log
+from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
 from heldout.board.scores.session import NotedRules, Session, note_held_out
 from heldout.board.standings.overdue import Overdue, list_overdue_at
 from heldout.board.store import arrivals
+from heldout.board.store.arrivals import Arrival, Taken, blob_id, find_merged, list_metadata
 from heldout.board.store.fetching import BRANCHES, fetch_arrivals
-from heldout.errors import StoreError, plural
+from heldout.envelope.bundle import SealedMessage, file_names, open_message, open_metadata
+from heldout.envelope.keys import Form
+from heldout.errors import InputError, Problem, StoreError, TrustError, plural, quote
+from heldout.ids import SubmissionId, digest_bytes
 
 _WEEK = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivalReceipt:
+    """What became of one arrival.
+
+    Attributes:
+        source: where it came from.
+        id: the submission, `None` where not even that is clear.
+        team: handle of a team that registered; "" for a submission.
+        kind: the event's kind, `refused`, or `known` where it was taken in before.
+        problems: why it was refused.
+        mark: of a refusal: the same only for the same files and the same problems.
+        printed_before: whether this refusal was printed in full before.
+        notes: what the organisers should look at, though it was taken in.
+    """
+
+    source: str
+    id: SubmissionId | None
+    kind: str
+    problems: tuple[Problem, ...] = ()
+    mark: str = ""
+    printed_before: bool = False
+    team: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +98,7 @@ class TakenIn:
     """
 
     rules: NotedRules | None
-    receipts: tuple[receive.ArrivalReceipt, ...]
+    receipts: tuple[ArrivalReceipt, ...]
     silent: tuple[str, ...]
     unfetched: tuple[str, ...]
     rebuilt: Rebuilt
@@ -68,9 +129,9 @@ def take_in(
     here = [arrival for arrival in listed if not arrival.waits]
     requests = {arrival.source for arrival in here}  # those that are open, as the forge says
     registrations, sources = find_registrations(session, folders, requests)
-    registered = receive.receive_registrations(session, registrations)
+    registered = receive_registrations(session, registrations)
     submissions = [one for one in here if one.source not in sources]
-    receipts = (*registered, *receive.receive(session, submissions, accepted=accepted))
+    receipts = (*registered, *receive(session, submissions, accepted=accepted))
     rebuilt = catch_up(session, news=False)
     answer_all(session, forge, [str(r.id) for r in receipts if r.kind == "received"], {})
     # Where registered teams wait for an answer: a request may have had none.
@@ -162,13 +223,13 @@ def _list_arrivals(
                 main=head,
                 unread=unread,
                 waiting=waiting,
-                taken=receive.taken_in(session),
+                taken=taken_in(session),
             )
             # What is open there, the forge says better: closed requests keep their refs.
             if hosted is None or arrival.source.startswith("branch ")
         ]
         requests = fetch_requests(session, forge) if ask_remote else ()
-        found += [*(requests or ()), *receive.list_merged(session, main=head)]
+        found += [*(requests or ()), *list_merged(session, main=head)]
         silent += ["the forge"] * (requests is None)
     for folder in folders:
         found += arrivals.find_in_folder(folder, form)
@@ -200,3 +261,613 @@ def _fetch(
         waiting += done.waiting
         silent += [f"remote {remote}, of {plural(len(done.failed), 'ref')}"] * bool(done.failed)
     return unread, waiting, tuple(silent)
+
+
+def refuse_contested(
+    arrivals: Iterable[Arrival], *, known: Collection[str], accepted: Collection[str] = ()
+) -> list[Arrival]:
+    """The arrivals, where those that claim one new id are refused, all of them.
+
+    Args:
+        arrivals: of one call.
+        known: ids that are taken: those belong to whom they were received from.
+        accepted: sources that an organiser decided for; of several arrivals with one id, the one
+            that came from there is taken in and the others are refused.
+
+    Raises:
+        InputError: a source was named from which nothing came that is contested.
+    """
+    taken = {submission.lower(): submission for submission in known}
+    arrivals = [_refuse_look_alike(arrival, taken) for arrival in arrivals]
+    claims: dict[str, list[Arrival]] = defaultdict(list)
+    for arrival in arrivals:
+        # Metadata alone claim no new id: there is nothing yet that they could change.
+        new = arrival.id is not None and arrival.core and arrival.id.lower() not in taken
+        if arrival.id is not None and new and not arrival.problems:
+            claims[arrival.id.lower()].append(arrival)
+    contested = {id_: rivals for id_, rivals in claims.items() if _differ(rivals)}
+    _check_accepted(accepted, contested.values())
+    refused = {
+        id(arrival): _contested(arrival, rivals)
+        for rivals in contested.values()
+        for arrival in rivals
+        if [rival for rival in rivals if rival.source in accepted] != [arrival]
+    }
+    return [
+        replace(arrival, problems=(refused[id(arrival)],)) if id(arrival) in refused else arrival
+        for arrival in arrivals
+    ]
+
+
+def _refuse_look_alike(arrival: Arrival, taken: Mapping[str, str]) -> Arrival:
+    """An id that differs from another in case alone would be the same file on some machines."""
+    other = None if arrival.id is None else taken.get(arrival.id.lower())
+    if other is None or other == arrival.id or arrival.problems:
+        return arrival
+    problem = Problem(
+        code="id-taken",
+        path=str(arrival.id),
+        found=f"an id that differs from {other} in case alone",
+        expected="a new id",
+        hint="heldout draft makes a new id",
+    )
+    return replace(arrival, problems=(problem,))
+
+
+def _differ(rivals: list[Arrival]) -> bool:
+    """Check whether they bring several runs or keys.
+
+    A copy with other metadata is no rival: only whoever has the submission's key can seal metadata
+    that open, and of those that do not the team's own take the place.
+    """
+    alike = rivals[0].core and all(rival.core == rivals[0].core for rival in rivals)
+    return len(rivals) > 1 and not alike
+
+
+def _contested(arrival: Arrival, rivals: Iterable[Arrival]) -> Problem:
+    others = ", ".join(sorted(rival.source for rival in rivals if rival is not arrival))
+    return Problem(
+        code="id-conflict",
+        path=str(arrival.id),
+        found=f"other files under this id, from {others}",
+        expected="one submission that claims an id",
+        hint=f"ask the teams whose it is, then: heldout inbox --accept {quote(arrival.source)}",
+    )
+
+
+def _check_accepted(accepted: Collection[str], contested: Iterable[list[Arrival]]) -> None:
+    sources = sorted({arrival.source for rivals in contested for arrival in rivals})
+    for source in sorted(set(accepted) - set(sources)):
+        raise InputError.of(
+            code="id-conflict",
+            path="--accept",
+            found=f"{quote(source)}, from where nothing came that is contested",
+            expected="one of " + ", ".join(sources) if sources else "nothing, for none is",
+        )
+
+
+_MERGED = "merged"
+_MANY = 1_000
+_METADATA = "-metadata.json."
+_SMALL = 1 << 17
+_LOOKED_AT = 1 << 14
+_LOOKS = 16
+_DENSE = 0.95
+
+
+def receive(
+    session: Session, arrivals: Iterable[Arrival], *, accepted: Collection[str] = ()
+) -> tuple[ArrivalReceipt, ...]:
+    """Log every arrival that is new; each is safe in the vault before its event is written.
+
+    A refused arrival is told and leaves no event: it has no place in the board's history.
+
+    Args:
+        session: its lock is held.
+        arrivals: what lies there.
+        accepted: sources that an organiser decided for, where two claim one id.
+
+    Raises:
+        InputError: a source was named from which nothing came that is contested.
+    """
+    known = session.history().submissions
+    fair = refuse_contested(arrivals, known=known, accepted=accepted)
+    taken = set(taken_in(session)) if fair else set[Taken]()
+    return _take_all(session, fair, partial(_log, taken=taken))
+
+
+def list_merged(session: Session, *, main: str) -> tuple[Arrival, ...]:
+    """Return what was merged into the board's main branch before it was taken in.
+
+    Args:
+        session: its lock is held.
+        main: the commit of the main branch.
+    """
+    git, form = session.repository.git, session.spec().envelope
+    known = decode_memory(session.vault.recall(_MERGED), _Merged) or _Merged()
+    tree = git.blob_of(main, "submissions") or ""
+    if tree == known.tree:
+        return ()
+    files = git.files(main, "submissions")
+    here = list_metadata(files, form)
+    blobs = known.blobs & here.keys()
+    if new := here.keys() - blobs:  # mostly the metadata of the submissions that they name
+        owners = {here[blob] for blob in new}
+        blobs |= _blobs_of(session, session.vault.log().select_about(owners), like=main)
+    if not here.keys() <= blobs:
+        blobs |= _blobs_of(session, session.vault.log().holding("files"), like=main)
+    every = session.history().submissions.values()
+    published = {s.id for s in every if s.status == "published"}
+    found = tuple(find_merged(git, form, files, known=blobs, published=published))
+    if not found and len(here) >= _MANY:
+        memory = _Merged(tree=tree, blobs=blobs & here.keys())
+        session.vault.remember(_MERGED, encode_memory(memory))
+    return found
+
+
+class _Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """What the vault remembers of the folder `submissions` on the board's main branch.
+
+    Attributes:
+        tree: the folder, as git names it, when nothing in it was new; "" for none.
+        blobs: metadata files in it that the log names, as git names them.
+    """
+
+    tree: str = ""
+    blobs: frozenset[str] = frozenset()
+
+
+def _blobs_of(session: Session, entries: Iterable[Entry], *, like: str) -> frozenset[str]:
+    """The sealed metadata that events name, as git names it; the bytes of each are read."""
+    digests = {
+        digest
+        for entry in entries
+        for name, digest in (entry.get("files") or {}).items()
+        if _METADATA in name
+    }
+    found = set()
+    for digest in digests:
+        with suppress(StoreError):  # the audit tells of those that are missing or damaged
+            found.add(blob_id(session.vault.sealed(digest).read_bytes(), like=like))
+    return frozenset(found)
+
+
+def note_printed(session: Session, receipts: Iterable[ArrivalReceipt]) -> None:
+    """Remember the refusals among these, so that later calls say them in one line."""
+    told = session.vault.printed_refusals()
+    marks = {receipt.mark for receipt in receipts if receipt.mark}
+    if not marks <= told:
+        session.vault.store_printed(told | marks)
+
+
+def _take_all(
+    session: Session, arrivals: Iterable[Arrival], log: Callable[[Session, Arrival], ArrivalReceipt]
+) -> tuple[ArrivalReceipt, ...]:
+    """Return what becomes of each; refusals that were printed in full before are marked so."""
+    printed = session.vault.printed_refusals()
+    receipts = [_take(session, arrival, log) for arrival in arrivals]
+    return tuple(replace(r, printed_before=True) if r.mark in printed else r for r in receipts)
+
+
+def _take(
+    session: Session, arrival: Arrival, log: Callable[[Session, Arrival], ArrivalReceipt]
+) -> ArrivalReceipt:
+    problems = arrival.problems
+    try:
+        if not problems:
+            return log(session, arrival)
+    except InputError as error:
+        problems = error.problems
+    except TrustError as error:
+        problems = (_untrusted(arrival, error),)
+    lines = [arrival.fingerprint, *(f"{p.code} {p.path} {p.found}" for p in problems)]
+    mark = digest_bytes("\n".join(lines).encode())
+    return ArrivalReceipt(
+        source=arrival.source, id=arrival.id, kind="refused", problems=problems, mark=mark
+    )
+
+
+def taken_in(session: Session) -> frozenset[Taken]:
+    """Return id and fingerprint of all that was taken in, as the log has them."""
+    found = session.vault.log().public_texts("fingerprint")
+    return frozenset((name, text) for name, text in found if name is not None and text)
+
+
+def _log(session: Session, arrival: Arrival, *, taken: set[Taken]) -> ArrivalReceipt:
+    if arrival.id is None:
+        raise InputError(arrival.problems)
+    mark = (str(arrival.id), arrival.fingerprint)
+    kind = "known" if mark in taken else _log_submission(session, arrival, arrival.id)
+    taken.add(mark)
+    return ArrivalReceipt(source=arrival.source, id=arrival.id, kind=kind)
+
+
+def _log_submission(session: Session, arrival: Arrival, submission: SubmissionId) -> str:
+    session.check_open("received")
+    spec = session.spec()
+    names = file_names(spec.envelope, submission)
+    files = arrival.read()
+    before = session.history().in_any_case(submission)
+    if before is not None and before.id == submission and _repeats(files, before, names.metadata):
+        return _update(session, arrival, spec, files[names.metadata], before)
+    if before is not None:
+        raise InputError(_taken(submission, before))
+    if names.key not in files:
+        raise InputError(_nothing_to_update(arrival, None))
+    _check_sealed(spec.envelope, files)
+    session.vault.check_room(sum(map(len, files.values())))
+    digests = {name: str(session.vault.store_sealed(data)) for name, data in files.items()}
+    public = {"files": digests, "fingerprint": arrival.fingerprint, "source": arrival.source}
+    session.log("received", submission, public=public)
+    return "received"
+
+
+def _check_sealed(form: Form, files: Mapping[str, bytes]) -> None:
+    """Refuse large files that nobody sealed: a push of a few bytes could fill the vault with them.
+
+    What is sealed begins as its program writes it, and cannot be compressed. Where it is looked at
+    is drawn, so that no file can be made to pass.
+    """
+    magic = b"age-encryption.org/v1\n" if form == "age" else b"Salted__"
+    for name, data in files.items():
+        if len(data) <= _SMALL:
+            continue
+        starts = [secrets.randbelow(len(data) - _LOOKED_AT) for _ in range(_LOOKS)]
+        looked = [data[start : start + _LOOKED_AT] for start in starts]
+        dense = all(len(zlib.compress(part, 1)) > _DENSE * _LOOKED_AT for part in looked)
+        if not data.startswith(magic) or not dense:
+            raise InputError.of(
+                code="not-sealed",
+                path=name,
+                found="bytes that can be compressed" if not dense else "another beginning",
+                expected=f"a file that was sealed in the form {form}",
+                hint="heldout submit seals it",
+            )
+
+
+def _repeats(files: Mapping[str, bytes], before: Submission, metadata: str) -> bool:
+    """Check whether nothing but the metadata may be new; runs and key stay as they were received.
+
+    Else anybody could take the open files of a submission and put a broken run beside them.
+    """
+    return not before.baseline and all(
+        digest_bytes(data) == before.files[name] for name, data in files.items() if name != metadata
+    )
+
+
+def _update(
+    session: Session, arrival: Arrival, spec: BoardSpec, sealed: bytes, before: Submission
+) -> str:
+    """New metadata under the same key: opens under it, has the same id, a higher revision."""
+    # What never opened may have been spoiled by somebody else, before the team's own was read.
+    spoiled = before.status == "rejected" and before.identity is None
+    if before.status in ("withdrawn", "rejected") and not spoiled:
+        raise InputError(_nothing_to_update(arrival, before))
+    names = file_names(spec.envelope, SubmissionId(before.id))
+    if _was_sent(session, before.id, names.metadata, digest_bytes(sealed)):
+        raise InputError(_stale("the very file that was sent before", "a file of its own"))
+    key = open_own_key(session.vault, session.spec_at(before.received), before)
+    metadata, signature = registration.split_signature(
+        open_metadata(spec.envelope, sealed, key=key)
+    )
+    new = parse_manifest(metadata)
+    check_id(spec, new, before.id)
+    old = _metadata_in_force(session, before)
+    if old is not None:
+        _check_revision(spec, old, new, before)
+    if before.status == "published":
+        refuse_closed_runs(session.spec_at(before.received), new)
+        _check_metadata(session, before, new)
+    _check_signer(session, before, new, signature)
+    if spoiled:
+        _keep_runs(session, arrival, before)
+    digest = str(session.vault.store_sealed(sealed))
+    if spoiled:
+        public = {"files": {**before.files, names.metadata: digest}, "source": arrival.source}
+        session.log("received", before.id, public={**public, "fingerprint": arrival.fingerprint})
+        return "received"
+    known = before.identity
+    renames = known is not None and (new.team, new.institution) != (known.team, known.institution)
+    # A published entry's new name is for an organiser to decide.
+    proposed = renames and before.status == "published"
+    kind = "proposed" if proposed else "withdrawn" if new.withdrawn else "updated"
+    public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
+    public |= {"source": arrival.source} if kind == "proposed" else {}
+    told = {"identity": identity_fields(new), "revision": new.revision}
+    told |= signature_field(session.spec_at(before.received), signature)
+    session.log(kind, before.id, public=public, sealed=told)
+    return kind
+
+
+def _keep_runs(session: Session, arrival: Arrival, before: Submission) -> None:
+    """Store the runs once more that were removed when a spoiled copy was rejected."""
+    files = arrival.read()
+    for name, digest in before.files.items():
+        if session.vault.has_sealed(digest):
+            continue
+        if name not in files:
+            raise InputError(_nothing_to_update(arrival, None))
+        session.vault.check_room(len(files[name]))
+        session.vault.store_sealed(files[name])
+
+
+def _check_metadata(session: Session, before: Submission, new: Manifest) -> None:
+    """Check what metadata have to say at the start, and an entry's for good."""
+    case = Case(
+        spec=session.spec_at(before.received),
+        history=session.history(),
+        id=SubmissionId(before.id),
+        received=before.received,
+        manifest=new,
+        problems={},
+        reader="organiser",
+    )
+    problems = [
+        Problem(
+            code=finding.rule,
+            path="metadata.json",
+            found=finding.evidence,
+            expected="what the board asks of every submission (docs/reference/policy.md)",
+            hint="the entry stays as it is; fix it and call heldout amend",
+        )
+        for finding in judge(case, again="amended")
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _check_signer(
+    session: Session,
+    before: Submission,
+    new: Manifest,
+    signature: registration.SubmissionSignature | None,
+) -> None:
+    """Check that nobody changes what another team has signed."""
+    if before.signature is None:
+        return
+    history = session.history()
+    updated = replace(before, revision=new.revision, signature=signature)
+    same = signature is not None and signature.team == before.signature.team
+    if not same or not is_signed(history, updated):
+        raise InputError.of(
+            code="bad-signature",
+            path="metadata.json",
+            found="new metadata without the signature of the team that sent the submission",
+            expected=f"one by {before.signature.team}",
+            hint="amend in the clone that submitted it",
+        )
+
+
+def _metadata_in_force(session: Session, before: Submission) -> Manifest | None:
+    """The metadata that an update replaces; `None` where it is so wrong that it says nothing."""
+    try:
+        return open_manifest(session.vault, session.spec_at(before.received), before)[1]
+    except (InputError, TrustError):
+        # Anybody can send a copy of the open files with metadata of nonsense before the team's own.
+        return None
+
+
+def _was_sent(session: Session, submission: str, name: str, digest: str) -> bool:
+    """Check whether an event has this very metadata file."""
+    return any(
+        (entry.get("files") or {}).get(name) == digest
+        for entry in session.vault.log().select_about([submission])
+    )
+
+
+def _stale(found: str, expected: str) -> Problem:
+    return Problem(
+        code="stale-revision",
+        path="metadata.json:revision",
+        found=found,
+        expected=expected,
+        hint="an old file sent again is refused; heldout amend counts up by itself",
+    )
+
+
+def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submission) -> None:
+    if (new.digests, new.program) != (old.digests, old.program):
+        raise TrustError
+    # The scripts of the MS MARCO boards write no revision: there it stays at 1.
+    same = spec.envelope == "openssl" and new.revision == old.revision == 1
+    last = max(old.revision, 0 if before.proposal is None else before.proposal.revision)
+    if new.revision <= last and not same:
+        expected = f"more than {last}, the last revision that was taken in"
+        raise InputError(_stale(str(new.revision), expected))
+    if before.status != "published":
+        return
+    if new.withdrawn:
+        raise InputError.of(
+            code="published-stays",
+            path="metadata.json:withdrawn",
+            found="a withdrawal of a published entry",
+            expected="a submission without a released score",
+            hint="a released score cannot be taken back; ask the organisers for an erratum",
+        )
+    refuse_changed_terms((old.type, old.embargo_until), new)
+
+
+def _taken(submission: SubmissionId, before: Submission) -> Problem:
+    same = "an id" if before.id == submission else f"the id of {before.id} in another case"
+    return Problem(
+        code="id-taken",
+        path=str(submission),
+        found=f"other sealed files under {same}; it is {before.status} already",
+        expected="a new id, or files sealed under the key of the first ones",
+        hint="heldout draft makes a new id",
+    )
+
+
+def _nothing_to_update(arrival: Arrival, before: Submission | None) -> Problem:
+    return Problem(
+        code="nothing-to-update",
+        path=str(arrival.id),
+        found="metadata alone" if before is None else f"a submission that was {before.status}",
+        expected="a submission that was received before and still stands",
+        hint="submit all three files first" if before is None else "heldout draft makes a new id",
+    )
+
+
+def _untrusted(arrival: Arrival, error: TrustError) -> Problem:
+    return Problem(
+        code="untrusted",
+        path=str(arrival.id),
+        found=str(error),
+        expected="metadata sealed under the submission's own key",
+    )
+
+
+def receive_registrations(
+    session: Session, arrivals: Iterable[Arrival]
+) -> tuple[ArrivalReceipt, ...]:
+    """Log every registration that is new and holds; the others are told and leave no event."""
+    return _take_all(session, arrivals, _log_registration)
+
+
+def revoke(session: Session, team: str, *, why: str) -> int | None:
+    """End a registration, for a reason; both are public. What was published stays.
+
+    Returns:
+        Number of the event, `None` where it was revoked before.
+
+    Raises:
+        InputError: no such team has registered.
+    """
+    known = session.history().teams.get(team)
+    if known is None:
+        raise InputError.of(
+            code="unknown-team",
+            path="TEAM",
+            found=quote(team),
+            expected="a registered team, as team-0123456789abcdef",
+            hint="heldout board teams",
+        )
+    if known.revoked is not None:
+        return None
+    public = {"team": team, "why": why}
+    return session.log("revoked-registration", None, public=public).event.seq
+
+
+def _log_registration(session: Session, arrival: Arrival) -> ArrivalReceipt:
+    session.check_open("registered")
+    spec, history = session.spec(), session.history()
+    require_registration(spec)
+    ((path, data),) = arrival.read().items()
+    file, statement = registration.read_registration(data, path=path)
+    team = registration.team_handle(statement.key)
+    # By what was signed: the same under another name, or sealed by somebody else, is not new.
+    if any(
+        entry.get("team") == team and entry.get("statement") == file.statement
+        for entry in session.vault.log().select("registered")
+    ):
+        return ArrivalReceipt(source=arrival.source, id=None, kind="known", team=team)
+    if statement.board != history.board:
+        raise registration.bad_signature(path, "a registration for another board")
+    if team in history.teams and history.teams[team].key != statement.key:
+        raise registration.bad_signature(path, "another key that has the same short digest")
+    _check_current(session, spec, history, statement)
+    registrant = _open(session, spec, path, file, statement)
+    _check_names(spec, history, team, registrant)
+    public = {
+        "team": team,
+        "statement": file.statement,
+        "signature": file.signature,
+        "source": arrival.source,
+    }
+    sealed = {"registrant": msgspec.to_builtins(registrant)}
+    session.log("registered", None, public=public, sealed=sealed)
+    teams = session.history().teams
+    return ArrivalReceipt(
+        source=arrival.source,
+        id=None,
+        kind="registered",
+        team=team,
+        notes=tuple(revoked_before(teams[team], teams.values())),
+    )
+
+
+def _check_current(
+    session: Session, spec: BoardSpec, history: History, statement: registration.Statement
+) -> None:
+    """Refuse a registration that is late, old, revoked, or for another text."""
+    rules = require_registration(spec)
+    known = history.teams.get(registration.team_handle(statement.key))
+    closes = rules.closes
+    if known is None and closes is not None and session.now.date() > closes:
+        raise InputError(registration_closed(rules, session.now))
+    if known is not None:
+        _check_newer(known, statement)
+    agreement = current_agreement(spec, history)
+    if statement.agreement != ("" if agreement is None else agreement.digest):
+        text = "none, for this board has no agreement"
+        if agreement is not None:
+            text = f"{agreement.path} as it stands since {agreement.since:%d %b %Y}"
+        raise InputError.of(
+            code="other-agreement",
+            path="registration:agreement",
+            found="another text that was agreed to",
+            expected=text,
+            hint="git pull, then heldout register shows the text and asks again",
+        )
+
+
+def _check_newer(known: registration.RegisteredTeam, statement: registration.Statement) -> None:
+    if known.revoked is not None:
+        code, found = "registration-revoked", f"revoked on {known.revoked:%d %b %Y}: {known.why}"
+        expected = "a registration that stands"
+    elif parse_time(statement.at) <= known.signed:
+        code, found = "stale-registration", f"signed at {statement.at}"
+        expected = f"one signed after {known.signed:%d %b %Y %H:%M:%S} UTC, as the one in force"
+    else:
+        return
+    raise InputError.of(code=code, path=known.handle, found=found, expected=expected)
+
+
+def _open(
+    session: Session,
+    spec: BoardSpec,
+    path: str,
+    file: registration.RegistrationFile,
+    statement: registration.Statement,
+) -> registration.Registrant:
+    """Return who registers; refused where it is not what was signed for."""
+    message = SealedMessage(key=file.key, words=file.registrant)
+    try:
+        words = open_message(spec.envelope, message, session.vault.identities())
+        registrant = msgspec.json.decode(words, type=registration.Registrant)
+        if registration.registrant_digest(registrant) == statement.private:
+            return registrant
+    except (TrustError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        pass
+    raise InputError.of(
+        code="untrusted",
+        path=quote(path),
+        found="sealed names that do not open, or are not those that were signed for",
+        expected="the file that heldout register writes, unchanged",
+        hint="if the organisers' keys changed since: git pull, then heldout register once more",
+    )
+
+
+def _check_names(
+    spec: BoardSpec, history: History, team: str, registrant: registration.Registrant
+) -> None:
+    """Refuse a name that does not do, is another team's, or is not the one of this key."""
+    problems = [*check_registrant(registrant, spec)]
+    for other in history.teams.values():
+        if other.registrant is None or other.revoked is not None:
+            continue
+        same = team_key(other.registrant.team) == team_key(registrant.team)
+        if same != (other.handle == team):
+            problems.append(
+                Problem(
+                    code="name-registered",
+                    path="registration:team",
+                    found=f"{quote(registrant.team)}, of another key or name than before",
+                    expected="one key for each team, and one name for each key: see "
+                    f"{other.handle}",
+                    hint="a lost key is replaced after: "
+                    f'heldout board revoke {other.handle} --why "…"',
+                )
+            )
+    if problems:
+        raise InputError(problems)

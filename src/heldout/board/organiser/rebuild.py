@@ -35,8 +35,7 @@ from heldout.board.scores.session import (
     note_held_out,
 )
 from heldout.board.standings.overdue import Overdue, list_due_figures, list_overdue
-from heldout.board.standings.seasons import current_standings, list_seasons
-from heldout.board.standings.standings import Standings, project
+from heldout.board.standings.standings import Standings, current_standings, list_seasons, project
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author
 from heldout.board.store.repository import (
     KEYS,

@@ -16,12 +16,11 @@ from heldout.board.organiser.finals import EndStep
 from heldout.board.organiser.rebuild import Rebuilt
 from heldout.board.organiser.review import Review
 from heldout.board.rules.changes import difference_facts, held_out_file
-from heldout.board.rules.final_view import INDEPENDENT
-from heldout.board.rules.release import release_score
+from heldout.board.rules.release import INDEPENDENT, release_score
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import RunReport
-from heldout.board.scores.precomputed import Taken
 from heldout.board.scores.releasing import describe_released, describe_true
+from heldout.board.scores.rescoring import Taken
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import NotedRules, Session
 from heldout.board.standings.overdue import Overdue

@@ -29,8 +29,7 @@ from heldout.board.rules.changes import (
     list_changed_terms,
     list_differences,
 )
-from heldout.board.rules.policy_rules import RULES
-from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec import RULES, BoardSpec
 from heldout.board.rules.spec_file import parse_spec, refuse_spec
 from heldout.board.scores.score import ViewScore, score_run, score_views
 from heldout.board.scores.sets import SetData, check_unedited, load_sets

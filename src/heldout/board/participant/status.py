@@ -16,7 +16,7 @@ from heldout.board.rules.days import one_shot_deadline
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.releasing import describe_released
-from heldout.board.standings.season_ends import find_ending
+from heldout.board.standings.overdue import find_ending
 from heldout.board.standings.standings import NOT_NAMED
 from heldout.board.store.repository import Repository
 from heldout.errors import InputError, plural

@@ -3,7 +3,7 @@
 A check sees a `Case`: the board, its history, the manifest, what the scan said of the runs, and
 times. It yields a sentence for each violation, nothing where all is well. A person decides.
 To add a rule: write its check here, with a row in `CHECKS`, and a row in
-`heldout.board.rules.policy_rules.RULES`.
+`heldout.board.rules.spec.RULES`.
 
 Three checks need a word. The quota is a window that slides by the second (Lin et al. 2022, section
 3.3, Frequency of Submission). Some checks compare a submission with all others, and its seeds with
@@ -28,8 +28,7 @@ from heldout.board.policy import identity
 from heldout.board.policy.ensembles import RunLikeness, say_ensemble, say_neighbour
 from heldout.board.policy.registered import is_signed, list_unsigned
 from heldout.board.policy.similarity import Neighbour, SeedFault, Verdict, say_fault
-from heldout.board.rules.policy_rules import RULES, FindingSeverity
-from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec import RULES, BoardSpec, FindingSeverity
 from heldout.errors import Problem, quote
 from heldout.ids import SubmissionId, submission_date
 

@@ -1,14 +1,18 @@
-"""What a board is: the tables of board.toml as values.
+"""What a board is: the tables of board.toml, and the rules of a policy, as values.
 
 Nothing here asks a network or looks at a disk. Two tables need a word. `[forge]` says where
 submissions are opened; without it the board's address decides. `[trust]` says from when on more of
 a ranking is published than its scores: ranges of ranks, shares and counts carry bits about held-out
 labels, and counts between two runs that differ in one query give that query's label away
 (`heldout.board.standings.standings` says whom an entry is compared with).
+
+`heldout.board.policy.checks` has the check of each policy rule, docs/reference/policy.md the
+reason. Sources: Lin et al. 2022, sections 2.2 and 3.3.
 """
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -17,8 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from heldout.board.log.measured import PARTS, TrustPart
-from heldout.board.rules.final_view import MOST_FINALISTS
-from heldout.board.rules.release import ReleaseRule
+from heldout.board.rules.release import MOST_FINALISTS, Part, ReleaseRule, name_part
 from heldout.scoring.fairness import Summary
 from heldout.trec.orders import Order
 
@@ -224,10 +227,6 @@ last day, as at TREC."""
 OpenRuns = Literal["never", "with-consent", "always"]
 """Whose runs are opened at a board's end: nobody's, of teams that agree, of every entry."""
 
-Part = Literal["deciding", "feedback"] | int
-"""The parts of a split set: one follows the release rule, of the other every score is published.
-A number is a season part: one of the pieces of the deciding part, from 1 to `release.seasons`."""
-
 EnvelopeForm = Literal["age", "openssl"]
 """The forms of `heldout.envelope`, named here so that nothing above needs to reach it."""
 
@@ -310,6 +309,15 @@ class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def for_information(self) -> bool:
         """Whether its score only informs a team: every score is published, and none counts."""
         return self.part == "feedback" or self.noise is not None
+
+    @property
+    def part_words(self) -> str:
+        """What stands beside the score of a part, or with noise; "" beside others."""
+        if self.noise is not None:
+            return "with noise (for information only)"
+        if self.part == "feedback":
+            return "feedback (for information only)"
+        return "" if self.part is None else name_part(self.part).removeprefix("the ")
 
     @property
     def season_part(self) -> int | None:
@@ -591,3 +599,62 @@ class BoardSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 def _is_within(day: date, season: Season) -> bool:
     return season.opens <= day and (season.closes is None or day <= season.closes)
+
+
+FindingSeverity = Literal["reject", "review", "note"]
+"""`reject` stands against publication, `review` asks for a person's reason, `note` informs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of the policy.
+
+    Attributes:
+        severity: of its findings.
+        shown: what the public sees of a finding: `all`; `rule`, without the evidence, which may be
+            of others; or nothing: what only `organisers` see could tell who is under embargo.
+        field: of the metadata that it looks at; "" for none or several.
+        again: when it is applied to a published entry again: `amended`, whenever its metadata
+            change; `renamed`, where its team shall be another; "" for never.
+    """
+
+    severity: FindingSeverity
+    shown: Literal["all", "rule", "organisers"]
+    field: str = ""
+    again: Literal["", "amended", "renamed"] = ""
+
+
+RULES: Mapping[str, Rule] = {
+    "board-open": Rule("reject", "all"),
+    "post-hoc": Rule("note", "rule"),
+    "id-date": Rule("reject", "all"),
+    "team-named": Rule("reject", "rule", field="team", again="amended"),
+    "team-registered": Rule("reject", "organisers", again="renamed"),
+    "mixed-scripts": Rule("review", "organisers", again="renamed"),
+    "look-alike": Rule("review", "organisers", again="renamed"),
+    "several-names": Rule("review", "organisers", again="renamed"),
+    "shared-key": Rule("review", "organisers", again="renamed"),
+    "name-taken": Rule("review", "organisers", again="renamed"),
+    "renamed-entry": Rule("review", "organisers", again="renamed"),
+    "telling-id": Rule("review", "organisers", again="renamed"),
+    "institution-named": Rule("reject", "rule", field="institution", again="amended"),
+    "description": Rule("reject", "all", field="model_description", again="amended"),
+    "type-known": Rule("reject", "all", field="type", again="amended"),
+    "program": Rule("reject", "rule", field="program"),
+    "training-data": Rule("reject", "all", field="training_data", again="amended"),
+    "open-runs": Rule("reject", "rule", field="open_runs", again="amended"),
+    "embargo": Rule("reject", "all", field="embargo_until"),
+    "quota": Rule("reject", "rule", again="renamed"),
+    "unproven-quota": Rule("review", "organisers", again="renamed"),
+    "candidates": Rule("reject", "all"),
+    "runs": Rule("reject", "all"),
+    "copied-seeds": Rule("reject", "all"),
+    "unlike-seeds": Rule("review", "all"),
+    "same-run": Rule("review", "organisers"),
+    "others-run": Rule("review", "organisers"),
+    "small-change": Rule("review", "organisers"),
+    "near-others": Rule("review", "organisers"),
+    "ensemble": Rule("review", "organisers"),
+    "far-below": Rule("review", "organisers"),
+}
+"""Every rule, in the order in which findings are shown."""

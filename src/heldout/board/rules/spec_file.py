@@ -22,8 +22,15 @@ from msgspec import inspect
 
 from heldout.board.log.history import MOST_BYTES, MOST_DOTS
 from heldout.board.log.manifest import is_link
-from heldout.board.rules.policy_rules import RULES
-from heldout.board.rules.spec import BoardSpec, QuerySet, Season, View, check_forge, check_trust
+from heldout.board.rules.spec import (
+    RULES,
+    BoardSpec,
+    QuerySet,
+    Season,
+    View,
+    check_forge,
+    check_trust,
+)
 from heldout.errors import InputError, Problem, quote
 from heldout.scoring.measures import Kind, Measure, parse_measure
 

@@ -91,6 +91,37 @@ def is_generated_page(kind: ForgeKind, data: bytes) -> bool:
     return re.fullmatch(r"[^\s\"]+".join(parts).encode(), data) is not None
 
 
+def find_home(forge: ForgeSpec) -> str:
+    """Address of the page of a project on github.com; "" where only the forge knows it."""
+    if forge.kind != "github" or forge.host != "https://github.com":
+        return ""
+    owner, name = forge.project.lower().split("/")
+    site = f"https://{owner}.github.io/"
+    return site if name == f"{owner}.github.io" else f"{site}{forge.project.split('/')[1]}/"
+
+
+def list_steps(forge: ForgeSpec, *, home: str) -> tuple[str, ...]:
+    """Return what a person does once, so that a forge of `PAGE_PATHS` publishes the page.
+
+    Args:
+        forge: the board's.
+        home: address of the page that board.toml states, or "".
+    """
+    project = f"{forge.url.rstrip('/')}/{forge.project}"
+    if forge.kind == "gitlab":
+        return (
+            f"add a schedule for every day: {project}/-/pipeline_schedules/new",
+            f"see the address of the page: {project}/pages",
+            *["state it in board.toml: home"] * (not home),
+        )
+    address = find_home(forge)
+    known = f'home = "{address}"' if address else "home"
+    return (
+        f"turn GitHub Pages on: {project}/settings/pages, Source: GitHub Actions",
+        *[f"state the address of the page in board.toml: {known}"] * (not home),
+    )
+
+
 _INSTALL = "@INSTALL@"
 _PAGES: Mapping[ForgeKind, str] = {"github": "page-github.yml", "gitlab": "ci-gitlab.yml"}
 

@@ -1,46 +1,54 @@
-"""Scores that stand beside each other and were made with different labels, which nothing may rank.
+"""What a submission is compared with: all other runs that the vault knows, and the baselines.
 
-Labels are corrected entry by entry: until the last one is scored again, the corrected ones are
-ranked by other labels than the rest. Whoever corrects one entry alone chooses who is ranked by
-which.
+What comparing runs gives is stored:
 
-What a submission is compared with: all others that the vault knows.
+    sketches/SET.npz       of each submission which signature file it is of, and the sketch
+    comparisons/ID.json    what earlier runs a submission's runs are like
+    comparisons/keys.json  the digest of each submission's own key, from `scores/`
 
-How far a submission lies below the baselines, by scores that never leave the vault.
+All are made from `signatures/` and `scores/`. None is shared, and each may be deleted at any time:
+what is missing, damaged or of another file is made again. A sketch is of the signature file whose
+inode, size and time of change it has: what was written since has others, and is read again.
+
+A stored comparison counts for what it was made of alone: the run's own signature, the signatures
+of all earlier runs, and the code that compares.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
+import inspect
+import io
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
+from heldout.board.policy import ensembles, similarity, sketches
 from heldout.board.policy.checks import Distance, paired_distance
 from heldout.board.policy.ensembles import RunLikeness, find_likeness
 from heldout.board.policy.identity import Entrant, list_entrants
-from heldout.board.rules.changes import is_key, names_of_view, rules_told_by
+from heldout.board.policy.similarity import TOP
+from heldout.board.policy.sketches import Block, Sketches, sketch
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.comparisons import (
-    digest_inputs,
-    list_keys,
-    read_comparison,
-    read_sketches,
-    refresh,
-    store_comparison,
-)
 from heldout.board.scores.kept import (
+    DAMAGED,
     ScoreFile,
-    make_evidence,
     read_key,
     read_scores,
     read_signatures,
-    read_stored,
 )
+from heldout.board.store.sharing import KEPT, kept_path
 from heldout.board.store.vault import Vault
-from heldout.errors import StoreError, printable
-from heldout.ids import query_set_of
+from heldout.errors import StoreError
+from heldout.ids import digest_bytes, query_set_of
 from heldout.scoring.measures import parse_measure
 from heldout.trec.scans import Signature
 
@@ -181,97 +189,285 @@ def list_distances(
     return tuple(distances)
 
 
-_SHOWN = 5
+S = TypeVar("S", bound=msgspec.Struct)
+
+_KEYS = "comparisons/keys.json"
+_LARGEST = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredWith:
-    """With which labels an entry or a baseline was scored in a view that is told.
+class FileStamp(NamedTuple):
+    """Which state of a file was read: none that is written later has the same."""
+
+    inode: int
+    size: int
+    changed: int
+
+
+class _SketchRow(NamedTuple):
+    """The sketch of a submission, with the state and the SHA-256 of the file that it is of.
+
+    `tops` has shape (queries, TOP); it may lack the last queries of the set, which are empty then.
+    """
+
+    stamp: FileStamp
+    digest: bytes
+    tops: NDArray[np.uint16]
+
+
+@dataclass(slots=True, kw_only=True)
+class RunSketches:
+    """The sketches of one query set's runs.
 
     Attributes:
-        id: the entry.
-        view: name of the view.
-        labels: held-out file, as `board.held_out` names it -> SHA-256.
-        last: whether these are the versions that were committed to last.
+        key: what documents are multiplied by, secret and odd.
+        columns: query -> its column.
+        rows: submission -> its sketch.
+        changed: whether there are some that the file lacks.
     """
 
-    id: str
-    view: str
-    labels: Mapping[str, str]
-    last: bool
+    key: int
+    columns: dict[str, int]
+    rows: dict[str, _SketchRow] = field(default_factory=dict)
+    changed: bool = False
+
+    def put(self, submission: str, stamp: FileStamp, digest: bytes, run: Signature | None) -> None:
+        """Add or replace the sketch of a submission, `None` where it has no run of this set."""
+        run = run or Signature(queries=(), documents=np.zeros((0, TOP), np.uint64))
+        for query in run.queries:
+            self.columns.setdefault(query, len(self.columns))
+        self.rows[submission] = _SketchRow(stamp, digest, sketch(run, self.columns, self.key))
+        self.changed = True
+
+    def stack(self, names: Sequence[str]) -> NDArray[np.uint16]:
+        """The sketches of some submissions, shape (names, queries, TOP)."""
+        tops = np.zeros((len(names), len(self.columns), TOP), np.uint16)
+        for place, name in enumerate(names):
+            row = self.rows[name].tops
+            tops[place, : len(row)] = row
+        return tops
+
+    def of(self, names: Sequence[str]) -> Sketches:
+        """The sketches of some submissions, all of which have one."""
+
+        def blocks() -> Iterator[Block]:
+            yield np.arange(len(names)), self.stack(names)
+
+        return Sketches(names=names, queries=tuple(self.columns), key=self.key, blocks=blocks)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MixedLabels:
-    """A view whose scores were made with different versions of its labels.
-
-    Attributes:
-        view: its name.
-        earlier: the entries and baselines whose scores were not made with the last version.
-    """
-
-    view: str
-    earlier: tuple[str, ...]
-
-
-def scored_with(
-    history: History, submission: Submission, spec: BoardSpec, scores: ScoreFile
-) -> Iterator[ScoredWith]:
-    """The labels behind each score that was told; nothing from before they were noted.
+def read_sketches(vault: Vault, query_set: str, queries: Sequence[str]) -> RunSketches:
+    """Read the sketches of a query set's runs; none where the file is missing or damaged.
 
     Args:
-        history: with the commitments that are to be held against.
-        submission: published.
-        spec: the rules that it was told by.
-        scores: of today.
+        vault: of the board.
+        query_set: its name.
+        queries: the first columns where there are none yet.
     """
-    for view in spec.views if scores.held_out else ():
-        if view.name in submission.evidence and view.name in scores.views:
-            labels = make_evidence(submission.id, view, scores).scored_with
-            names = {name for name in names_of_view(view) if not is_key(name)}
-            last = {name: digest for name, digest in history.labels.items() if name in names}
-            yield ScoredWith(id=submission.id, view=view.name, labels=labels, last=labels == last)
-
-
-def list_mixed(every: Iterable[ScoredWith]) -> tuple[MixedLabels, ...]:
-    """The views whose scores were not all made with the same labels."""
-    views: dict[str, list[ScoredWith]] = {}
-    for one in every:
-        views.setdefault(one.view, []).append(one)
-    return tuple(
-        MixedLabels(view=view, earlier=tuple(one.id for one in scored if not one.last))
-        for view, scored in views.items()
-        if any(one.labels != scored[0].labels for one in scored)
-    )
-
-
-def find_mixed(vault: Vault, history: History) -> tuple[MixedLabels, ...]:
-    """The same of a vault; without reading a score where labels were never changed.
-
-    Args:
-        vault: with the scores.
-        history: its log.
-    """
-    if not history.commitments[1:]:
-        return ()
-    published = (s for s in history.submissions.values() if s.status == "published")
-    return list_mixed(
-        one
-        for submission in published
-        if (scores := read_stored(vault, submission)) is not None
-        for one in scored_with(
-            history, submission, rules_told_by(history, submission, submission.evidence), scores
+    try:
+        with vault.files.open(_sketches_path(query_set)) as source:
+            arrays = dict(np.load(source, allow_pickle=False))
+        stamps = map(FileStamp._make, arrays["stamps"].tolist())
+        rows = map(_SketchRow, stamps, map(bytes, arrays["digests"]), arrays["tops"])
+        return RunSketches(
+            key=int(arrays["key"]),
+            columns={query: column for column, query in enumerate(arrays["queries"].tolist())},
+            rows=dict(zip(arrays["names"].tolist(), rows, strict=True)),
         )
-    )
+    except DAMAGED:
+        columns = {query: column for column, query in enumerate(queries)}
+        return RunSketches(key=secrets.randbits(64) | 1, columns=columns)
 
 
-def say_mixed(mixed: MixedLabels) -> str:
-    """A sentence that names the entries."""
-    more = len(mixed.earlier) - _SHOWN
-    names = ", ".join(map(printable, mixed.earlier[:_SHOWN])) + (
-        f" and {more} more" if more > 0 else ""
+def _write_sketches(vault: Vault, query_set: str, made: RunSketches) -> None:
+    rows, buffer = made.rows.values(), io.BytesIO()
+    np.savez(
+        buffer,
+        allow_pickle=False,
+        key=np.uint64(made.key),
+        queries=np.array([*made.columns]),
+        names=np.array([*made.rows]),
+        stamps=np.array([row.stamp for row in rows]),
+        digests=np.array([[*row.digest] for row in rows], np.uint8),
+        tops=made.stack([*made.rows]),
     )
-    return (
-        f"view {printable(mixed.view)}: {names} scored with earlier labels than others beside "
-        "them, so that their scores cannot be compared"
-    )
+    vault.files.write_whole(_sketches_path(query_set), buffer.getvalue(), mode=0o600)
+
+
+def _sketches_path(query_set: str) -> str:
+    return f"sketches/{query_set}.npz"
+
+
+def _name(submission: str) -> bytes:
+    """An id as a digest has it: of one length."""
+    return hashlib.sha256(submission.encode()).digest()
+
+
+def _decode(data: bytes, kind: type[S]) -> S | None:
+    """A document; `None` where it is another file's, or made to be one."""
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return msgspec.json.decode(data, type=kind)
+    return None
+
+
+def refresh(
+    vault: Vault,
+    names: Sequence[str],
+    sketches_of: Mapping[str, RunSketches],
+    read: Callable[[str], Mapping[str, Signature]],
+) -> dict[str, bytes]:
+    """Bring the rows of some submissions up to their signature files.
+
+    Args:
+        vault: of the board.
+        names: the submissions.
+        sketches_of: query set -> its sketches; what changes is written.
+        read: gives the signatures of a submission; it repairs what is damaged or lost.
+
+    Returns:
+        Submission -> SHA-256 of its signature file, of those that have one.
+    """
+    stamps = _stamps(vault, "signatures")
+    digests = {}
+    for name in names:
+        stamp = stamps.get(name)
+        rows = [stored.rows.get(name) for stored in sketches_of.values()]
+        fresh = stamp is not None and all(row is not None and row.stamp == stamp for row in rows)
+        if fresh and rows[0] is not None:
+            digests[name] = rows[0].digest
+        elif (digest := _refresh(vault, name, sketches_of, read)) is not None:
+            digests[name] = digest
+    for query_set, stored in sketches_of.items():
+        if stored.changed:
+            _write_sketches(vault, query_set, stored)
+            stored.changed = False
+    return digests
+
+
+def _refresh(
+    vault: Vault,
+    name: str,
+    sketches_of: Mapping[str, RunSketches],
+    read: Callable[[str], Mapping[str, Signature]],
+) -> bytes | None:
+    """Read one signature file; `None` where nothing can be read or made again."""
+    found = read(name)
+    file = vault.signature(name)
+    status = vault.files.stat(kept_path("signatures", name))
+    if status is None or (not found and not _is_sound(vault, name)):
+        return None
+    digest = hashlib.sha256(file.read_bytes()).digest()
+    for query_set, stored in sketches_of.items():
+        stored.put(name, _stamp(status), digest, found.get(query_set))
+    return digest
+
+
+def _is_sound(vault: Vault, name: str) -> bool:
+    """Check whether a signature file holds no run, rather than none that can be read."""
+    try:
+        return not read_signatures(vault, name)
+    except StoreError:
+        return False
+
+
+def _stamps(vault: Vault, folder: str) -> dict[str, FileStamp]:
+    """Submission -> the state of its file in a folder of `KEPT`."""
+    ending = KEPT[folder]
+    stamps = vault.files.stats(folder).items()
+    return {n.removesuffix(ending): _stamp(s) for n, s in stamps if n.endswith(ending)}
+
+
+def _stamp(status: os.stat_result) -> FileStamp:
+    return FileStamp(status.st_ino & _LARGEST, status.st_size, status.st_ctime_ns)
+
+
+class _Keys(msgspec.Struct, frozen=True, kw_only=True):
+    """`comparisons/keys.json`: submission -> state of its file of scores, and the key in it."""
+
+    known: dict[str, tuple[FileStamp, str]]
+
+
+def list_keys(vault: Vault, names: Iterable[str], read: Callable[[str], str]) -> dict[str, str]:
+    """Submission -> digest of its own key, "" where it is not known.
+
+    Args:
+        vault: of the board.
+        names: the submissions.
+        read: reads the key in the scores of one; it repairs what is damaged or lost.
+    """
+    stamps = _stamps(vault, "scores")
+    stored = _read_checked(vault, _KEYS, _Keys)
+    known = {} if stored is None else stored.known
+    keys, fresh = {}, {}
+    for name in names:
+        stamp, key = known.get(name, (None, ""))
+        if stamp is None or stamp != stamps.get(name):
+            key = read(name)
+            status = vault.files.stat(kept_path("scores", name)) if key else None
+            stamp = None if status is None else _stamp(status)
+        keys[name] = key
+        if stamp is not None:
+            fresh[name] = (stamp, key)
+    if fresh != known:
+        _write_checked(vault, _KEYS, _Keys(known=fresh))
+    return keys
+
+
+class _Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """`comparisons/ID.json`: what was found, and by what.
+
+    Attributes:
+        made_of: digest of all that it depends on.
+        found: query set -> what earlier runs are like the submission's.
+    """
+
+    made_of: str
+    found: dict[str, RunLikeness]
+
+
+def digest_inputs(own: bytes, earlier: Mapping[str, bytes]) -> str:
+    """The digest of all that a comparison depends on.
+
+    Args:
+        own: SHA-256 of the submission's signature file.
+        earlier: earlier submission -> that of its file, in the order in which they came.
+    """
+    inputs = hashlib.sha256(_digest_code() + own)
+    for name, digest in earlier.items():
+        inputs.update(_name(name) + digest)
+    return inputs.hexdigest()
+
+
+@cache
+def _digest_code() -> bytes:
+    """Of the code that compares: other code may find something else."""
+    code = hashlib.sha256(np.__version__.encode())
+    for module in (similarity, ensembles, sketches):
+        code.update(hashlib.sha256(inspect.getsource(module).encode()).digest())
+    return code.digest()
+
+
+def read_comparison(vault: Vault, submission: str, made_of: str) -> dict[str, RunLikeness] | None:
+    """Return what was found before, `None` where nothing is stored, or not of just these inputs."""
+    stored = _read_checked(vault, f"comparisons/{submission}.json", _Comparison)
+    return None if stored is None or stored.made_of != made_of else stored.found
+
+
+def store_comparison(
+    vault: Vault, submission: str, made_of: str, found: Mapping[str, RunLikeness]
+) -> None:
+    """Store what was found."""
+    stored = _Comparison(made_of=made_of, found=dict(found))
+    _write_checked(vault, f"comparisons/{submission}.json", stored)
+
+
+def _read_checked(vault: Vault, path: str, kind: type[S]) -> S | None:
+    """A document behind a line with its SHA-256; `None` where it is missing or damaged."""
+    digest, _, body = (vault.files.find(path) or b"").partition(b"\n")
+    if digest != digest_bytes(body).encode():
+        return None
+    return _decode(body, kind)
+
+
+def _write_checked(vault: Vault, path: str, document: msgspec.Struct) -> None:
+    body = msgspec.json.encode(document)
+    vault.files.write_whole(path, digest_bytes(body).encode() + b"\n" + body, mode=0o600)

@@ -9,13 +9,18 @@ What scores by query have to be, whoever says that they are a run's: checked bef
 `scores/ID.json` in the vault: all that opening a submission gave.
 
 Signatures in the vault: later runs are compared with them, not with the run.
+
+Labels are corrected entry by entry: until the last one is scored again, the corrected ones are
+ranked by other labels than the rest. Whoever corrects one entry alone chooses who is ranked by
+which. So it is said where scores that stand beside each other were made with different labels.
 """
 
 import io
 import math
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -23,14 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.board.log.events import Entry
+from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
-from heldout.board.rules.changes import is_key, names_of_view
-from heldout.board.rules.parts import add_noise, draw_noise
-from heldout.board.rules.release import NOISE, score_vector
+from heldout.board.rules.changes import is_key, names_of_view, rules_told_by
+from heldout.board.rules.release import NOISE, add_noise, draw_noise, score_vector
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.score import ViewScore
 from heldout.board.store.vault import Vault
-from heldout.errors import Problem, StoreError, quote
+from heldout.errors import Problem, StoreError, printable, quote
 from heldout.ids import digest_bytes
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.trec.scans import Scan, Signature
@@ -402,3 +407,99 @@ def _signature(queries: NDArray[np.str_], documents: NDArray[np.uint64]) -> Sign
     if documents.ndim != 2 or len(queries) != len(documents):  # noqa: PLR2004 - a row for each query
         raise ValueError(documents.shape)
     return Signature(queries=tuple(map(str, queries)), documents=documents)
+
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredWith:
+    """With which labels an entry or a baseline was scored in a view that is told.
+
+    Attributes:
+        id: the entry.
+        view: name of the view.
+        labels: held-out file, as `board.held_out` names it -> SHA-256.
+        last: whether these are the versions that were committed to last.
+    """
+
+    id: str
+    view: str
+    labels: Mapping[str, str]
+    last: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedLabels:
+    """A view whose scores were made with different versions of its labels.
+
+    Attributes:
+        view: its name.
+        earlier: the entries and baselines whose scores were not made with the last version.
+    """
+
+    view: str
+    earlier: tuple[str, ...]
+
+
+def scored_with(
+    history: History, submission: Submission, spec: BoardSpec, scores: ScoreFile
+) -> Iterator[ScoredWith]:
+    """The labels behind each score that was told; nothing from before they were noted.
+
+    Args:
+        history: with the commitments that are to be held against.
+        submission: published.
+        spec: the rules that it was told by.
+        scores: of today.
+    """
+    for view in spec.views if scores.held_out else ():
+        if view.name in submission.evidence and view.name in scores.views:
+            labels = make_evidence(submission.id, view, scores).scored_with
+            names = {name for name in names_of_view(view) if not is_key(name)}
+            last = {name: digest for name, digest in history.labels.items() if name in names}
+            yield ScoredWith(id=submission.id, view=view.name, labels=labels, last=labels == last)
+
+
+def list_mixed(every: Iterable[ScoredWith]) -> tuple[MixedLabels, ...]:
+    """The views whose scores were not all made with the same labels."""
+    views: dict[str, list[ScoredWith]] = {}
+    for one in every:
+        views.setdefault(one.view, []).append(one)
+    return tuple(
+        MixedLabels(view=view, earlier=tuple(one.id for one in scored if not one.last))
+        for view, scored in views.items()
+        if any(one.labels != scored[0].labels for one in scored)
+    )
+
+
+def find_mixed(vault: Vault, history: History) -> tuple[MixedLabels, ...]:
+    """The same of a vault; without reading a score where labels were never changed.
+
+    Args:
+        vault: with the scores.
+        history: its log.
+    """
+    if not history.commitments[1:]:
+        return ()
+    published = (s for s in history.submissions.values() if s.status == "published")
+    return list_mixed(
+        one
+        for submission in published
+        if (scores := read_stored(vault, submission)) is not None
+        for one in scored_with(
+            history, submission, rules_told_by(history, submission, submission.evidence), scores
+        )
+    )
+
+
+def say_mixed(mixed: MixedLabels) -> str:
+    """A sentence that names the entries."""
+    more = len(mixed.earlier) - _SHOWN
+    names = ", ".join(map(printable, mixed.earlier[:_SHOWN])) + (
+        f" and {more} more" if more > 0 else ""
+    )
+    return (
+        f"view {printable(mixed.view)}: {names} scored with earlier labels than others beside "
+        "them, so that their scores cannot be compared"
+    )

@@ -11,6 +11,7 @@ All runs are compared by their scores of today. As long as some are scored with 
 others, or their scores are not known, nothing is compared.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -25,7 +26,6 @@ from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import is_key, names_of_view
 from heldout.board.rules.days import one_shot_deadline
-from heldout.board.rules.parts import say_error
 from heldout.board.rules.release import (
     RuleName,
     draw_jitter,
@@ -36,6 +36,7 @@ from heldout.board.rules.release import (
     release_score,
     release_spread,
     score_vector,
+    standard_error,
 )
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.kept import Evidence, first_baseline, make_noisy, read_evidence
@@ -93,9 +94,9 @@ def list_without_baseline(session: Session) -> tuple[str, ...]:
     return tuple(view.name for view in views if best_baseline(history, view.name) is None)
 
 
-def values_of(evidence: Evidence) -> NDArray[np.float64]:
+def values_of(score: ViewScore) -> NDArray[np.float64]:
     """Its scores by query, as the release rule takes them."""
-    return score_vector(evidence.score.per_query, n=evidence.score.n)
+    return score_vector(score.per_query, n=score.n)
 
 
 def has_labels_in_force(evidence: Evidence, view: View, history: History) -> bool:
@@ -124,7 +125,7 @@ def best_of(runs: Iterable[Evidence]) -> Evidence:
                 f"{printable(run.id)} is scored on other queries than {printable(best.id)} in view "
                 f'{run.view}; score it again first: heldout correct {printable(run.id)} --why "…"'
             )
-        best = run if is_higher(values_of(run), values_of(best)) else best
+        best = run if is_higher(values_of(run.score), values_of(best.score)) else best
     return best
 
 
@@ -263,11 +264,11 @@ def release_entry(
         name = view.name
         best = _find_best(session, submission, view, views[name])
         bars[name], compared[name] = best.run.id, best.digest
-        values = score_vector(views[name].per_query, n=views[name].n)
+        values = values_of(views[name])
         jitter = draw_jitter(
-            session.vault.set_key(view.set), name, values, values_of(best.baseline)
+            session.vault.set_key(view.set), name, values, values_of(best.baseline.score)
         )
-        if is_clear(values, values_of(best.run), jitter=jitter):
+        if is_clear(values, values_of(best.run.score), jitter=jitter):
             noisy[name] = _number(session, spec, submission, view, views[name])
         else:
             untold.append(name)
@@ -371,7 +372,7 @@ def released(
         elif spec.view(name).noise is None and (
             name not in held or rule_of(spec, name) == "rounded"
         ):
-            values = score_vector(views[name].per_query, n=views[name].n)
+            values = values_of(views[name])
             scores[name] = release_mean(values, decimals=spec.decimals)
     # beside each what it is a mean over, queries and seeds
     queries = {name: views[name].n for name in scores}
@@ -489,9 +490,24 @@ def list_errors(
 
 
 def error_of(spec: BoardSpec, view: View, score: ViewScore, first: ViewScore) -> str:
-    """Return `say_error` of a score, by the rules of its day."""
-    values, unit = (score_vector(one.per_query, n=one.n) for one in (score, first))
-    return say_error(view, values, unit, decimals=spec.decimals)
+    """Return the standard error of a score that only informs, as text; "" for a group's mean.
+
+    With noise it is the same for every entry, that of a score which varies over queries as the
+    first baseline's does: its own would say what the noise hides.
+
+    Args:
+        spec: the rules of its day.
+        view: one whose scores are for information only.
+        score: the true score.
+        first: that of the first baseline.
+
+    Returns:
+        `sd / sqrt(n)`, with noise times `sqrt(noise^2 + 1)`.
+    """
+    if view.summary != "mean":
+        return ""
+    error = standard_error(values_of(score if view.noise is None else first))
+    return release_score(error * math.hypot(view.noise or 0, 1), decimals=spec.decimals)
 
 
 def _first_score(session: Session, view: View) -> ViewScore | None:

@@ -1,18 +1,25 @@
-"""Opens and scores by the labels and the code of today, the first time or again.
+"""Opens runs once more: to score them by the labels and code of today, or for another reader.
 
 What the vault keeps of a submission is made here and nowhere else, so it can be made again when it
 is lost, damaged, or not what the log vouches for.
+
+Scores may be computed ahead of a correction. `remembered/scores/ID` in the vault has those of an
+entry beside digests of all that they depend on, under a mark that only who has the vault's private
+keys can make. Parts of a correction (`heldout correct --shard`) write such files, each for entries
+of its own. A file is whole or absent, so parts need no lock. The correction takes the scores whose
+dependencies are those of today, and removes the files.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
 from heldout.board.log.submission import Submission
-from heldout.board.rules.changes import is_key, stem_of
+from heldout.board.rules.changes import add_label_views, is_key, list_open, stem_of
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import (
     RunReport,
@@ -22,15 +29,24 @@ from heldout.board.scores.kept import (
     store_scores,
     store_signatures,
 )
-from heldout.board.scores.precomputed import Precomputed, held_out_of, labels_of, rules_of, sets_of
-from heldout.board.scores.score import Opened, open_submission, score_run, score_views
+from heldout.board.scores.score import (
+    Opened,
+    open_manifest,
+    open_own_runs,
+    open_submission,
+    score_run,
+    score_views,
+)
 from heldout.board.scores.session import Session
-from heldout.board.scores.sets import SetData
+from heldout.board.scores.sets import SetData, digest_public, load_sets
+from heldout.board.store.sharing import REMEMBERED
+from heldout.envelope.bundle import OpenedRun
 from heldout.errors import HeldoutError, InputError, Problem, TrustError
 from heldout.files.durable import File
 from heldout.files.process import count_cores
-from heldout.ids import query_set_of
+from heldout.ids import digest_bytes, query_set_of
 from heldout.scoring.cache import code_version
+from heldout.trec.orders import Order
 from heldout.trec.scans import Scan
 
 T = TypeVar("T")
@@ -42,6 +58,304 @@ _OPENED = 2e7
 _ENTRY_SECONDS = 0.01
 _WORTH_PROCESSES = 3.0
 """Seconds of work from which several processes end before one."""
+
+
+_FOLDER = "scores"
+
+
+class Dependencies(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an entry's scores depend on.
+
+    Attributes:
+        files: the entry's sealed files and runs, name -> SHA-256.
+        labels: as `labels_of` and `held_out_of` have them, name -> SHA-256.
+        public: path of each public file that decides scores -> SHA-256.
+        rules: SHA-256 of the rules that the entry is scored by.
+        code: as `code_version` says it.
+    """
+
+    files: Mapping[str, str]
+    labels: Mapping[str, str]
+    public: Mapping[str, str]
+    rules: str
+    code: str
+
+    def differences(self, other: "Dependencies") -> tuple[str, ...]:
+        """In what two differ, in words."""
+        pairs = {
+            "files of the entry": (self.files, other.files),
+            "labels": (self.labels, other.labels),
+            "public files": (self.public, other.public),
+            "rules": (self.rules, other.rules),
+            "versions of heldout, Python or numpy": (self.code, other.code),
+        }
+        return tuple(name for name, (one, two) in pairs.items() if one != two)
+
+
+class _Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """Scores of an entry, beside what they depend on."""
+
+    made_of: Dependencies
+    scores: ScoreFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What became of scores that were computed ahead.
+
+    Attributes:
+        used: how many entries have their scores from there.
+        others: how many entries had scores there that depend on something else.
+        differences: in what, in words.
+    """
+
+    used: int
+    others: int
+    differences: tuple[str, ...]
+
+
+class Precomputed:
+    """The scores of a board that were computed ahead of a correction.
+
+    They are written without the vault's lock, also where the session is opened to be read alone:
+    no other file of the vault is.
+
+    Attributes:
+        session: of the organiser.
+        sets: the board's query sets, as they are scored with.
+    """
+
+    def __init__(self, session: Session, sets: Mapping[str, SetData]) -> None:
+        self.session = session
+        self.sets = sets
+        self._vault = replace(session.vault, read_only=False)
+        self._code = code_version()
+        self._public: dict[tuple[str, ...], Mapping[str, str]] = {}
+        self._used = 0
+        self._differences: list[tuple[str, ...]] = []
+
+    @property
+    def folder(self) -> Path:
+        """Where the scores lie, to be shown."""
+        return self._vault.files.path(f"{REMEMBERED}/{_FOLDER}")
+
+    def find(self, submission: Submission) -> ScoreFile | None:
+        """The scores of an entry; `None` where there are none that hold today."""
+        stored = self._read(submission.id)
+        if stored is None:
+            return None
+        differences = self._made_of(submission).differences(stored.made_of)
+        if differences:
+            self._differences.append(differences)
+            return None
+        self._used += 1
+        return stored.scores
+
+    def store(self, submission: Submission, scores: ScoreFile) -> None:
+        """Store the scores of an entry; they were made with this session and these sets.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        stored = _Stored(made_of=self._made_of(submission), scores=scores)
+        data = msgspec.msgpack.encode(stored, order="deterministic")
+        self._vault.remember(_name(submission.id), data)
+
+    def forget(self, ids: Collection[str]) -> None:
+        """Remove what is stored of entries, and what killed writers left: the lock is held."""
+        for name in ids:
+            self._vault.forget(_name(name))
+        self._vault.sweep_memory(_FOLDER)
+
+    def taken(self) -> Taken:
+        """Return what `find` has found so far."""
+        found = dict.fromkeys(name for names in self._differences for name in names)
+        return Taken(used=self._used, others=len(self._differences), differences=tuple(found))
+
+    def _read(self, submission: str) -> _Stored | None:
+        data = self._vault.recall(_name(submission))
+        try:
+            return None if data is None else msgspec.msgpack.decode(data, type=_Stored)
+        except (msgspec.MsgspecError, ValueError):  # of another version of heldout
+            return None
+
+    def _made_of(self, submission: Submission) -> Dependencies:
+        spec = rules_of(self.session, submission)
+        sets = sets_of(self.session, spec, self.sets)
+        named = list_open(spec)
+        if named not in self._public:
+            self._public[named] = digest_public(self.session.repository, spec)
+        runs = {f"run {name}": digest for name, digest in submission.runs.items()}
+        return Dependencies(
+            files={**submission.files, **runs, "sealed again": submission.sealed_again},
+            labels={**labels_of(sets), **held_out_of(sets)},
+            public=self._public[named],
+            rules=digest_bytes(msgspec.json.encode(spec, order="deterministic")),
+            code=self._code,
+        )
+
+
+def _name(submission: str) -> str:
+    return f"{_FOLDER}/{submission}"
+
+
+def rules_of(session: Session, submission: Submission) -> BoardSpec:
+    """The rules that an entry is scored by: those of its day, with label views that came later."""
+    rules = session.spec_at(submission.received, baseline=submission.baseline)
+    return add_label_views(rules, session.spec())
+
+
+def sets_of(
+    session: Session, spec: BoardSpec, sets: Mapping[str, SetData]
+) -> Mapping[str, SetData]:
+    """The query sets by the rules of a day; mostly those of today."""
+    today = session.spec().sets
+    same = all(today.get(name) == queries for name, queries in spec.sets.items())
+    same = same and spec.release.feedback == session.spec().release.feedback
+    if same and all(sets[view.set].can_score(view) for view in spec.views):
+        return {name: sets[name] for name in spec.sets}
+    return load_sets(session.repository, spec, vault=session.vault)
+
+
+def labels_of(sets: Mapping[str, SetData]) -> dict[str, str]:
+    """Set, or set/labels -> SHA-256 of the labels."""
+    return {
+        f"{name}/{labels}" if labels else name: str(digest)
+        for name, data in sets.items()
+        for labels, digest in data.digests.items()
+    }
+
+
+def held_out_of(sets: Mapping[str, SetData]) -> dict[str, str]:
+    """Every file of the vault that scores on these sets depend on -> SHA-256."""
+    return {name: digest for data in sets.values() for name, digest in data.held_out.items()}
+
+
+def open_published_runs(
+    session: Session,
+    entry: Submission,
+    query_sets: Collection[str],
+    consume: Callable[[str, BinaryIO], T],
+) -> Mapping[str, OpenedRun[T]]:
+    """Open the runs over some query sets; all are verified, the others are not looked at.
+
+    Args:
+        session: of the organiser.
+        entry: a submission, and no baseline.
+        query_sets: their names; those that the entry did not have to answer give nothing.
+        consume: gets a run's name and its bytes as packed; what it returns is never `None`.
+
+    Returns:
+        Run (`SET`, `SET~2` and so on) -> what `consume` made of it.
+
+    Raises:
+        TrustError: something sealed is not what it claims.
+        InputError: the problems that `consume` raised.
+        StoreError: a sealed file is missing.
+    """
+    spec = session.spec_at(entry.received)
+    if not spec.sets.keys() & set(query_sets):
+        return {}
+    key, manifest = open_manifest(session.vault, spec, entry)
+    opened = open_own_runs(
+        session.vault,
+        spec,
+        entry,
+        manifest,
+        key=key,
+        consume=lambda run, stream: (
+            consume(run, stream) if query_set_of(run) in query_sets else None
+        ),
+    )
+    return {
+        run: OpenedRun(member=one.member, size=one.size, digest=one.digest, value=one.value)
+        for run, one in opened.items()
+        if one.value is not None
+    }
+
+
+Reader = Callable[[BinaryIO, str, Order], T]
+"""Gets a run at its start, its name for messages, and the order of its documents; never gives
+`None`."""
+
+
+def read_published(
+    session: Session,
+    query_set: str,
+    entries: Collection[Submission],
+    read: Reader[T],
+    *,
+    done: Callable[[], None] = lambda: None,
+) -> Mapping[str, T]:
+    """Open runs over a query set, one in memory at a time.
+
+    Args:
+        session: of the organiser.
+        query_set: its name.
+        entries: published ones.
+        read: what is made of each.
+        done: called after each entry.
+
+    Returns:
+        Id of the entry, with `~2` and so on for its further seeds -> what was made of it. Entries
+        that did not have to answer the set are left out.
+
+    Raises:
+        TrustError: a run does not open.
+        InputError: a run has errors.
+        StoreError: a sealed file is missing.
+    """
+    found: dict[str, T] = {}
+    for entry in entries:
+        of_entry = _read_baseline if entry.baseline else _read_sealed
+        for run, made in of_entry(session, entry, query_set, read).items():
+            found[entry.id + run.removeprefix(query_set)] = made
+        done()
+    return found
+
+
+def _read_baseline(
+    session: Session, entry: Submission, query_set: str, read: Reader[T]
+) -> Mapping[str, T]:
+    order = session.spec_at(entry.received).runs.order
+    found = {}
+    for run in sorted(name for name in entry.runs if query_set_of(name) == query_set):
+        with session.vault.sealed(entry.runs[run]).open("rb") as source:
+            found[run] = read(source, f"{entry.id}/{run}", order)
+    return found
+
+
+def _read_sealed(
+    session: Session, entry: Submission, query_set: str, read: Reader[T]
+) -> Mapping[str, T]:
+    order = session.spec_at(entry.received).runs.order
+
+    def read_member(run: str, stream: BinaryIO) -> T:
+        return read(BytesIO(stream.read()), f"{entry.id}/{run}", order)
+
+    opened = open_published_runs(session, entry, {query_set}, read_member)
+    return {run: one.value for run, one in opened.items()}
+
+
+def check_set(spec: BoardSpec, name: str) -> None:
+    """Refuse the name of a query set that a board does not have.
+
+    Raises:
+        InputError: code `unknown-set`.
+    """
+    if name not in spec.sets:
+        raise InputError.of(
+            code="unknown-set",
+            path="--set",
+            found=name,
+            expected="one of " + ", ".join(spec.sets),
+        )
+
+
+def list_published(session: Session) -> tuple[Submission, ...]:
+    """Published entries and baselines whose runs the vault has, in the order they came."""
+    every = session.history().submissions.values()
+    return tuple(s for s in every if s.status == "published" and (s.runs or not s.baseline))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ from heldout.board.scores.public_log import (
     list_hidden,
 )
 from heldout.board.scores.sets import check_excluded, digest_public, find_edited, restore_public
-from heldout.board.standings.season_ends import list_due_ends, say_season
+from heldout.board.standings.overdue import list_due_ends, say_season
 from heldout.board.store.repository import LEADERBOARD, SPEC, Repository
 from heldout.board.store.sharing import newer_agreement, newer_rules
 from heldout.board.store.vault import Vault

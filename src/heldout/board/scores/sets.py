@@ -27,8 +27,8 @@ import msgspec
 
 from heldout.board.log.history import History
 from heldout.board.rules.changes import key_name, list_open, list_stems, open_labels
-from heldout.board.rules.parts import name_part, split_queries
-from heldout.board.rules.spec import BoardSpec, Part, QuerySet, View
+from heldout.board.rules.release import Part, name_part, split_queries
+from heldout.board.rules.spec import BoardSpec, QuerySet, View
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError, Problem, StoreError, plural, quote

@@ -41,14 +41,14 @@ from heldout.board.site.sections import (
 )
 from heldout.board.site.table import StandingsTable, make_table
 from heldout.board.site.words import count, file_stem, read_template
-from heldout.board.standings.seasons import (
+from heldout.board.standings.standings import (
     OverallRow,
     SeasonStandings,
+    Standings,
     listing_views,
     rank_listed,
     rank_overall,
 )
-from heldout.board.standings.standings import Standings
 from heldout.charts.axes import day_words
 
 

@@ -14,7 +14,7 @@ import msgspec
 from heldout.answers.text import clean
 from heldout.board.log.manifest import LINKS, Efficiency, Identity
 from heldout.board.log.measured import Measured
-from heldout.board.rules.parts import name_part, say_part
+from heldout.board.rules.release import name_part
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.columns import COLUMNS, EntryCell, EntryColumn, Value, make_cell
 from heldout.board.site.words import SentencePart, count, file_stem, name, safe_link
@@ -403,7 +403,7 @@ def _say_use(view: View) -> str:
 
 def _say_part(view: View) -> str:
     """Return what tells a view from one of the same measure on all queries, for all entries."""
-    parts = [said] if (said := say_part(view)) else []
+    parts = [said] if (said := view.part_words) else []
     if view.labels is not None:
         parts.append(f"labels {clean(view.labels)}")
     if view.queries is not None:

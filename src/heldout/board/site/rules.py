@@ -18,7 +18,7 @@ from heldout.board.rules.spec import BoardSpec, Example, QuerySet
 from heldout.board.rules.template import draft_command
 from heldout.board.site.rows import make_columns
 from heldout.board.site.words import count, read_template
-from heldout.board.standings.season_ends import find_ending, say_season
+from heldout.board.standings.overdue import find_ending, say_season
 from heldout.charts.axes import day_words
 from heldout.ids import Digest
 

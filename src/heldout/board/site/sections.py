@@ -24,9 +24,8 @@ from heldout.board.site.rows import (
     public_row,
 )
 from heldout.board.site.words import count
-from heldout.board.standings.season_ends import Ending, find_ending
-from heldout.board.standings.seasons import listing_views, rank_listed
-from heldout.board.standings.standings import Row, Standings
+from heldout.board.standings.overdue import Ending, find_ending
+from heldout.board.standings.standings import Row, Standings, listing_views, rank_listed
 
 _FEWEST = 2
 _MOST_MOVES = 12

@@ -19,8 +19,7 @@ from heldout.board.site.rows import (
     make_rows,
     public_rows,
 )
-from heldout.board.standings.seasons import listing_views
-from heldout.board.standings.standings import Row, Standings
+from heldout.board.standings.standings import Row, Standings, listing_views
 
 _ONE_PAGE = 150
 """Most rows on the only page of a table; MS MARCO's document board has 117."""

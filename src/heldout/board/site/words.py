@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from heldout.answers.text import clean
-from heldout.board.rules.final_view import INDEPENDENT
+from heldout.board.rules.release import INDEPENDENT
 from heldout.charts.axes import day_words
 from heldout.web.jinja import load_templates
 

@@ -17,7 +17,7 @@ from heldout.analyses.entries import parse_entries
 from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.views.analysis import LoadedViews, Means, name_views, views_of_scores
 from heldout.analyses.views.views import views_of_board
-from heldout.board.old_boards.legacy import parse_table, scores_of_old_table
+from heldout.board.old_boards import parse_table, scores_of_old_table
 from heldout.cli.analyses.score_source import (
     BoardSource,
     Source,

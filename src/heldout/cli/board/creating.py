@@ -33,12 +33,11 @@ from heldout.options import Json, Now, Opt
 from heldout.trec.orders import Order
 
 if TYPE_CHECKING:
-    from heldout.board.old_boards.legacy import Repair
+    from heldout.board.old_boards import Repair
     from heldout.board.organiser.creation import GivenSet
     from heldout.board.rules.spec import BoardSpec, ForgeSpec
     from heldout.board.rules.template import NewBoard
-    from heldout.board.scores.describe import CollectionFacts, Description
-    from heldout.board.scores.published_numbers import VotePrice
+    from heldout.board.scores.describe import CollectionFacts, Description, VotePrice
     from heldout.redteam.gap import Gap
 
 _ORDERS: Mapping[Order, str] = {
@@ -307,8 +306,7 @@ def _new_board_facts(
 
 def _page_steps(plan: NewBoard) -> Sequence[str]:
     """List how the page gets on the web."""
-    from heldout.board.organiser.web_page import list_steps
-    from heldout.board.rules.template import page_files
+    from heldout.board.rules.template import list_steps, page_files
 
     if plan.forge is not None and page_files(plan.forge, install=plan.install):
         return list_steps(plan.forge, home="")
@@ -340,8 +338,14 @@ def describe(
       heldout board describe --vault ../kb-vault --collection documents/
     """
     from heldout.board.scores.commitments import check_recipients
-    from heldout.board.scores.describe import describe_sets, describe_views, list_view_notes
-    from heldout.board.scores.published_numbers import count_numbers, find_price, list_ranking_views
+    from heldout.board.scores.describe import (
+        count_numbers,
+        describe_sets,
+        describe_views,
+        find_price,
+        list_ranking_views,
+        list_view_notes,
+    )
     from heldout.board.scores.sets import load_sets
     from heldout.board.store.vault import Vault
     from heldout.redteam.gap import find_own_gap
@@ -421,7 +425,7 @@ def baseline(
 
 
 def _price_facts(price: VotePrice) -> Iterator[tuple[str, str]]:
-    from heldout.board.scores.published_numbers import VOTE
+    from heldout.board.scores.describe import VOTE
 
     rule = (
         "a vote over all of a board's N published numbers can gain about "
@@ -451,7 +455,7 @@ def _gap_facts(gaps: Sequence[Gap], subject: str, measure: str) -> Iterator[tupl
 
 def _final_facts(spec: BoardSpec, description: Description) -> Iterator[tuple[str, str]]:
     """Say how often the better finalist wins the final that the board has."""
-    from heldout.board.rules.final_view import INDEPENDENT, LEADS, share_of_wins
+    from heldout.board.rules.release import INDEPENDENT, LEADS, share_of_wins
     from heldout.board.scores.describe import ASSUMED
 
     view = spec.finalists_view
@@ -536,15 +540,12 @@ def import_msmarco(
     Example:
       heldout board import-msmarco msmarco-doc-leaderboard.csv old --vault ../old-vault
     """
-    from heldout.board.old_boards import taking_over
-    from heldout.board.old_boards.legacy import parse_table
+    from heldout.board.old_boards import OldBoardFile, differing_trophies, import_board, parse_table
 
     data = table.read_bytes()
-    source = taking_over.OldBoardFile(
-        name=table.name, data=data, table=parse_table(data, path=str(table))
-    )
-    taken = taking_over.import_board(folder, vault.absolute(), source, now=time or read_clock())
-    old, differing = source.table, taking_over.differing_trophies(taken.standings)
+    source = OldBoardFile(name=table.name, data=data, table=parse_table(data, path=str(table)))
+    taken = import_board(folder, vault.absolute(), source, now=time or read_clock())
+    old, differing = source.table, differing_trophies(taken.standings)
     trophies = [entry.id for entry in old.entries if entry.mark == "trophy"]
     baselines = sum(entry.mark == "baseline" for entry in old.entries)
     entries, unranked = len(old.entries) - baselines, taken.standings.unranked
@@ -615,7 +616,7 @@ def publish_page(*, place: BoardPlace) -> None:
     Example:
       heldout board publish-page
     """
-    from heldout.board.organiser.web_page import publish_page as publish
+    from heldout.board.organiser.creation import publish_page as publish
 
     repository = place.board()
     with repository.locked():

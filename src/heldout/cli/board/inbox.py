@@ -13,8 +13,7 @@ from heldout.cli.printing import answers, print_facts, print_json, print_problem
 from heldout.options import Opt
 
 if TYPE_CHECKING:
-    from heldout.board.organiser.inbox import TakenIn
-    from heldout.board.organiser.receive import ArrivalReceipt
+    from heldout.board.organiser.inbox import ArrivalReceipt, TakenIn
     from heldout.board.scores.session import Session
 
 
@@ -72,8 +71,7 @@ def inbox(
     Example:
       heldout inbox --from ../uploads
     """
-    from heldout.board.organiser.inbox import take_in
-    from heldout.board.organiser.receive import note_printed
+    from heldout.board.organiser.inbox import note_printed, take_in
     from heldout.board.organiser.words import rebuilt_facts, rules_facts
     from heldout.board.store.arrivals import remove_deliveries
 
@@ -123,7 +121,7 @@ def _done_with(receipts: Sequence[ArrivalReceipt]) -> frozenset[str]:
 def _document(session: Session, taken: TakenIn) -> dict[str, Any]:
     from heldout.board.organiser.inbox import list_public_overdue, list_reveals, list_waiting
     from heldout.board.organiser.words import overdue_document
-    from heldout.board.scores.compared import find_mixed
+    from heldout.board.scores.kept import find_mixed
 
     return {
         "silent": taken.silent,
@@ -148,7 +146,7 @@ def _document(session: Session, taken: TakenIn) -> dict[str, Any]:
 def _print_waiting(session: Session, taken: TakenIn) -> None:
     from heldout.board.organiser.inbox import list_public_overdue, list_reveals, list_waiting
     from heldout.board.organiser.words import overdue_facts, waited
-    from heldout.board.scores.compared import find_mixed, say_mixed
+    from heldout.board.scores.kept import find_mixed, say_mixed
 
     unknown = "did not answer: what waits there is not known"
     facts = [("silent", f"{name} {unknown}") for name in taken.silent]

@@ -123,8 +123,8 @@ def revoke(
     Example:
       heldout board revoke team-0123456789abcdef --why "the key was lost"
     """
+    from heldout.board.organiser.inbox import revoke as revoke_team
     from heldout.board.organiser.rebuild import catch_up
-    from heldout.board.organiser.receive import revoke as revoke_team
     from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
 
     with place.session() as session:

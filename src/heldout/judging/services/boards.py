@@ -98,7 +98,7 @@ class PublishedSet:
     def _read(
         self, read: Callable[[BinaryIO, str, Order], _Made], progress: Progress
     ) -> Mapping[str, _Made]:
-        from heldout.board.scores.published import (  # noqa: PLC0415 - the board is heavy
+        from heldout.board.scores.rescoring import (  # noqa: PLC0415 - the board is heavy
             list_published,
             read_published,
         )
@@ -132,7 +132,7 @@ def open_set(source: PublishedSource, *, now: datetime) -> PublishedSet:
         StoreError: no board or vault there.
         InputError: code `unknown-set`.
     """
-    from heldout.board.scores.published import check_set  # noqa: PLC0415 - the board is heavy
+    from heldout.board.scores.rescoring import check_set  # noqa: PLC0415 - the board is heavy
     from heldout.board.scores.session import look_at  # noqa: PLC0415 - the same
     from heldout.board.scores.sets import load_sets  # noqa: PLC0415 - the same
     from heldout.board.store.repository import find_board  # noqa: PLC0415 - the same

@@ -20,9 +20,7 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import check_unchanged, compare_held_out
 from heldout.board.scores.kept import ScoreFile, read_stored
-from heldout.board.scores.precomputed import Precomputed
-from heldout.board.scores.published import check_set, list_published
-from heldout.board.scores.rescoring import rescore_each
+from heldout.board.scores.rescoring import Precomputed, check_set, list_published, rescore_each
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session, accept_rules
 from heldout.board.scores.sets import load_sets

@@ -19,7 +19,7 @@ from heldout.answers.answer import Answer, to_document
 from heldout.board.log.submission import Submission
 from heldout.board.organiser.rebuild import catch_up
 from heldout.board.scores.compared import signatures_of
-from heldout.board.scores.published import check_set, list_published, read_published
+from heldout.board.scores.rescoring import check_set, list_published, read_published
 from heldout.board.scores.session import Session
 from heldout.database.times import format_time
 from heldout.errors import InputError, plural
