@@ -5,6 +5,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
+# What tests start finds heldout compiled, and their next run finds them compiled.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test test-all unit lowest alone check wheel lint types layers house bench-smoke docs notebooks clean
 
 # The compiled scanner is built where a C compiler is.

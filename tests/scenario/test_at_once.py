@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from town import Town, environment, found_town, git
+from town import Town, environment, fresh_town, git
 
 pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
 WAIT = "another heldout is at work here"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def at_once(town: Town, *commands: Sequence[str]) -> list[tuple[int, str]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, Town, call, copy_town, found_town, git
+from town import OTHER_TEAM, Town, call, copy_of, found_town, git
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -14,10 +14,7 @@ ONE, TWO = "20261102-one", "20261102-two"
 Change = Callable[[Town], object]
 
 
-@pytest.fixture
-def town(published: Town, tmp_path: Path) -> Town:
-    """A copy of it for each test."""
-    return copy_town(published, tmp_path)
+town = copy_of("published")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 from scipy.stats import kendalltau
-from town import OTHER_TEAM, QUERIES, Town, call, copy_town, found_town, git, named, run_text
+from town import (
+    OTHER_TEAM,
+    QUERIES,
+    Town,
+    call,
+    copy_of,
+    copy_town,
+    found_town,
+    git,
+    named,
+    run_text,
+)
 
 from heldout.database.database import sqlite_url
 from heldout.judging.campaign.files import CampaignFolder
@@ -33,9 +44,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Town:
     return two_entries(tmp_path_factory.mktemp("template"))
 
 
-@pytest.fixture
-def town(template: Town, tmp_path: Path) -> Town:
-    return copy_town(template, tmp_path)
+town = copy_of("template")
 
 
 def two_entries(folder: Path) -> Town:

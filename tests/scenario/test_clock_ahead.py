@@ -1,10 +1,9 @@
 """A clock far ahead reveals nothing and dates no event; one before the log makes no page."""
 
 import shutil
-from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, Town, copy_town, found_town, git
+from town import OTHER_TEAM, Town, copy_of, found_town, git
 
 from heldout.board.store.sharing import DERIVED_FOLDERS
 
@@ -26,9 +25,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
     return town
 
 
-@pytest.fixture
-def town(begun: Town, tmp_path: Path) -> Town:
-    return copy_town(begun, tmp_path)
+town = copy_of("begun")
 
 
 def state(town: Town) -> dict[str, bytes]:

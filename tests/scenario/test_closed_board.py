@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, TEAM, Town, call, copy_town, found_town, git
+from town import OTHER_TEAM, TEAM, Town, call, copy_of, found_town, git
 from trusting import DAY, DECIDED, LAST
 
 from heldout.board.audit import closing
@@ -36,9 +36,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Town:
     return town
 
 
-@pytest.fixture
-def town(published: Town, tmp_path: Path) -> Town:
-    return copy_town(published, tmp_path)
+town = copy_of("published")
 
 
 def test_who_pulls_a_closed_board_is_told_before_any_work(town: Town) -> None:

@@ -5,19 +5,16 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, TEAM, Town, environment, found_town, git
+from town import OTHER_TEAM, TEAM, Town, environment, fresh_town, git
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 LATER = "2026-11-03T10:00:00Z"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def findings(town: Town, submission: str, *, now: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import OTHER_TEAM, Town, copy_town, found_town, named, run_text
+from town import OTHER_TEAM, Town, copy_of, found_town, named, run_text
 from trusting import BASELINE, DAY, LAST, ONE, add_baseline, read_files
 
 from heldout.board.audit import archive, closing
@@ -43,9 +43,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
     return town
 
 
-@pytest.fixture
-def town(begun: Town, tmp_path: Path) -> Town:
-    return copy_town(begun, tmp_path)
+town = copy_of("begun")
 
 
 def publish(town: Town, *names: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from finals import add_final, add_final_files, found_prize, send_final
-from town import OTHER_TEAM, QUERIES, Town, copy_town, found_town, named
+from town import OTHER_TEAM, QUERIES, Town, copy_of, found_town, named
 
 from heldout.board.audit import archive, closing
 from heldout.board.organiser import finals
@@ -36,9 +36,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Town:
     return town
 
 
-@pytest.fixture
-def town(played: Town, tmp_path: Path) -> Town:
-    return copy_town(played, tmp_path)
+town = copy_of("played")
 
 
 def entries(town: Town) -> list[str]:

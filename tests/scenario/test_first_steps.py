@@ -12,7 +12,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
-from town import FOUNDED, Town, call, found_town, founding, git, run_text, write_inputs
+from town import FOUNDED, Town, call, founding, fresh_town, git, run_text, write_inputs
 
 from heldout.board.organiser.creation import GivenSet, choose_order
 from heldout.board.rules.spec import BoardSpec
@@ -139,9 +139,7 @@ def test_what_was_given_is_not_asked_for_again(given: Path) -> None:
     assert "URL" not in told
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def set_key(town: Town, key: str, value: str) -> None:

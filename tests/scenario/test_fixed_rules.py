@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from town import FOUNDED, OTHER_TEAM, Town, call, copy_town, found_town, write_inputs
+from town import FOUNDED, OTHER_TEAM, Town, call, copy_of, found_town, write_inputs
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -22,9 +22,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Town:
     return town
 
 
-@pytest.fixture
-def town(started: Town, tmp_path: Path) -> Town:
-    return copy_town(started, tmp_path)
+town = copy_of("started")
 
 
 def edit(town: Town, before: str, after: str) -> None:

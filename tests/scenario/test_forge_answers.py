@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from town import Town, found_town, git
+from town import Town, fresh_town, git
 
 from heldout.board.organiser.answer import answer
 from heldout.board.policy.checks import Finding
@@ -61,9 +61,7 @@ class Memory:
         return "done"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 from hostile_packs import delta_bomb, tree_bomb, wide_tree
-from town import OTHER_TEAM, Town, commit_tree, found_town, git
+from town import OTHER_TEAM, Town, commit_tree, fresh_town, git
 
 from heldout.board.store import arrivals, fetching, vault
 from heldout.board.store.git import Bounds, Git
@@ -38,9 +38,7 @@ NAMES = [
 SEALED: dict[str, Change] = {name: ("100644", name.encode()) for name in NAMES}
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def push(

@@ -1,18 +1,14 @@
 """Sealed files are public: what a stranger can do with copies of them, and with ids like them."""
 
-from pathlib import Path
-
 import pytest
-from town import OTHER_TEAM, Town, commit_tree, found_town, git
+from town import OTHER_TEAM, Town, commit_tree, fresh_town, git
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def copy(town: Town, submission: str, *, number: int) -> None:

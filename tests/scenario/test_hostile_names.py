@@ -1,11 +1,10 @@
 """What a team can reach by changing names in its metadata, before publication and after it."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from town import OTHER_TEAM, TEAM, Answer, Town, found_town, named
+from town import OTHER_TEAM, TEAM, Answer, Town, fresh_town, named
 
 from heldout.board.log.history import read_history
 from heldout.board.log.submission import Submission
@@ -21,9 +20,7 @@ THIRD_MONTH = "2027-01-04T10:00:00Z"
 RENAMED = {"team": "Foghorn Ensemble", "institution": "Foghorn College"}
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def resend(town: Town, submission: str, *, now: str, **fields: Any) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-from town import QUERIES, TEAM, Town, found_town, run_text
+from town import QUERIES, TEAM, Town, fresh_town, run_text
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -14,9 +13,7 @@ LAST = "2026-12-31T23:59:59Z"
 AFTER = "2027-01-01T00:00:00Z"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def test_a_one_shot_board_keeps_all_scores_to_itself_until_its_last_day_is_over(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from registering_town import asking_town, own_file, register
-from town import OTHER_TEAM, Town, commit_tree, found_town, git
+from town import OTHER_TEAM, Town, commit_tree, fresh_town, git
 
 from heldout.board.store.arrivals import blob_id, find_merged
 from heldout.board.store.git import Git
@@ -15,9 +15,7 @@ NEXT = "2026-11-03T12:00:00Z"
 LAST = "2026-11-10T12:00:00Z"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def merge(town: Town, branch: str, how: str, *, gone: bool = True) -> None:

@@ -1,18 +1,14 @@
 """What editors and old settings leave: marks of byte order, names that are not UTF-8."""
 
-from pathlib import Path
-
 import pytest
-from town import Town, found_town, git
+from town import Town, fresh_town, git
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 LATIN = b"\n[user]\n\tname = Ren\xe9 M\xfcller\n\temail = rene@here\n"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def test_a_name_that_is_not_utf8_in_git_s_settings(town: Town) -> None:

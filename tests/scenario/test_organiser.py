@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, TEAM, Answer, Town, call, found_town, founding, git, named, run_text
+from town import OTHER_TEAM, TEAM, Answer, Town, call, founding, fresh_town, git, named, run_text
 
 from heldout.envelope.bundle import new_identity
 
@@ -17,9 +17,7 @@ LATER = "2026-11-03T10:00:00Z"
 BASELINE = "20261101-bm25"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def recipient(town: Town) -> str:

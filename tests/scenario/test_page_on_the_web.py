@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from town import Town, found_town, git
+from town import Town, fresh_town, git
 
 from heldout.board.rules.spec import ForgeSpec
 from heldout.board.rules.template import find_home
@@ -26,9 +26,7 @@ FORGES = {
 }
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def edit(town: Town, text: str, *, install: str = INSTALL) -> None:

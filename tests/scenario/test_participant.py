@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import QUERIES, TEAM, Town, found_town, git, run_text
+from town import QUERIES, TEAM, Town, fresh_town, git, run_text
 
 from heldout.board.log.manifest import MEANINGS
 from heldout.board.participant.draft import draft_id
@@ -20,9 +20,7 @@ DAY = "2026-11-02T10:00:00Z"
 LATER = "2026-11-03T10:00:00Z"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def statuses(town: Town) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
-from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git, sign_event
+from town import OTHER_TEAM, Answer, Town, copy_of, copy_town, found_town, git, sign_event
 from trusting import DAY, DECIDED, LAST, ONE
 
 from heldout.board.log.events import Draft, Entry, format_entry, link
@@ -41,9 +41,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Town:
     return town
 
 
-@pytest.fixture
-def town(sent: Town, tmp_path: Path) -> Town:
-    return copy_town(sent, tmp_path)
+town = copy_of("sent")
 
 
 def keep(town: Town) -> Path:

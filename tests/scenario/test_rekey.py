@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from registering_town import ask_for_registration, publish_board, register
-from town import OTHER_TEAM, Town, call, copy_town, found_town, founding, git, write_inputs
+from town import OTHER_TEAM, Town, call, copy_of, found_town, founding, git, write_inputs
 from trusting import DAY, DECIDED, LAST, ONE, kill_at
 
 from heldout.board.organiser.rekey import set_recipients
@@ -32,9 +32,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
     return town
 
 
-@pytest.fixture
-def town(begun: Town, tmp_path: Path) -> Town:
-    return copy_town(begun, tmp_path)
+town = copy_of("begun")
 
 
 def recipients(town: Town) -> list[str]:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, Town, commit_tree, found_town, git, named
+from town import OTHER_TEAM, Town, commit_tree, fresh_town, git, named
 from two_organisers import LATER, copy_pair
 
 from heldout.board.store.vault import Vault
@@ -18,9 +18,7 @@ SIZE = 4 << 20
 NOTE = "1 sealed run of rejected or withdrawn submissions: removed from the vault"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def junk(size: int = SIZE) -> bytes:

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, Answer, Town, call, copy_town, found_town, git, named
+from town import OTHER_TEAM, Answer, Town, call, copy_of, found_town, git, named
 
 from heldout.envelope.age import new_identity
 
@@ -13,10 +13,7 @@ def day(number: int, month: int = 11) -> str:
     return f"2026-{month}-{number:02}T10:00:00Z"
 
 
-@pytest.fixture
-def town(told: Town, tmp_path: Path) -> Town:
-    """A copy of it."""
-    return copy_town(told, tmp_path)
+town = copy_of("told")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from registering_town import AGREEMENT, ask_for_registration
-from town import OTHER_TEAM, Town, call, copy_town, environment, found_town, git
+from town import OTHER_TEAM, Town, call, copy_of, copy_town, environment, found_town, git
 
 from heldout.cli.program import main
 from heldout.envelope.bundle import new_identity
@@ -35,9 +35,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Town:
     return town
 
 
-@pytest.fixture
-def town(started: Town, tmp_path: Path) -> Town:
-    return copy_town(started, tmp_path)
+town = copy_of("started")
 
 
 def push_rules(town: Town, edit: Callable[[str], str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import QUERIES, TEAM, Answer, Town, found_town
+from town import QUERIES, TEAM, Answer, Town, fresh_town
 from trusting import Files, forge, read_files
 
 from heldout.board.audit.archive_audit import audit_archive
@@ -97,9 +97,7 @@ def findings(town: Town, submission: str) -> dict[str, str]:
     return {finding["rule"]: finding["evidence"] for finding in review["findings"]}
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def test_three_seeds_from_the_draft_to_the_page(town: Town) -> None:

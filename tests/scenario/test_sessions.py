@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from town import FOUNDED, Town, found_town
+from town import FOUNDED, Town, fresh_town
 
 import heldout
 from heldout.board.scores.commitments import RuleChange
@@ -23,9 +23,7 @@ WITHOUT_KEY = {"board/organiser/rekey.py"}
 SESSION = {"board/scores/session.py"}
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def _calls(name: str) -> dict[str, list[ast.Call]]:

@@ -16,6 +16,7 @@ from town import (
     environment,
     found_town,
     founding,
+    fresh_town,
     git,
     named,
     run_text,
@@ -27,9 +28,7 @@ DAY_2 = "2026-11-02T10:00:00Z"
 DAY_3 = "2026-11-03T10:00:00Z"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def program(town: Town, *arguments: str, cwd: Path, **variables: str) -> Answer:

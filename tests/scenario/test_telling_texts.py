@@ -1,9 +1,7 @@
 """What organisers write of an embargoed submission is public at once, so it tells nobody's name."""
 
-from pathlib import Path
-
 import pytest
-from town import OTHER_TEAM, TEAM, Town, found_town
+from town import OTHER_TEAM, TEAM, Town, fresh_town
 
 pytestmark = pytest.mark.slow
 SENT = "2026-11-03T10:00:00Z"
@@ -13,9 +11,7 @@ AFTER = "2027-03-02T10:00:00Z"
 NAME = str(TEAM["team"])
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def is_told(town: Town) -> bool:

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 from cryptography.x509 import CertificateBuilder, load_pem_x509_certificate
 from time_authority import Authority, make_authority
-from town import Town, call, found_town, founding, git, write_inputs
+from town import Town, call, founding, fresh_town, git, write_inputs
 from trusting import DAY, LAST, ONE
 
 from heldout.board.audit.timestamps import check_stamps, read_roots, stamped_text
@@ -27,9 +27,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return make_authority(tmp_path_factory.mktemp("authority") / "tsa")
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def stamp(town: Town, authority: Authority, *told: str | Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from town import OTHER_TEAM, QUERIES, TEAM, Town, call, copy_town, found_town
+from town import OTHER_TEAM, QUERIES, TEAM, Town, call, copy_of, found_town
 from trusting import DAY, DECIDED, REVEAL, REVEALED, THIRD_TEAM, add_baseline, forge
 
 from heldout.board.audit import archive_audit
@@ -49,9 +49,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Town:
     return town
 
 
-@pytest.fixture
-def town(waiting: Town, tmp_path: Path) -> Town:
-    return copy_town(waiting, tmp_path)
+town = copy_of("waiting")
 
 
 def page(town: Town) -> str:

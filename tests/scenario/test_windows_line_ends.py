@@ -4,16 +4,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from town import Town, call, found_town, git
+from town import Town, call, fresh_town, git
 from two_organisers import Pair, copy_pair
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 def clone_with_line_ends(town: Town, source: str, name: str) -> Path:

@@ -5,16 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from town import Answer, Town, call, found_town, founding, git
+from town import Answer, Town, call, found_town, founding, fresh_town, git
 
 pytestmark = pytest.mark.slow
 DAY_2 = "2026-11-02T10:00:00Z"
 DAY_3 = "2026-11-03T10:00:00Z"
 
 
-@pytest.fixture
-def town(tmp_path: Path) -> Town:
-    return found_town(tmp_path)
+town = fresh_town
 
 
 WRONG_CALLS = [

@@ -19,6 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from heldout.board.log.events import EventSignature, event_message
@@ -383,6 +384,22 @@ def copy_town(town: Town, folder: Path) -> Town:
     for place in (copy.board, copy.clone):
         git(place, "remote", "set-url", "origin", str(copy.forge))
     return copy
+
+
+@pytest.fixture
+def fresh_town(tmp_path: Path) -> Town:
+    """A board that was founded, and nothing else yet; for a test alone."""
+    return found_town(tmp_path)
+
+
+def copy_of(name: str) -> Any:
+    """Return a fixture: a copy of another fixture's town for each test."""
+
+    @pytest.fixture
+    def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Town:
+        return copy_town(request.getfixturevalue(name), tmp_path)
+
+    return copied
 
 
 @functools.cache

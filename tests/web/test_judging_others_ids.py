@@ -86,7 +86,7 @@ def test_invented_ids_from_one_address_stop_after_five_early_exits(
 ) -> None:
     one = stage(tasks=30, items=13, pay_failed=pay_failed, uncounted_percent=1_000)
     begun = 0
-    for number in range(400):
+    for number in range(40):
         fields = {"worker": f"invented-{number}", "batch": "1"}
         answer = one.post(f"{one.link}/consent", fields)
         if answer.status_code == 429:
@@ -108,9 +108,10 @@ IDS: dict[str, Callable[[int], dict[str, str]]] = {
     "mturk": lambda n: {**MTURK, "workerId": f"AMADEUP{n}", "assignmentId": f"3ASG{n}"},
     "prolific": lambda n: {**PROLIFIC, "PROLIFIC_PID": f"{n:024x}", "SESSION_ID": f"s{n}"},
 }
+NAMED = ["mturk", *(pytest.param(name, marks=pytest.mark.night) for name in ("link", "prolific"))]
 
 
-@pytest.mark.parametrize("platform", IDS)
+@pytest.mark.parametrize("platform", NAMED)
 def test_made_up_ids_shut_a_study_for_their_own_addresses_alone(
     tmp_path: Path, platform: str
 ) -> None:
@@ -154,7 +155,7 @@ def test_made_up_ids_shut_a_study_for_their_own_addresses_alone(
         assert not begin(51, "203.0.113.3")[1]
 
 
-@pytest.mark.parametrize("platform", IDS)
+@pytest.mark.parametrize("platform", NAMED)
 def test_made_up_ids_of_one_network_hold_a_share_of_the_free_tasks(
     tmp_path: Path, platform: str
 ) -> None:
