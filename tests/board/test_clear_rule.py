@@ -112,8 +112,6 @@ def test_a_score_clearly_above_every_run_is_published(board: ScoredBoard) -> Non
     assert faults(board) == ()
 
 
-
-
 def test_the_same_run_again_is_never_published(board: ScoredBoard) -> None:
     board.enter(ONE, HIGH)
     board.enter(TWO, HIGH, team="Other Team")
@@ -126,8 +124,6 @@ def test_the_same_run_again_is_never_published(board: ScoredBoard) -> None:
     }
     assert [bar(board, name) for name in (TWO, THREE)] == [ONE, ONE]
     assert faults(board) == ()
-
-
 
 
 def test_the_order_of_numbers_is_that_of_the_scores_for_all_their_noise(board: ScoredBoard) -> None:
@@ -157,8 +153,6 @@ def test_a_run_that_was_withdrawn_before_it_was_published_is_no_bar(board: Score
     assert bar(board, TWO) == BASE
     assert said(board)[TWO] == number(board, HIGH)
     assert faults(board) == ()
-
-
 
 
 def test_few_files_are_read_however_many_entries_there_are(
@@ -243,8 +237,6 @@ def test_a_correction_publishes_what_was_published_and_nothing_else(board: Score
     assert bar(board, THREE) == TWO
     assert said(board)[THREE] == NOT_CLEAR
     assert faults(board) == ()
-
-
 
 
 def test_other_scores_by_the_same_labels_are_never_taken_over_in_silence(
@@ -546,7 +538,9 @@ def test_the_bar_is_the_best_of_all_runs_whatever_happens(board: ScoredBoard, se
 
     for number in range(30):
         name, values = f"202611{number // 3 + 2:02}-nr{number}", draw()
-        what = rng.choice(["enter"] * 5 + ["baseline", "reject", "again", "relabel", "rules"])
+        what = rng.choice(
+            ["enter"] * 5 + ["baseline", "reject", "wait", "again", "relabel", "rules"]
+        )
         if what == "enter":
             board.enter(name, values, team=f"Team {rng.randrange(5)}")
             right = max(answered, key=lambda one: sum(Fraction(v) for v in answered[one]))
@@ -556,10 +550,9 @@ def test_the_bar_is_the_best_of_all_runs_whatever_happens(board: ScoredBoard, se
         elif what == "baseline":
             board.baseline(name, values)
             answered[name] = values
-        elif what == "reject":
+        elif what in ("reject", "wait"):
             board.send(name, [1.0] * QUERIES)
-            if rng.random() < 0.5:
-                board.reject(name)  # else it waits
+            {"reject": board.reject}.get(what, str)(name)
         elif what == "again":
             name = rng.choice(list(answered))
             answered[name] = values
