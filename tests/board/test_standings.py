@@ -50,10 +50,6 @@ def test_an_empty_board() -> None:
     assert (standings.board, standings.primary, standings.as_of) == ("kb", "eval", START)
 
 
-
-
-
-
 def test_texts_are_compared_as_numbers() -> None:
     rows = rows_of(board_of("9.5", "10.25", "0.9999", "1.000"))
     assert [row.scores["eval"] for row in rows] == ["10.25", "9.5", "1.000", "0.9999"]
@@ -68,10 +64,6 @@ def test_the_time_of_submission_counts_and_not_that_of_publication() -> None:
     rows = rows_of(log)
     assert [row.id for row in rows] == ["20261101-first", "20261101-second"]
     assert [row.trophy for row in rows] == [True, False]
-
-
-
-
 
 
 def test_the_line_of_records_begins_above_the_best_baseline() -> None:
