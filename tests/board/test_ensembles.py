@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from heldout.board.policy import ensembles
 from heldout.board.policy.ensembles import (
@@ -299,3 +300,15 @@ def test_a_fusion_of_near_variants_is_found_too(data: Callable[[str], Path]) -> 
     earlier = {f"run2-{n}": scan(folder / f"BIT.UA-run2-{n}.gz") for n in range(1, 6)}
     found = explain(scan(folder / "BIT.UA-run2.gz"), earlier.items())
     assert names(found) == {"run2-1", "run2-2", "run2-4", "run2-5"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_weights_are_those_of_scipy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parts = rng.random((40, 1 + seed % ensembles.MOST_SYSTEMS)) * (rng.random((40, 1)) < 0.7)
+    if seed % 3 == 0:
+        parts[:, -1] = parts[:, 0]
+    target = np.maximum(parts @ rng.normal(size=parts.shape[1]), 0) + rng.random(40) * (seed % 2)
+    found, peer = ensembles._regress(parts, target), nnls(parts, target)[0]
+    assert (found >= 0).all()
+    assert np.allclose(parts @ found, parts @ peer, atol=1e-9)
