@@ -44,7 +44,7 @@ def _imports() -> Iterator[str]:
     yield "from heldout import judging as judging\n"
     yield "from heldout import survivorship as survivorship\n"
     homes = {**heldout._HOMES, "heldout.api.analyses": ("ScoresLike", "failures")}
-    homes["heldout.api.runs"] = ("QrelsLike", *homes["heldout.api.runs"])
+    homes["heldout.api.evaluation"] = ("QrelsLike", *homes["heldout.api.evaluation"])
     homes["heldout.analyses.entries"] = ("BoardScores",)
     public = {name for names in heldout._HOMES.values() for name in names}
     for home, names in sorted(homes.items()):

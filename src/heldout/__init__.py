@@ -42,8 +42,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "heldout.api.analyses": ("compare", "failures"),
     "heldout.api.board": ("Board",),
-    "heldout.api.evaluation": ("EvaluationResult", "Validation", "evaluate", "validate"),
-    "heldout.api.runs": ("read_qrels", "read_run"),
+    "heldout.api.evaluation": (
+        *("EvaluationResult", "Validation", "evaluate", "read_qrels", "read_run", "validate"),
+    ),
     "heldout.analyses.outcomes.failures_page": ("Failures",),
     "heldout.answers.answer": ("Answer",),
     "heldout.errors": ("HeldoutError", "InputError", "Problem", "SetupError"),

@@ -14,12 +14,12 @@ from heldout.api.analyses import ScoresLike
 from heldout.api.analyses import failures as failures
 from heldout.api.board import Board as Board
 from heldout.api.evaluation import EvaluationResult as EvaluationResult
+from heldout.api.evaluation import QrelsLike
 from heldout.api.evaluation import Validation as Validation
 from heldout.api.evaluation import evaluate as evaluate
+from heldout.api.evaluation import read_qrels as read_qrels
+from heldout.api.evaluation import read_run as read_run
 from heldout.api.evaluation import validate as validate
-from heldout.api.runs import QrelsLike
-from heldout.api.runs import read_qrels as read_qrels
-from heldout.api.runs import read_run as read_run
 from heldout.errors import HeldoutError as HeldoutError
 from heldout.errors import InputError as InputError
 from heldout.errors import Problem as Problem

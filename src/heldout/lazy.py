@@ -10,7 +10,7 @@ def import_name(package: str, homes: Mapping[str, Iterable[str]], name: str) -> 
 
     Args:
         package: whose name it is.
-        homes: public names by their module, as `heldout.api.runs` or `.services.values`.
+        homes: public names by their module, as `heldout.api.evaluation` or `.services.values`.
         name: the one that is asked for.
 
     Raises:

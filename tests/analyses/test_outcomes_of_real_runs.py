@@ -13,7 +13,7 @@ from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
 from heldout.analyses.outcomes.tests import Line
 from heldout.analyses.outcomes.words import describe_ties
-from heldout.cli.analyses.score_source import Source, load_scores
+from heldout.cli.analyses.sources import Source, load_scores
 from heldout.scoring.first_ranks import FirstRanks, first_ranks
 
 Data = Callable[[str], Path]

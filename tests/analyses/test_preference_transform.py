@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.cli.analyses.score_source import Source, load_scores
+from heldout.cli.analyses.sources import Source, load_scores
 from heldout.errors import InputError
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.table import table_of

@@ -20,7 +20,7 @@ from heldout.answers.answer import to_document
 from heldout.answers.table import to_latex, to_markdown
 
 # CMD scales command
-from heldout.cli.analyses.score_source import Source, load_measures, load_scores
+from heldout.cli.analyses.sources import Source, load_measures, load_scores
 from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.measures import Hits, parse_measure, summarise

@@ -16,7 +16,7 @@ from heldout.analyses.stability import bootstrap_stability
 from heldout.analyses.views.analysis import summary, view_chart
 from heldout.analyses.views.views import SystemView, Views, bootstrap_views
 from heldout.charts.svg import inline
-from heldout.cli.analyses.score_source import Source, load_measures
+from heldout.cli.analyses.sources import Source, load_measures
 from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.files.frames import write_parquet

@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from heldout.cli.analyses.score_source import Source, load_measures, load_scores
+from heldout.cli.analyses.sources import Source, load_measures, load_scores
 from heldout.cli.options import add_options
 from heldout.cli.printing import reports_errors
 from heldout.cli.program import analyse, main

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from heldout.analyses.outcomes.curves import SuccessCurves, success_curves
-from heldout.cli.analyses.score_source import Source, load_measures
+from heldout.cli.analyses.sources import Source, load_measures
 from heldout.cli.program import main
 from heldout.scoring.first_ranks import MethodSide, first_ranks
 from heldout.scoring.table import ScoreTable, table_of

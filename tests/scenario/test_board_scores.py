@@ -185,7 +185,7 @@ def test_a_board_without_entries_says_so(tmp_path: Path) -> None:
 
 
 def test_every_analysis_can_take_its_scores_from_the_board(played: Town) -> None:
-    from heldout.cli.analyses.score_source import (  # noqa: PLC0415 - as a command does
+    from heldout.cli.analyses.sources import (  # noqa: PLC0415 - as a command does
         BoardSource,
         Source,
         load_scores,

@@ -8,7 +8,7 @@ from heldout.answers.table import Table, format_cells
 from heldout.answers.text import clean
 from heldout.charts.svg import inline
 from heldout.files.csv import defuse, format_csv
-from heldout.web.jinja import load_templates
+from heldout.web.pages import load_templates
 
 _MARKS = r"\`*_|<>[]"
 

@@ -4,14 +4,15 @@ A function takes what its analysis is computed from, and the options of its comm
 It gives the command's answer.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from csv import writer
+from dataclasses import MISSING
 from datetime import datetime
 from inspect import Parameter, Signature, signature
 from io import StringIO
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, get_args, get_type_hints
 
 from heldout.analyses.agreement.judges import Ratings, rate_documents
 from heldout.analyses.analysis import Analysis, Draws, Source
@@ -25,13 +26,19 @@ from heldout.analyses.outcomes.options import CompareOptions
 from heldout.analyses.registry import ANALYSES, load_analysis
 from heldout.analyses.views.analysis import LoadedViews, name_views, views_of_scores
 from heldout.answers.answer import Answer
-from heldout.api.evaluation import EvaluationResult, name_measures
-from heldout.api.options import build_options, describe_options, parameters_of
-from heldout.api.runs import QrelsLike, RunLike, label_of, read_qrels
+from heldout.api.evaluation import (
+    EvaluationResult,
+    QrelsLike,
+    RunLike,
+    label_of,
+    name_measures,
+    read_qrels,
+)
 from heldout.collections.named import load_queries, open_qrels
 from heldout.errors import InputError
 from heldout.files.executors import open_executor
 from heldout.files.frames import is_frame, open_frame
+from heldout.options import Declared, Nested, check_bounds, options_of
 from heldout.scoring.first_ranks import MethodSide
 from heldout.scoring.given_runs import is_one_mapping, is_path, name_sources
 from heldout.scoring.query_facets import by_length, by_question
@@ -42,6 +49,87 @@ from heldout.scoring.table import table_of
 from heldout.scoring.table_files import table_of_frame
 from heldout.trec.orders import Order
 from heldout.trec.qrels import unscale
+
+Options = TypeVar("Options")
+
+
+def keyword_of(option: Declared) -> str:
+    """An option's name in Python: `--margin-esl` is `margin_esl`, `-k` is `k`."""
+    if option.default is True or not option.opt.names:
+        return option.field
+    return max(option.opt.names, key=len).lstrip("-").replace("-", "_")
+
+
+def list_options(made_of: type[Any]) -> Iterator[tuple[str, Declared]]:
+    """All options of a class and of the classes in it, by their names in Python."""
+    for option in options_of(made_of):
+        if isinstance(option, Nested):
+            yield from list_options(option.made_of)
+        else:
+            yield keyword_of(option), option
+
+
+def build_options(made_of: type[Options], given: Mapping[str, Any]) -> Options:
+    """An instance of an options class.
+
+    Args:
+        made_of: the class.
+        given: values by their names in Python; others keep their defaults.
+
+    Raises:
+        TypeError: there is no such option.
+        ValueError: a value lies outside of what its option allows.
+    """
+    known = dict(list_options(made_of))
+    if unknown := sorted(given.keys() - known.keys()):
+        raise TypeError(f"no option {', '.join(unknown)}; there are {', '.join(known) or 'none'}")
+    for name, value in given.items():
+        option = known[name]
+        choices = option.type if isinstance(option.type, tuple) else ()
+        for one in _several(value) if option.many else (value,):
+            if choices and one is not None and one not in choices:
+                raise ValueError(f"{name}: {one!r} is none of {', '.join(map(repr, choices))}")
+    options = _build(made_of, given)
+    check_bounds(options)
+    return options
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    """The values of an option that may have several; one may stand alone."""
+    alone = isinstance(value, str) or not isinstance(value, Iterable)
+    return (value,) if alone else tuple(value)
+
+
+def _build(made_of: type[Options], given: Mapping[str, Any]) -> Options:
+    fields: dict[str, Any] = {}
+    for option in options_of(made_of):
+        if isinstance(option, Nested):
+            fields[option.field] = _build(option.made_of, given)
+        elif (name := keyword_of(option)) in given:
+            value = given[name]
+            fields[option.field] = _several(value) if option.many else value
+    return made_of(**fields)
+
+
+def parameters_of(made_of: type[Any]) -> Iterator[Parameter]:
+    """The options of a class as keyword parameters, in their order."""
+    for option in options_of(made_of):
+        if isinstance(option, Nested):
+            yield from parameters_of(option.made_of)
+            continue
+        hint = get_type_hints(made_of)[option.field]
+        if option.many:
+            hint = get_args(hint)[0] | hint
+        default = Parameter.empty if option.default is MISSING else option.default
+        yield Parameter(
+            keyword_of(option), Parameter.KEYWORD_ONLY, default=default, annotation=hint
+        )
+
+
+def describe_options(made_of: type[Any]) -> list[str]:
+    """The options as lines of a docstring."""
+    return [f"    {name}: {option.opt.help}" for name, option in list_options(made_of)]
+
 
 ScoresLike: TypeAlias = EvaluationResult | Scores | str | PathLike[str] | Mapping[str, Any] | Any
 """Scores by query: of `evaluate`; of a table, CSV or Parquet; system -> query -> score; or a data

@@ -45,7 +45,7 @@ COMMANDS: Mapping[str, Command] = {
     "validate": Command(
         "evaluation:validate", "files", "Every problem of a run file, with its line."
     ),
-    "compare": Command("comparison:compare", "files", "Is one run better than another?"),
+    "compare": Command("analyses.commands:compare", "files", "Is one run better than another?"),
     "analyse": Command("program:analyse", "files", "Can a ranking be believed?"),
     "rank": Command("ranking:rank", "files", "Make a run."),
     "prefer": Command("program:prefer", "labels", "Preference judging, for better labels."),
@@ -62,7 +62,7 @@ COMMANDS: Mapping[str, Command] = {
     "board": Command("program:board", "organiser", "Create a board; look at its sets."),
     "inbox": Command("board.inbox:inbox", "organiser", "Take in what has arrived; what waits."),
     "invite": Command("serving:invite", "organiser", "A link by which a team joins."),
-    "run": Command("board.running:run", "organiser", "Run a program that was sent for runs."),
+    "run": Command("board.inbox:run", "organiser", "Run a program that was sent for runs."),
     "review": Command("board.organiser:review", "organiser", "Open, score, show findings."),
     "publish": Command(
         "board.organiser:publish", "organiser", "Release the score; the page follows."
@@ -119,14 +119,14 @@ PREFER_COMMANDS: Mapping[str, Command] = {
         _CAMPAIGN,
         "Draw tasks from the pools: pairs, tests, order and sides.",
     ),
-    "links": Command("judging.exchange:links", _CAMPAIGN, "A link of their own for each judge."),
+    "links": Command("judging.campaign:links", _CAMPAIGN, "A link of their own for each judge."),
     "export": Command(
-        "judging.exchange:export",
+        "judging.campaign:export",
         _CAMPAIGN,
         "Judgments, tasks and payments in the forms that platforms take.",
     ),
     "import": Command(
-        "judging.exchange:import_",
+        "judging.campaign:import_",
         _CAMPAIGN,
         "A platform's results as judgments, and its approvals.",
     ),
@@ -136,13 +136,13 @@ PREFER_COMMANDS: Mapping[str, Command] = {
         "Ask a language model as one more judge, and compare it with people.",
     ),
     "contests": Command(
-        "judging.studies:contests", _CAMPAIGN, "Whose first documents do people prefer?"
+        "judging.labels:contests", _CAMPAIGN, "Whose first documents do people prefer?"
     ),
     "strengths": Command(
-        "judging.studies:strengths", _CAMPAIGN, "How much more is one run preferred than another?"
+        "judging.labels:strengths", _CAMPAIGN, "How much more is one run preferred than another?"
     ),
     "bias": Command(
-        "judging.studies:bias", _CAMPAIGN, "What do judges do beside judging: sides, length, care?"
+        "judging.labels:bias", _CAMPAIGN, "What do judges do beside judging: sides, length, care?"
     ),
     "labels": Command(
         "judging.labels:labels", _CAMPAIGN, "Labels from preferences, and every run scored again."
@@ -160,28 +160,26 @@ PREFER_COMMANDS: Mapping[str, Command] = {
 
 SURVIVE_COMMANDS: Mapping[str, Command] = {
     "depths": Command(
-        "survivorship.studies:depths", "commands", "Scores on the labels of a shallower annotation."
+        "survivorship:depths", "commands", "Scores on the labels of a shallower annotation."
     ),
-    "types": Command(
-        "survivorship.studies:types", "commands", "Which types of queries were discarded?"
-    ),
+    "types": Command("survivorship:types", "commands", "Which types of queries were discarded?"),
     "triage": Command(
-        "survivorship.discarded:triage",
+        "survivorship:triage",
         "commands",
         "Why was a query discarded? Pages that ask, and the counts.",
     ),
     "answerable": Command(
-        "survivorship.discarded:answerable",
+        "survivorship:answerable",
         "commands",
         "Could other systems have answered the discarded queries?",
     ),
     "triples": Command(
-        "survivorship.studies:triples",
+        "survivorship:triples",
         "commands",
         "Training triples that a shallower annotation would have left.",
     ),
     "train": Command(
-        "survivorship.studies:train",
+        "survivorship:train",
         "commands",
         "Re-rankers trained on them, compared; learning curves.",
     ),
@@ -191,7 +189,7 @@ SURVIVE_COMMANDS: Mapping[str, Command] = {
 ANALYSE_COMMANDS: Mapping[str, Command] = {
     **{name: Command("", "Analyses", question) for name, question in ANALYSES.items()},
     "report": Command(
-        "analyses.report:report",
+        "analyses.commands:report",
         "Analyses",
         "all of these of a board, the reserve views too, in a private folder",
     ),
@@ -385,7 +383,7 @@ class _Analyse(_Lazy):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in ANALYSES:
             return super().get_command(ctx, cmd_name)
-        from heldout.cli.analyses.command import make_command
+        from heldout.cli.analyses.commands import make_command
 
         return make_command(load_analysis(cmd_name))
 

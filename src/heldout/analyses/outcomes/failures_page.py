@@ -41,7 +41,7 @@ from heldout.errors import InputError, StoreError, plural, quote
 from heldout.files.durable import Folder, write_whole
 from heldout.files.frames import Framed
 from heldout.scoring.table import Better
-from heldout.web.jinja import load_templates
+from heldout.web.pages import load_templates
 
 _ROOM = "heldout.analyses.outcomes"
 _START = b"""<!doctype html>

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from heldout.answers.text import clean
 from heldout.board.rules.release import INDEPENDENT
 from heldout.charts.axes import day_words
-from heldout.web.jinja import load_templates
+from heldout.web.pages import load_templates
 
 if TYPE_CHECKING:
     from jinja2 import Template

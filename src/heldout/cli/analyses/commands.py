@@ -1,29 +1,53 @@
-"""The command of an analysis, made from its value; `--only`, `--facet`, and subsets written."""
+"""The commands of analyses: `heldout analyse NAME`, a report of them all, `heldout compare`."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.by_facet import Loaded, answer_each
+from heldout.analyses.outcomes.comparison import find_comparison
+from heldout.analyses.outcomes.options import CompareOptions
+from heldout.analyses.report import Heading, Kinds, render_report, write_chapters
 from heldout.analyses.subsets import Subset, cut_subset
 from heldout.answers.answer import Answer
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table
-from heldout.cli.analyses.score_source import load_scores
-from heldout.cli.analyses.sources import SOURCES, KindSource
-from heldout.cli.options import add_options, dask_option
-from heldout.cli.printing import Output, output_options, print_answer, seed_option, waiting
+from heldout.cli.analyses.sources import (
+    SOURCES,
+    Alike,
+    BoardSource,
+    KindSource,
+    load_alike,
+    load_board,
+    load_scores,
+)
+from heldout.cli.options import add_options, dask_option, with_options
+from heldout.cli.printing import (
+    TERMINAL,
+    Output,
+    answers,
+    output_options,
+    print_answer,
+    print_facts,
+    print_json,
+    print_notes_last,
+    seed_option,
+    waiting,
+)
 from heldout.collections.named import load_qrels
-from heldout.errors import plural
-from heldout.files.durable import write_whole
+from heldout.errors import StoreError, plural
+from heldout.files.durable import Folder, write_whole
 from heldout.files.executors import open_executor
 from heldout.files.frames import PARQUET
+from heldout.options import Jobs, Json, Opt, Seed
 from heldout.scoring.options import FacetSource
 from heldout.scoring.query_facets import check_size, load_facet, load_only, load_texts
+from heldout.scoring.score import find_reading
 from heldout.scoring.table import cut_table
 from heldout.scoring.table_files import write_table
 
@@ -188,3 +212,115 @@ def make_command(analysis: Analysis[Any, Any]) -> click.Command:
     for decorate in reversed(decorators):
         run = decorate(run)
     return click.command(name=analysis.name, help=analysis.help)(run)
+
+
+@click.command
+@add_options("options", CompareOptions)
+@seed_option
+@output_options
+def compare(options: CompareOptions, output: Output, *, seed: int) -> None:
+    """Is B better than A? By a measure, and by which queries each answers and how high.
+
+    A and B are run files. Each may be a group of runs that differ in their random seed: a pattern
+    in quotes, or paths with commas between them.
+
+    With -m the answer is the difference in the mean of that measure, with its interval and its p.
+    Without -m the answer is a verdict on the first relevant document of each query: which run
+    finds it, and how high. That verdict is for labels with one relevant document per query.
+
+    --html writes a page that shows where the two runs differ, query by query, with both rankings
+    side by side. --queries and --documents give it the texts.
+
+    \b
+    Examples:
+      heldout compare dense.run monot5.run --qrels dev.qrels
+      heldout compare dense.run monot5.run --qrels dev.qrels -m nDCG@10 -m RR@10
+      heldout compare 'ours-seed*.run' 'theirs-seed*.run' --qrels dev.qrels -k 10
+      heldout compare dense.run monot5.run --qrels dev.qrels --queries dev.tsv --html out.html
+    """
+    comparison = find_comparison(options, seed)
+    reading = find_reading(os.environ, progress=TERMINAL)
+    if options.page.html is not None:
+        comparison.check_page(options.page.html)
+    scores = comparison.load(reading)
+    print_notes_last(scores.ranks.notes)
+    if options.page.html is not None:
+        folder = comparison.list_failures(reading).write(options.page.html)
+        TERMINAL.note("page", f"{options.page.html}; its data are in {folder}")
+    print_each(options.facets, output, scores, comparison.answer)
+
+
+@click.command
+@with_options
+@dask_option
+def report(
+    *,
+    board: BoardSource,
+    out: Annotated[Path, Opt("New folder, outside of the board.", path="folder", metavar="FOLDER")],
+    facets: FacetSource,
+    alike: Alike = True,
+    jobs: Jobs = None,
+    seed: Seed = 0,
+    dask: str | None,
+    as_json: Json = False,
+) -> None:
+    """Write every analysis of a board into a private folder, the reserve views too.
+
+    A page (index.html), the same as report.md, every table as CSV and every picture as SVG. It
+    holds true scores, so no folder of a public board takes it.
+
+    \b
+    Example:
+      heldout analyse report --board kb --vault ../kb-vault --out ../kb-report
+    """
+    if board.folder is None:
+        raise click.UsageError("which board? --board DIR --vault DIR")
+    if facets.only:
+        raise click.UsageError("the report is of all queries: leave --only away, or --facet")
+    _check_folder(out)
+    kinds = None
+    if facets.facet is not None:
+        kinds = Kinds(queries=load_facet(facets.facet, facets), least=facets.least)
+    known = load_board(board)
+    pairs = load_alike(board, known) if alike else None
+    with open_executor(jobs=jobs, dask=dask) as executor:
+        draws = Draws(seed=seed, executor=executor)
+        chapters = tuple(
+            write_chapters(known, alike=pairs, draws=draws, view=board.view, kinds=kinds)
+        )
+    heading = Heading(board=known.board, entries=len(known.entries), as_of=board.now, seed=seed)
+    files = render_report(heading, chapters)
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path, data in files.items():
+        Folder(out).write_whole(path, data, mode=0o600)
+    if as_json:
+        made = [
+            {"name": c.name, "title": c.title, "made": c.answer is not None, "why": c.why_not}
+            for c in chapters
+        ]
+        print_json({"folder": str(out), "files": sorted(files), "analyses": made})
+        return
+    written = sum(chapter.answer is not None for chapter in chapters)
+    facts = [
+        ("report", f"{plural(written, 'analysis', 'analyses')} in {plural(len(files), 'file')}"),
+        *(("not made", f"{c.title}: {c.why_not}") for c in chapters if c.answer is None),
+        ("open", str(out / "index.html")),
+    ]
+    print_facts(answers(), facts)
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a folder that git would publish, or that holds something.
+
+    Raises:
+        StoreError: it lies in a board or a clone of one, or is not empty.
+    """
+    whole = out.resolve()
+    for folder in (whole, *whole.parents):
+        if (folder / "board.toml").exists():
+            raise StoreError(
+                f"{out} lies in a public board ({folder}), where git would publish the report; "
+                "name a folder outside of it"
+            )
+    if whole.is_dir() and any(whole.iterdir()):
+        raise StoreError(f"{out} is not empty; name a folder that does not exist yet")
