@@ -140,10 +140,14 @@ def audit_board(
                 vault = Vault.open(vault, board=repository.root, read_only=True)
             vault = replace(vault, read_only=True)
             entries = _read_entries(vault, public)
-            faults += _check_vault(vault, entries, public)
+            removed = _list_removed(vault)
+            faults += _check_vault(vault, entries, public, removed)
             replay = _check_releases(repository, vault, entries)
             faults += replay.faults
-            notes += [*_tell_held_out(vault, vault.history()), *_tell_removed(vault), *replay.notes]
+            notes += [*_tell_held_out(vault, vault.history()), *replay.notes]
+            if removed:
+                runs = plural(len(removed), "sealed run")
+                notes.append(f"{runs} of rejected or withdrawn submissions: removed from the vault")
             notes += _tell_final(vault, vault.history())
             notes += map(say_mixed, find_mixed(vault, vault.history()))
             checked.append(f"{plural(replay.releases, 'release')} by the release rule of the day")
@@ -303,7 +307,9 @@ def _share(entry: Entry, known: Entry) -> Entry:
     return replace(entry, event=known.event, hash=known.hash, raw=known.raw, opened=opened)
 
 
-def _check_vault(vault: Vault, entries: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str]:
+def _check_vault(
+    vault: Vault, entries: Sequence[Entry], public: Sequence[Entry], removed: frozenset[str]
+) -> Iterator[str]:
     for ours, theirs in zip(entries, public, strict=False):
         if ours.hash != theirs.hash:
             yield f"event {ours.event.seq} differs between the two logs"
@@ -313,7 +319,6 @@ def _check_vault(vault: Vault, entries: Sequence[Entry], public: Sequence[Entry]
         missing = f"{_events(len(public) - len(entries))} missing in the vault's log"
         yield missing + (hint if vault.is_shared() else "")
     history = read_history(entries)
-    removed = _list_removed(vault)
     for submission in history.submissions.values():
         files = (*submission.files.values(), *submission.runs.values())
         yield from _check_sealed(vault, (one for one in files if one not in removed))
@@ -352,14 +357,8 @@ def _check_programs(vault: Vault, entries: Sequence[Entry], history: History) ->
 
 
 def _list_removed(vault: Vault) -> frozenset[str]:
-    """The runs that may be missing, and are."""
+    """Return the runs that may be missing, and are."""
     return vault.unneeded_runs(lambda run: not vault.has_sealed(run))
-
-
-def _tell_removed(vault: Vault) -> Iterator[str]:
-    if count := len(_list_removed(vault)):
-        runs = plural(count, "sealed run")
-        yield f"{runs} of rejected or withdrawn submissions: removed from the vault"
 
 
 def _check_kept(vault: Vault, history: History) -> Iterator[str]:
