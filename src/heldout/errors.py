@@ -10,9 +10,12 @@
 A policy's refusal is a value (a finding), not an exception. Bugs stay plain exceptions.
 """
 
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
 Severity = Literal["error", "note"]
 """`error`: the input cannot be used as it is. `note`: it can, and this is how it was read."""
@@ -45,10 +48,47 @@ class Problem:
         """The path, followed by the line if there is one."""
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
+    @classmethod
+    def of(
+        cls,
+        code: str,
+        path: str,
+        found: str = "",
+        expected: str = "",
+        hint: str = "",
+        *,
+        line: int | None = None,
+        **words: Any,
+    ) -> "Problem":
+        """The problem of a code, whose texts messages.toml has unless they are given here.
+
+        Args:
+            code: as it is.
+            path: as it is.
+            found: "" for what messages.toml has.
+            expected: the same; where it is given, nothing is looked up.
+            hint: the same.
+            line: as it is.
+            words: for the braces in its texts.
+        """
+        severity: Severity = "error"
+        if not expected:
+            row = _read_messages()[code]
+            found = found or row["found"].format(**words)
+            expected = row["expected"].format(**words)
+            hint = hint or row.get("hint", "").format(**words)
+            severity = "note" if row.get("severity") == "note" else "error"
+        return cls(code, path, found, expected, hint, line, severity)
+
     def __str__(self) -> str:
         text = f"{self.severity} {self.code} {self.place}: found {self.found}; "
         text += f"expected {self.expected}"
         return f"{text}; {self.hint}" if self.hint else text
+
+
+@cache
+def _read_messages() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("messages.toml").read_text("utf-8"))
 
 
 class HeldoutError(Exception):
@@ -91,14 +131,15 @@ class InputError(HeldoutError):
         cls,
         code: str,
         path: str,
-        found: str,
-        expected: str,
+        found: str = "",
+        expected: str = "",
         hint: str = "",
         *,
         line: int | None = None,
+        **words: Any,
     ) -> "InputError":
-        """The error of one problem; the arguments are those of `Problem`."""
-        return cls(Problem(code, path, found, expected, hint, line))
+        """The error of one problem; the arguments are those of `Problem.of`."""
+        return cls(Problem.of(code, path, found, expected, hint, line=line, **words))
 
 
 class TrustError(HeldoutError):

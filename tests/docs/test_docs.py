@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,6 +123,27 @@ def test_every_error_code_is_documented() -> None:
     documented = first_cells(read_page("reference/errors.md"))
     assert len(found) > 50
     assert {c: place for c, place in found.items() if c not in documented} == {}
+
+
+def test_each_message_has_a_code_that_is_documented_and_used() -> None:
+    messages = tomllib.loads((ROOT / "src/heldout/messages.toml").read_text("utf-8"))
+    sources = "\n".join(path.read_text("utf-8") for path in SOURCES)
+    documented = first_cells(read_page("reference/errors.md"))
+    assert list(messages) == sorted(set(messages) & {*documented})
+    assert [code for code in messages if f'"{code}"' not in sources] == []
+
+
+def test_a_problem_without_texts_has_them_among_the_messages() -> None:
+    messages = tomllib.loads((ROOT / "src/heldout/messages.toml").read_text("utf-8"))
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name("Problem" | "InputError"), attr="of"),
+                    args=[ast.Constant(str(code)), _, *texts],
+                ) if len(texts) < 2 and "expected" not in [one.arg for one in node.keywords]:
+                    assert texts or "found" in messages[code], (path, node.lineno)
+                    assert "expected" in messages[code]
 
 
 def test_no_documented_code_is_made_up_and_the_rows_are_sorted() -> None:

@@ -163,12 +163,7 @@ def score(
     """
     for measure in judged.measures if exposures is None else ():
         if measure.kind.exposure:
-            raise InputError.of(
-                "needs-groups",
-                "measure",
-                f"{measure} without groups of documents",
-                "a view of a board that names them: docs/reference/board.md",
-            )
+            raise InputError.of("needs-groups", "measure", f"{measure} without groups of documents")
     depths = [measure.cutoff or 0 for measure in judged.measures if measure.kind.sees_length]
     patterns = find_patterns(rankings, judged.queries, judged.groups, depth=max(depths, default=0))
     return Evaluation(

@@ -203,13 +203,7 @@ def read_target(
     different = sorted(shares.keys() ^ set(groups.names))
     if different:
         where = "the target" if different[0] in shares else "the file"
-        raise InputError.of(
-            "unknown-group",
-            path,
-            f"group {quote(different[0])} in {where} only",
-            "a target that names every group of the file, and no other",
-            "a group that should get no exposure has share 0",
-        )
+        raise InputError.of("unknown-group", path, f"group {quote(different[0])} in {where} only")
     target = np.array([shares[name] for name in groups.names], np.float64)
     if (target < 0).any() or not math.isclose(math.fsum(target.tolist()), 1, abs_tol=_CLOSE):
         raise ValueError(shares)

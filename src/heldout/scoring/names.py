@@ -169,8 +169,7 @@ def read_measure(text: str, *, path: str = "-m") -> Measure:
             "measure-many",
             path,
             f"{text.strip()!r}, which stands for {len(found)} measures",
-            "one measure",
-            f"for example {names.split(', ')[0]}; heldout evaluate takes all of them",
+            example=names.split(", ")[0],
         )
     return found[0].measure
 

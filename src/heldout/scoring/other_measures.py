@@ -338,13 +338,7 @@ def _guarded(group: Sequence[OtherMeasure], call: Callable[[], Any]) -> Any:
     except Exception as error:
         names = ", ".join(map(str, group))
         cause = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        raise InputError.of(
-            "measure-failed",
-            names,
-            cause,
-            f"a score by {_engine(group[0])}",
-            "heldout only passes the run and the judgments on; leave the measure out",
-        ) from error
+        raise InputError.of("measure-failed", names, cause, engine=_engine(group[0])) from error
 
 
 def _open(
@@ -430,8 +424,6 @@ def _check_subtopics(measure: OtherMeasure, subtopics: SubtopicGrades | None) ->
             "needs-subtopics",
             str(measure),
             "one subtopic for every query" if subtopics else "judgments without subtopics",
-            "judgments by subtopic: query, subtopic, document, grade",
-            "the second column of the qrels names the subtopic, as in the diversity tasks of TREC",
         )
 
 

@@ -137,13 +137,8 @@ def check_size(size: int, least: int, *, path: str) -> None:
         InputError: code `too-few-queries`.
     """
     if size < least:
-        raise InputError.of(
-            "too-few-queries",
-            path,
-            f"{plural(size, 'query', 'queries')} with scores",
-            f"at least {least}",
-            "a smaller part says little; --least says how small it may be",
-        )
+        queries = plural(size, "query", "queries")
+        raise InputError.of("too-few-queries", path, queries=queries, least=least)
 
 
 def load_facet(name: str, source: FacetSource) -> Mapping[str, frozenset[str]]:
@@ -200,13 +195,7 @@ def _check_texts(before: Mapping[str, str], found: Mapping[str, str], path: str)
     """Refuse two texts of one query: the later file would silently take the other's place."""
     for query, text in found.items():
         if before.get(query, text) != text:
-            raise InputError.of(
-                "changed-text",
-                path,
-                f"another text of query {quote(query)} than in the files before",
-                "one text of each query",
-                "name the file of the queries that the runs answer, and no other",
-            )
+            raise InputError.of("changed-text", path, query=quote(query))
 
 
 def _find(only: str, source: FacetSource) -> frozenset[str]:

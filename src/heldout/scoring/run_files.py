@@ -43,13 +43,7 @@ def find_runs(patterns: Sequence[str], *, place: str = "--runs") -> list[str]:
     for pattern in patterns:
         paths = [pattern] if Path(pattern).is_file() else sorted(glob(pattern))  # noqa: PTH207 - a whole path may be a pattern
         if not paths:
-            raise InputError.of(
-                "no-run",
-                place,
-                f"no file for {quote(pattern)}",
-                "a run file, or a pattern such as 'runs/*.gz'",
-                "quote the pattern, and look at the folder you stand in",
-            )
+            raise InputError.of("no-run", place, f"no file for {quote(pattern)}")
         found |= dict.fromkeys(paths)
     return list(found)
 
@@ -126,14 +120,8 @@ def read_table_text(path: Path) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise InputError.of(
-            "bad-utf8",
-            str(path),
-            "bytes that are not UTF-8",
-            "a table in UTF-8",
-            "save it as UTF-8",
-            line=data.count(b"\n", 0, error.start) + 1,
-        ) from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError.of("bad-utf8", str(path), "bytes that are not UTF-8", line=line) from None
 
 
 def scan_file(

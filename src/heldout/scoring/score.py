@@ -172,13 +172,7 @@ def _read_lists(
         rows = run_from_frame(read_parquet(path), name=path)
         return list_documents(rows, run.order, frozenset(queries))
     if _size(path) is None or run.form is None:
-        raise InputError.of(
-            "read-once",
-            path,
-            f"a pipe, and {work.others[0]}, for which the run is read a second time",
-            "a file",
-            "write the run to a file first",
-        )
+        raise InputError.of("read-once", path, measure=work.others[0])
     scan = scan_file(path, order=run.order, listed=OWN_FILES.documents)
     scan.raise_errors()
     return {query: scan.lists[query].documents for query in queries if query in scan.lists}
@@ -303,28 +297,17 @@ def _check_overlap(
         ", ".join(map(show, sorted(some - both)[:_EXAMPLES]))
         for some, both in ((answered, judged), (judged, answered))
     )
+    words: dict[str, Any] = {
+        "answered": plural(len(answered), "query", "queries"),
+        "judged": len(judged),
+    }
     if not common:
-        return (
-            Problem(
-                "no-common-query",
-                path,
-                f"{plural(len(answered), 'query', 'queries')} ({own}), none in the qrels",
-                f"answers to the {len(judged):,} judged queries ({other})",
-                hint=say_near(near)
-                or "are these the qrels of another query set? ids are text: 007 is not 7",
-            ),
-        )
+        words |= {"own": own, "other": other}
+        return (Problem.of("no-common-query", path, hint=say_near(near), **words),)
     notes = [other_spelling(path, "queries", near)] if near else []
     if 2 * common < max(len(answered), len(judged)):
-        found = f"{common:,} of its {plural(len(answered), 'query', 'queries')} in the qrels"
-        few = Problem(
-            "few-common-queries",
-            path,
-            f"{found}, which judge {len(judged):,}",
-            "at least half of either in common",
-            hint=f"not judged: {own}" if own else f"not answered, so 0: {other}",
-            severity="note",
-        )
+        hint = f"not judged: {own}" if own else f"not answered, so 0: {other}"
+        few = Problem.of("few-common-queries", path, hint=hint, common=common, **words)
         notes.append(few)
     return tuple(notes)
 
@@ -337,14 +320,7 @@ def other_spelling(path: str, things: str, near: tuple[Near, ...]) -> Problem:
         things: what the ids are of, as `queries`.
         near: the pairs, at least one.
     """
-    return Problem(
-        "other-spelling",
-        path,
-        f"ids of {things}: {say_near(near)}",
-        "the same ids in all files: they are compared as text",
-        "they count as other ids; write them alike in both files, then score again",
-        severity="note",
-    )
+    return Problem.of("other-spelling", path, f"ids of {things}: {say_near(near)}")
 
 
 def _check_float32(scan: Scan) -> tuple[Problem, ...]:
@@ -352,16 +328,7 @@ def _check_float32(scan: Scan) -> tuple[Problem, ...]:
     if not scan.facts.queries_swapped:
         return ()
     queries = plural(scan.facts.queries_swapped, "query", "queries")
-    return (
-        Problem(
-            "scores-collide",
-            scan.path,
-            f"scores of {queries} that are equal as float32, and in float64 are not",
-            "scores that differ as float32 too",
-            "trec_eval up to 9 and pytrec_eval order these by id: --order trec9 does as they",
-            severity="note",
-        ),
-    )
+    return (Problem.of("scores-collide", scan.path, queries=queries),)
 
 
 def _check_documents(scan: Scan, judgments: Mapping[str, Mapping[str, int]]) -> tuple[Problem, ...]:
@@ -374,17 +341,7 @@ def _check_documents(scan: Scan, judgments: Mapping[str, Mapping[str, int]]) -> 
         sure = _near_documents(scan.head, judgments, find_surely_near)
         return (other_spelling(scan.path, "documents", sure),) if sure else ()
     near = _near_documents(scan.head, judgments, find_near)
-    return (
-        Problem(
-            "no-common-document",
-            scan.path,
-            "no document of it is judged, so it has 0 everywhere",
-            f"some of the documents that the qrels judge, such as {show(judged)}",
-            hint=say_near(near)
-            or "are its ids those of this collection, and written as in the qrels?",
-            severity="note",
-        ),
-    )
+    return (Problem.of("no-common-document", scan.path, hint=say_near(near), judged=show(judged)),)
 
 
 def _near_documents(
@@ -644,13 +601,7 @@ def _score_at_once(
 
 def run_died(path: str, hint: str = "fewer at once need less: --jobs 1") -> Failed:
     """The outcome of a file whose process was ended: code `worker-died`."""
-    problem = Problem(
-        "worker-died",
-        path,
-        "the process that read it was ended from outside",
-        "a process that reads it to its end",
-        f"was there enough memory? {hint}",
-    )
+    problem = Problem.of("worker-died", path, more=hint)
     return Failed(path=path, problems=(problem,), counts={})
 
 
@@ -697,13 +648,7 @@ def score_there(work: Work, name: str, path: str, seen: tuple[int, int]) -> Outc
     found = _look_at(path)
     if found != seen:
         there = "no such file" if found is None else "another file"
-        problem = Problem(
-            "other-file",
-            name,
-            f"{there} at {path} on {os.uname().nodename}",
-            "the same file on every machine",
-            "put runs into a folder that all machines of the cluster share",
-        )
+        problem = Problem.of("other-file", name, f"{there} at {path} on {os.uname().nodename}")
         return Failed(path=name, problems=(problem,), counts={})
     outcome = score_run(work, path)
     if isinstance(outcome, Failed):

@@ -290,13 +290,7 @@ def check_complete(table: ScoreTable, where: str) -> ScoreTable:
         return table
     shown = ", ".join(f"{system} ({count:,})" for system, count in lacking[:_SHOWN])
     more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
-    raise InputError.of(
-        "missing-scores",
-        where,
-        f"no score for some queries: {shown}{more}",
-        f"every system on the same {len(table.queries):,} queries",
-        "leave out the systems or the queries; a missing score is not 0",
-    )
+    raise InputError.of("missing-scores", where, f"no score for some queries: {shown}{more}")
 
 
 def _check_zeros(table: ScoreTable, where: str) -> None:
@@ -304,10 +298,8 @@ def _check_zeros(table: ScoreTable, where: str) -> None:
         raise InputError.of(
             "all-zero",
             where,
-            found=f"0 for {plural(len(table.systems), 'system')} on all "
-            f"{plural(len(table.queries), 'query', 'queries')}",
-            expected="another score for some system and query: equal zeros rank nobody",
-            hint="is the grade the last column of the qrels, and are documents named as there?",
+            systems=plural(len(table.systems), "system"),
+            queries=plural(len(table.queries), "query", "queries"),
         )
 
 
@@ -315,13 +307,7 @@ def _check_range(table: ScoreTable, measure: Measure, path: str) -> None:
     """Refuse scores that a measure from 0 to 1 cannot have: tests rely on its range."""
     low, high = float(table.values.min()), float(table.values.max())
     if low < 0 or high > 1:
-        raise InputError.of(
-            "scores-range",
-            path,
-            f"scores from {low:g} to {high:g}",
-            f"{measure} from 0 to 1",
-            "divide percentages by 100; leave -m away for scores of another kind",
-        )
+        raise InputError.of("scores-range", path, low=low, high=high, measure=measure)
 
 
 def _describe_zeros(runs: Sequence[Scored], measure: Measure) -> Iterator[str]:

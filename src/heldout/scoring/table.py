@@ -24,8 +24,9 @@ from heldout.errors import InputError, Problem, plural, quote
 from heldout.files.csv import restore
 from heldout.ids import Digest
 from heldout.stats.exact import mean_of_sums, whole_numbers
+from heldout.trec.text import ProblemLog
 
-_SHOWN = 5
+_SHOWN = 10
 _COUNT = re.compile(r"[0-9]{1,15}")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+\Z")
 _NAME_THEM = "head the first column `query` if it names the queries"
@@ -178,12 +179,12 @@ def parse_scores(text: str, *, path: str) -> ScoreTable:
             `scores-number`, `scores-repeated-query`, `scores-summary`.
     """
     reader = csv.reader(map(itemgetter(0), _LINE.finditer(text)), strict=True)
-    problems = _Problems(path)
+    problems = ProblemLog(_SHOWN)
     rows: _Rows | None = None
     try:
         for cells in reader:
             if rows is None and cells:
-                rows = _Rows(cells, problems, line=reader.line_num)
+                rows = _Rows(cells, problems, path=path, line=reader.line_num)
             elif rows is not None and cells:
                 rows.add(cells, reader.line_num)
     except csv.Error as error:
@@ -194,43 +195,16 @@ def parse_scores(text: str, *, path: str) -> ScoreTable:
         found = "0 rows" if rows is None else "1 rows"
         raise InputError.of("scores-empty", path, found, "a header and a row per query")
     rows.check()
-    problems.refuse()
+    problems.raise_errors()
     del reader, text  # the text of nine million scores takes more than twice their memory
     return rows.table()
-
-
-class _Problems:
-    """Problems of a file: the first of each code, and how many there are.
-
-    A file that is no table of scores at all has one in every cell; a few say as much.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.counts: Counter[str] = Counter()
-        self._shown: list[Problem] = []
-
-    def add(self, code: str, found: str, expected: str, hint: str = "", *, line: int) -> None:
-        """One more."""
-        self.counts[code] += 1
-        if self.counts[code] <= _SHOWN:
-            self._shown.append(Problem(code, self.path, found, expected, hint, line=line))
-
-    def refuse(self) -> None:
-        """End here where there are any.
-
-        Raises:
-            InputError: with all of them.
-        """
-        if self._shown:
-            raise InputError(self._shown, counts=self.counts)
 
 
 class _Rows:
     """The rows of a CSV table, each turned into numbers as it comes."""
 
-    def __init__(self, header: list[str], problems: _Problems, *, line: int) -> None:
-        self._header, self._problems, self._line = header, problems, line
+    def __init__(self, header: list[str], problems: ProblemLog, *, path: str, line: int) -> None:
+        self._header, self._problems, self._path, self._line = header, problems, path, line
         self._named = names_queries(header[0])
         self._systems = [restore(name.strip()) for name in header[self._named :]]
         self._check_systems()
@@ -245,7 +219,7 @@ class _Rows:
         self.count += 1
         if len(cells) != len(self._header):
             expected = f"{len(self._header)}, as in the header"
-            self._problems.add("scores-columns", f"{len(cells)} columns", expected, line=line)
+            self._report("scores-columns", f"{len(cells)} columns", expected, line=line)
             return
         if self._named:
             self._add_query(restore(cells[0].strip()), line)
@@ -266,7 +240,7 @@ class _Rows:
         head = self._header[0]
         if len(self._header) == 1 and (other := next((one for one in ";\t|" if one in head), "")):
             found = f"columns separated by {other!r} in {head[:60]!r}"
-            path = self._problems.path
+            path = self._path
             raise InputError.of(
                 "scores-syntax", path, found, "commas between columns", line=self._line
             )
@@ -281,23 +255,26 @@ class _Rows:
         queries = tuple(self._lines) or tuple(map(str, range(1, self.count + 1)))
         return table_of_values(self._systems, queries, np.where(known, values, 0.0), known)
 
+    def _report(self, code: str, found: str, expected: str, hint: str = "", *, line: int) -> None:
+        self._problems.add(Problem(code, self._path, found, expected, hint, line))
+
     def _check_systems(self) -> None:
         names = self._systems
         repeated = sorted(name for name, count in Counter(names).items() if count > 1)
         if not names or "" in names or repeated:
             found = f"{', '.join(repeated)} twice" if repeated else repr(",".join(names)[:100])
             expected = "a different name for each system"
-            self._problems.add("scores-header", found, expected, line=self._line)
+            self._report("scores-header", found, expected, line=self._line)
 
     def _add_query(self, query: str, line: int) -> None:
         first = self._lines.setdefault(query, line)
         if first != line:
             found = f"{query[:100]!r} again, first on line {first}"
-            self._problems.add("scores-repeated-query", found, "each query once", line=line)
+            self._report("scores-repeated-query", found, "each query once", line=line)
         if is_summary(query):
             found = f"a row called {query!r}, which would count as one more query"
             expected = "a row for each query, no means"
-            self._problems.add("scores-summary", found, expected, line=line)
+            self._report("scores-summary", found, expected, line=line)
 
     def _read(self, cells: list[str], line: int) -> NDArray[np.float64]:
         """The numbers of a row, NaN where there is none."""
@@ -310,7 +287,7 @@ class _Rows:
             return scores
         for column, cell in enumerate(cells):
             if not _is_score(cell):
-                self._problems.add(
+                self._report(
                     "scores-number",
                     repr(cell[:100]),
                     "a finite number, or nothing where a score is missing",
@@ -327,7 +304,7 @@ class _Rows:
             return
         numbers = list(map(int, self._first))
         if len(numbers) > 1 and all(one < other for one, other in pairwise(numbers)):
-            self._problems.add(
+            self._report(
                 "scores-header",
                 f"{self._header[0][:80]!r} over {numbers[0]}, {numbers[1]}, …, which count up like "
                 "ids",
@@ -416,10 +393,4 @@ def _missing(table: ScoreTable) -> Iterator[Problem]:
         for row, column in places[:_NAMED]
     )
     more = f", and {len(places) - _NAMED:,} more" if len(places) > _NAMED else ""
-    yield Problem(
-        "missing-scores",
-        "scores",
-        f"no score of {named}{more}",
-        "a score of every system on every query",
-        "leave out those systems or queries: missing is not zero",
-    )
+    yield Problem.of("missing-scores", "scores", f"no score of {named}{more}")

@@ -130,18 +130,10 @@ def table_of_frame(frame: Any, measure: str | None = None, *, path: str = "score
             "scores-header",
             path,
             f"a first column called {first!r}" if systems else f"columns {quote(first)} alone",
-            "a column `query` with the ids, then one for each system",
-            "of a result of evaluate: found.scores(measure), or the result itself",
         )
     queries = _read_names(table[first], path)
     if len(set(queries)) < len(queries):
-        raise InputError.of(
-            "scores-repeated-query",
-            path,
-            f"a query twice in column {first!r}",
-            "each query once, with a column for each system",
-            "pivot a long frame first, with its queries as a column: .pivot(...).reset_index()",
-        )
+        raise InputError.of("scores-repeated-query", path, f"a query twice in column {first!r}")
     values = np.empty((len(systems), len(queries)))
     for row, system in enumerate(systems):
         values[row] = _read_scores(table[system], path)

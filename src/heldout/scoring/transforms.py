@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -247,12 +247,9 @@ def _rank(table: ScoreTable, place: int, values: NDArray[np.float64]) -> NDArray
     strange = table.known[:, place] & (np.abs(values[above] - scores) > _NEAR)
     if strange.any():
         row = int(np.flatnonzero(strange)[0])
+        system, query = quote(table.systems[row]), quote(table.queries[place])
         raise InputError.of(
-            "not-attainable",
-            "--transform",
-            f"{scores[row]:.12g} of {quote(table.systems[row])} on query "
-            f"{quote(table.queries[place])}",
-            "a value that the measure can take with this query's judgments",
+            "not-attainable", "--transform", value=scores[row], system=system, query=query
         )
     return above / max(len(values) - 1, 1)
 
@@ -326,7 +323,6 @@ def fit_shares(differences: NDArray[np.float64], *, unknown: int = 0) -> Prefere
             "no-preference",
             "--preferences",
             f"{len(rounded)} judgments of results with scores, and no two scores differ",
-            "judgments of systems or documents that the scores are about",
         )
     agreed = np.bincount(place, rounded > 0, len(sizes))
     apart = sizes > 0
@@ -362,13 +358,10 @@ def to_preference(table: ScoreTable, calibration: PreferenceCalibration) -> Scor
     )
     if beyond.any():
         row, column = np.argwhere(beyond)[0].tolist()
-        raise InputError.of(
-            "not-calibrated",
-            "--preferences",
-            f"{table.values[row, column]:.4g} of {quote(table.systems[row])} on query "
-            f"{quote(table.queries[column])}",
-            f"scores from 0 to {calibration.differences[-1]:.4g}, the largest difference compared",
-        )
+        words: dict[str, Any] = {"largest": calibration.differences[-1]}
+        words |= {"system": quote(table.systems[row]), "query": quote(table.queries[column])}
+        value = table.values[row, column]
+        raise InputError.of("not-calibrated", "--preferences", value=value, **words)
     raised = np.interp(table.values, calibration.differences, calibration.shares) * 2 - 1
     return replace_scores(table, raised)
 

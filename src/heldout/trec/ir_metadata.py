@@ -158,14 +158,7 @@ def read_metadata_file(source: BinaryIO, *, path: str) -> Header:
 
 
 def _too_large(path: str, line: int) -> InputError:
-    return InputError.of(
-        "ir-metadata-size",
-        path,
-        f"metadata of more than {MOST_BYTES:,} bytes",
-        f"at most {MOST_BYTES:,} bytes",
-        "leave out the contents of scripts and notebooks",
-        line=line,
-    )
+    return InputError.of("ir-metadata-size", path, line=line, most=MOST_BYTES)
 
 
 def _find_start(lines: Iterator[tuple[int, bytes]]) -> int | None:
@@ -196,14 +189,7 @@ def _inside(lines: Iterator[tuple[int, bytes]], *, path: str, first: int) -> Ite
 
 
 def _endless(path: str, first: int, found: str) -> InputError:
-    return InputError.of(
-        "ir-metadata-end",
-        path,
-        found,
-        "'# ir_metadata.end' below the last line of the header",
-        "add that line above the first row",
-        line=first,
-    )
+    return InputError.of("ir-metadata-end", path, found, line=first)
 
 
 def find_header_lines(text: bytes) -> range:
@@ -290,8 +276,6 @@ def _no_yaml(error: "yaml.YAMLError", path: str, first: int) -> InputError:
         "ir-metadata-yaml",
         path,
         f"no YAML: {printable(said)}",
-        "plain YAML: no alias, no key twice, blanks and not tabs before a key",
-        "a text with ': ' or ' #' in it stands in quotes",
         line=first if mark is None else first + mark.line,
     )
 
@@ -299,15 +283,7 @@ def _no_yaml(error: "yaml.YAMLError", path: str, first: int) -> InputError:
 def _check_version(fields: Mapping[str, Any], *, path: str, line: int) -> Iterator[Problem]:
     version = Header(fields=fields, first=line, last=line).text("schema version")
     if version and not _KNOWN.fullmatch(version):
-        yield Problem(
-            "ir-metadata-version",
-            path,
-            f"version {quote(version)}",
-            "0.1 or 0.2",
-            "it was read as one of these",
-            line=line,
-            severity="note",
-        )
+        yield Problem.of("ir-metadata-version", path, f"version {quote(version)}", line=line)
 
 
 def _plain(key: object) -> str:

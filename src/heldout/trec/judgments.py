@@ -17,6 +17,7 @@ from heldout.trec.reading.streams import Limits, TextReader, open_rows, read_lin
 from heldout.trec.text import ProblemLog, check_line, parse_grade, parse_integer, show
 
 _COLUMNS = 4
+_LAYOUT = "4 columns: query, judge, document, grade"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,33 +111,19 @@ def read_ratings(
 def _add_line(found: Judgments, line: bytes, path: str, number: int) -> Problem | None:
     columns = line.decode().split()
     if len(columns) != _COLUMNS:
-        return Problem(
-            "wrong-columns",
-            path,
-            f"{len(columns)} columns in {show(line)}",
-            "4 columns: query, judge, document, grade",
-            line=number,
-        )
+        wrong = f"{len(columns)} columns in {show(line)}"
+        return Problem("wrong-columns", path, wrong, _LAYOUT, line=number)
     query, judge, document, text = columns
     grade = parse_grade(text.encode())
     if not isinstance(grade, int):
-        return Problem(
-            "grade-not-a-number",
-            path,
-            f"grade {show(text)}",
-            "a whole number",
-            "leave out what a judge did not label",
-            line=number,
-        )
+        return Problem.of("grade-not-a-number", path, f"grade {show(text)}", line=number)
     before = found.setdefault(judge, {}).setdefault(query, {}).setdefault(document, grade)
     if before == grade:
         return None
-    return Problem(
+    return Problem.of(
         "conflicting-judgment",
         path,
         f"{show(document)} for {show(query)} by {show(judge)} again, {grade} after {before}",
-        "one label of each judge per query and document",
-        "decide which grade holds",
         line=number,
     )
 

@@ -274,12 +274,10 @@ def _check_distinct(run: MemoryRun, codes: NDArray[Any], rows: Integers | None) 
 
 def _repeated(run: MemoryRun, row: int, document: str, rows: Integers | None) -> Problem:
     query = run.queries[int(np.searchsorted(run.starts, row, side="right")) - 1]
-    return Problem(
+    return Problem.of(
         "repeated-document",
         run.name,
         f"{show(document)} again for {show(query)}",
-        "each document once per query",
-        "remove repeats before cutting to the depth",
         line=int(row if rows is None else rows[row]) + 1,
     )
 
@@ -377,13 +375,7 @@ def _keys(run: MemoryRun, order: Order) -> Floats:
             )
         return -run.ranks.astype(np.float64)
     if run.scores is None:
-        raise InputError.of(
-            "no-scores",
-            run.name,
-            "ranks alone",
-            f"scores, which the order {order} compares",
-            "order by rank with the order msmarco",
-        )
+        raise InputError.of("no-scores", run.name, "ranks alone", order=order)
     return sort_keys(run.scores, order)
 
 
@@ -579,8 +571,6 @@ def qrels_from_frame(frame: Any, *, name: str, whole_for: str | None = "") -> Qr
                 "conflicting-judgment",
                 name,
                 f"{show(document)} for {show(query)} again, {grade} after {before}",
-                "one grade per query and document",
-                "decide which grade holds",
                 line=number,
             )
     return qrels_from_mapping(judgments, name=name, whole_for=whole_for)
@@ -638,11 +628,5 @@ def _check_grade(grade: object, where: str, name: str, *, whole_for: str | None)
         expected = f"a whole number{whole_for and f', which {whole_for} needs'}"
         return Problem("grade-not-a-number", name, found, expected, hint)
     if abs(int(grade)) > HIGHEST_GRADE:  # type: ignore[call-overload]  # a number, as was checked
-        return Problem(
-            "grade-too-large",
-            name,
-            f"grade {grade} of {where}",
-            f"a grade of at most {HIGHEST_GRADE:,}",
-            "is it an id, a date or a count?",
-        )
+        return Problem.of("grade-too-large", name, f"grade {grade} of {where}", most=HIGHEST_GRADE)
     return None

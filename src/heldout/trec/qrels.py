@@ -20,7 +20,7 @@ from typing import BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem, Severity, plural
+from heldout.errors import InputError, Problem, plural
 from heldout.ids import Digest
 from heldout.trec.ranking import Rankings
 from heldout.trec.reading.streams import Block, Limits, TextReader
@@ -227,14 +227,7 @@ def _refuse_run(block: Block, path: str) -> None:
         len(row) == _RUN and parse_integer(row[3]) is not None and classify_score(row[4]) is None
         for row in rows
     ):
-        raise InputError.of(
-            "looks-like-a-run",
-            path,
-            f"6 columns, among them rank and score, in {show(b' '.join(rows[0]))}",
-            "judgments in 4 columns: query, 0, document, grade",
-            "this looks like a run; were the run and the judgments swapped?",
-            line=block.line,
-        )
+        raise InputError.of("looks-like-a-run", path, line=block.line, row=show(b" ".join(rows[0])))
 
 
 def _check_documents(judgments: Mapping[str, Mapping[str, object]], path: str) -> Iterator[Problem]:
@@ -242,13 +235,7 @@ def _check_documents(judgments: Mapping[str, Mapping[str, object]], path: str) -
     if judgments and all(
         len(grades) == 1 and _ROUND & grades.keys() for grades in judgments.values()
     ):
-        yield Problem(
-            "documents-swapped",
-            path,
-            "0 or Q0 in the third column of every line",
-            "query, iteration, document, grade: the document stands third",
-            "swap the second and the third column",
-        )
+        yield Problem.of("documents-swapped", path)
 
 
 @dataclass(slots=True)
@@ -275,31 +262,11 @@ class _Columns:
         high, below = [*sorted((g for g in self.grades if g > 0), reverse=True), 0, 0][:2]
         if self.grades == {0} and any(self.iterations) and self._swapped():
             shown = ", ".join(map(show, sorted(self.iterations)[:_SHOWN]))
-            yield Problem(
-                "grades-swapped",
-                path,
-                f"grade 0 in every line, and {shown} in the second column",
-                "query, iteration, document, grade: the grade stands last",
-                "swap the second and the last column",
-            )
+            yield Problem.of("grades-swapped", path, second=shown)
         elif self.grades and not high:
-            yield Problem(
-                "nothing-relevant",
-                path,
-                f"no grade above {max(self.grades)}",
-                "a grade of 1 or more for each relevant document",
-                "every measure of relevance is 0 on these",
-                severity="note",
-            )
+            yield Problem.of("nothing-relevant", path, f"no grade above {max(self.grades)}")
         if below and high > _FAR * below:
-            yield Problem(
-                "grade-far-above",
-                path,
-                f"grade {high}, and {below} is the next highest",
-                "the grades of one scale",
-                "a slip? the gain of nDCG is the grade itself; gains={...} gives others",
-                severity="note",
-            )
+            yield Problem.of("grade-far-above", path, high=high, below=below)
 
     def _swapped(self) -> bool:
         numbers = [parse_integer(one.encode()) for one in self.iterations]
@@ -376,13 +343,8 @@ def _add_line(
             line=number,
         )
     if grade > HIGHEST_GRADE or grade < -HIGHEST_GRADE:
-        return Problem(
-            "grade-too-large",
-            path,
-            f"grade {grade}",
-            f"a grade of at most {HIGHEST_GRADE:,}",
-            "is it an id, a date or a count? the grade stands in the fourth column",
-            line=number,
+        return Problem.of(
+            "grade-too-large", path, f"grade {grade}", line=number, most=HIGHEST_GRADE
         )
     known.add((grade,), (columns[1].decode(),))
     query, document = columns[0].decode(), columns[2].decode()
@@ -394,29 +356,13 @@ def _add_line(
 
 
 def _pseudo(query: str, *, path: str, number: int) -> Problem:
-    return Problem(
-        "pseudo-label",
-        path,
-        f"a label of {show(query)} that a system made",
-        "labels made by people",
-        "systems like the one that made it gain by it: say so beside every figure",
-        line=number,
-        severity="note",
-    )
+    return Problem.of("pseudo-label", path, line=number, query=show(query))
 
 
 def _repeated(
     row: tuple[str, str, int | Decimal], before: int | Decimal, *, path: str, number: int
 ) -> Problem:
     query, document, grade = row
-    same = before == grade
-    severity: Severity = "note" if same else "error"
-    return Problem(
-        code="repeated-judgment" if same else "conflicting-judgment",
-        path=path,
-        found=f"{show(document)} for {show(query)} again, grade {grade} after {before}",
-        expected="one judgment per query and document",
-        hint="it was skipped" if same else "decide which grade holds",
-        line=number,
-        severity=severity,
-    )
+    code = "repeated-judgment" if before == grade else "conflicting-judgment"
+    found = f"{show(document)} for {show(query)} again, grade {grade} after {before}"
+    return Problem.of(code, path, found, line=number)

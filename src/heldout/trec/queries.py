@@ -100,14 +100,7 @@ def find_xml_topics(text: str, *, path: str) -> tuple[list[Topic], Problem | Non
 
 
 def _bad_topics(path: str, line: int, found: str) -> Problem:
-    return Problem(
-        "bad-topics",
-        path,
-        found,
-        "topics in XML, without DOCTYPE or entities",
-        "queries may also be written as query id, tab, text",
-        line=line,
-    )
+    return Problem.of("bad-topics", path, found, line=line)
 
 
 class _DoctypeError(Exception):

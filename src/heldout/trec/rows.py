@@ -1,15 +1,15 @@
 """A run's text as rows: its format, its columns, and what may be wrong with one query's rows."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Literal, overload
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import Problem, Severity, plural
+from heldout.errors import Problem, plural
 from heldout.trec.orders import Order
 from heldout.trec.ranking import sort_keys
 from heldout.trec.scanning.scanners import Columns, Segment
@@ -202,17 +202,9 @@ class RowChecks:
         """Check whether no document is there twice; reports those that are."""
         if len(set(rows.documents)) == len(rows.documents):
             return True
-        first: dict[bytes, int] = {}
-        for document, line in zip(rows.documents, rows.lines, strict=True):
-            earlier = first.setdefault(document, line)
-            if earlier != line:
-                self._problem(
-                    "repeated-document",
-                    line,
-                    f"{show(document)} again for {show(rows.query)}, first on line {earlier}",
-                    "each document once per query",
-                    hint="remove repeats before cutting to the depth",
-                )
+        for document, line, first in _repeats(rows.documents, rows.lines):
+            again = f"{show(document)} again for {show(rows.query)}, first on line {first}"
+            self.report(Problem.of("repeated-document", self.path, again, line=line))
         return False
 
     def only_candidates(self, rows: Rows, candidates: AbstractSet[str]) -> bool:
@@ -221,13 +213,8 @@ class RowChecks:
         for document, line in zip(rows.documents, rows.lines, strict=True):
             if document.decode() not in candidates:
                 clean = False
-                self._problem(
-                    "not-a-candidate",
-                    line,
-                    f"{show(document)} for {show(rows.query)}",
-                    "one of the query's official candidates",
-                    hint="a re-ranking run only reorders them; else submit it as full ranking",
-                )
+                found = f"{show(document)} for {show(rows.query)}"
+                self.report(Problem.of("not-a-candidate", self.path, found, line=line))
         return clean
 
     def ranks(self, rows: Rows, parsed: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
@@ -275,77 +262,43 @@ class RowChecks:
             row: which one.
             place: where its score would put it, from 1.
         """
-        self._problem(
-            "rank-disagrees",
-            rows.lines[row],
-            f"{show(rows.documents[row])} at rank {show(rows.ranks[row])} for "
-            f"{show(rows.query)}, but place {place} by score",
-            "ranks in the order of the scores",
-            hint=_SCORES_DECIDE if self._ignored else _RANKS_DECIDE,
-            severity="note",
-        )
+        found = f"{show(rows.documents[row])} at rank {show(rows.ranks[row])} for "
+        found += f"{show(rows.query)}, but place {place} by score"
+        hint = _SCORES_DECIDE if self._ignored else _RANKS_DECIDE
+        line = rows.lines[row]
+        self.report(Problem.of("rank-disagrees", self.path, found, hint=hint, line=line))
 
     @property
     def _ignored(self) -> bool:
         """Whether the order ignores the rank column."""
         return self.order != "msmarco"
 
-    def _problem(
-        self,
-        code: str,
-        line: int,
-        found: str,
-        expected: str,
-        *,
-        hint: str = "",
-        severity: Severity = "error",
-    ) -> None:
-        self.report(Problem(code, self.path, found, expected, hint, line=line, severity=severity))
-
-    def _rank_problem(self, code: str, line: int, found: str, expected: str, hint: str) -> None:
+    def _rank_problem(self, code: str, line: int, found: str, hint: str = "") -> None:
+        problem = Problem.of(code, self.path, found, hint=hint, line=line)
         if self._ignored:
-            hint = _SCORES_DECIDE
-        severity: Severity = "note" if self._ignored else "error"
-        self._problem(code, line, found, expected, hint=hint, severity=severity)
+            problem = replace(problem, hint=_SCORES_DECIDE, severity="note")
+        self.report(problem)
 
     def _odd_numbers(self, rows: Rows) -> None:
+        hint = LEFT_OUT if names_query(rows.query) else ""
         for token, line in zip(rows.ranks, rows.lines, strict=True):
             rank = parse_integer(token)
             if rank is None or rank <= 0:
                 code = "rank-not-a-number" if rank is None else "rank-negative"
                 code = "rank-zero" if rank == 0 else code
-                self._rank_problem(
-                    code,
-                    line,
-                    f"rank {show(token)} for {show(rows.query)}",
-                    "a whole number from 1 on",
-                    LEFT_OUT if names_query(rows.query) else "write ranks as 1, 2, 3, …",
-                )
+                found = f"rank {show(token)} for {show(rows.query)}"
+                self._rank_problem(code, line, found, hint)
 
     def _zero_ranks(self, rows: Rows, ranks: NDArray[np.int64]) -> bool:
         zeros = np.flatnonzero(ranks == 0).tolist()
         for row in zeros:
-            self._rank_problem(
-                "rank-zero",
-                rows.lines[row],
-                f"rank 0 for {show(rows.query)}",
-                "ranks from 1 on",
-                "add 1 to every rank",
-            )
+            self._rank_problem("rank-zero", rows.lines[row], f"rank 0 for {show(rows.query)}")
         return not zeros
 
     def _repeated_ranks(self, rows: Rows, ranks: NDArray[np.int64]) -> None:
-        first: dict[int, int] = {}
-        for rank, line in zip(ranks.tolist(), rows.lines, strict=True):
-            earlier = first.setdefault(rank, line)
-            if earlier != line:
-                self._rank_problem(
-                    "rank-repeated",
-                    line,
-                    f"rank {rank} again for {show(rows.query)}, first on line {earlier}",
-                    "each rank once per query",
-                    "break ties before you number the documents",
-                )
+        for rank, line, first in _repeats(ranks.tolist(), rows.lines):
+            found = f"rank {rank} again for {show(rows.query)}, first on line {first}"
+            self._rank_problem("rank-repeated", line, found)
 
     def _gaps(self, rows: Rows, ranks: NDArray[np.int64]) -> bool:
         """Check whether a rank between 1 and the greatest is missing; reports where first."""
@@ -356,23 +309,25 @@ class RowChecks:
         lowest = int(np.argmax(present != np.arange(1, len(present) + 1)))
         above = int(present[lowest])
         more = f" and {missing - 1} more" if missing > 1 else ""
-        self._rank_problem(
-            "rank-missing",
-            rows.lines[int(np.argmax(ranks == above))],
-            f"rank {above} for {show(rows.query)}, but no rank {lowest + 1}{more}",
-            f"every rank from 1 to {int(present[-1])}",
-            "number the documents of each query 1, 2, 3, …",
-        )
+        found = f"rank {above} for {show(rows.query)}, but no rank {lowest + 1}{more}"
+        self._rank_problem("rank-missing", rows.lines[int(np.argmax(ranks == above))], found)
         return True
 
     def _score_problem(self, code: str, line: int, token: bytes, query: bytes) -> None:
-        unused = self.order == "msmarco"
-        beyond = code == "score-infinite" and self.order == "trec9"
-        self._problem(
-            code,
-            line,
-            f"score {show(token)} for {show(query)}",
-            "a finite decimal number" + (" that fits float32" if beyond else ""),
-            hint=_RANKS_DECIDE if unused else "write scores like 12.5 or 1.25e1",
-            severity="note" if unused else "error",
-        )
+        problem = Problem.of(code, self.path, f"score {show(token)} for {show(query)}", line=line)
+        if self.order == "msmarco":
+            problem = replace(problem, hint=_RANKS_DECIDE, severity="note")
+        elif code == "score-infinite" and self.order == "trec9":
+            problem = replace(problem, expected=f"{problem.expected} that fits float32")
+        self.report(problem)
+
+
+Value = TypeVar("Value", bytes, int)
+
+
+def _repeats(values: Sequence[Value], lines: Sequence[int]) -> Iterator[tuple[Value, int, int]]:
+    """Values that an earlier line has, with their line and that one."""
+    first: dict[Value, int] = {}
+    for value, line in zip(values, lines, strict=True):
+        if (earlier := first.setdefault(value, line)) != line:
+            yield value, line, earlier

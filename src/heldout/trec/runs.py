@@ -156,14 +156,7 @@ def _scratch(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise InputError.of(
-            "no-scratch",
-            path,
-            f"no room for a temporary file: {error}",
-            "room for the run's rows, whose queries stand apart in the file",
-            hint="make room there, or name another folder with SQLITE_TMPDIR; "
-            "a run sorted by query needs none",
-        ) from error
+        raise InputError.of("no-scratch", path, why=error) from error
 
 
 _LOOKED_AT = 1000
@@ -326,24 +319,11 @@ class _Pass:
         wanted: Form = "msmarco" if self.rules.order == "msmarco" else "trec"
         form = _detect_form(block)
         if form is None and _looks_like_qrels(block):
-            raise InputError.of(
-                "looks-like-qrels",
-                self.rules.path,
-                "4 columns, of which the last is a grade",
-                "a run: 3 columns (query, document, rank) or 6 (TREC)",
-                "these look like judgments; were the run and the judgments swapped?",
-                line=1,
-            )
+            raise InputError.of("looks-like-qrels", self.rules.path, line=1)
         form = form or wanted
-        if self.rules.order in ("trec", "trec9") and form == "msmarco":
-            raise InputError.of(
-                "no-scores",
-                self.rules.path,
-                f"{COLUMNS[form]} columns: query, document, rank",
-                f"scores, which the order {self.rules.order} compares",
-                "order by rank with the order msmarco, or write 6 columns",
-                line=1,
-            )
+        path, order = self.rules.path, self.rules.order
+        if order in ("trec", "trec9") and form == "msmarco":
+            raise InputError.of("no-scores", path, "ranks alone", line=1, order=order)
         return form
 
     def _examiner(self) -> Examiner:
@@ -383,16 +363,8 @@ class _Pass:
         yield from _scanned(scanner, rest, line, last=True)
 
     def _check_size(self, size: int, line: int) -> None:
-        limits = self.rules.limits
-        if size > limits.query_bytes:
-            raise InputError.of(
-                "query-too-large",
-                self.rules.path,
-                f"a query with more than {limits.query_bytes} bytes of rows",
-                f"at most {limits.query_bytes} bytes for one query",
-                "cut each query to the depth that is scored",
-                line=line,
-            )
+        if size > (most := self.rules.limits.query_bytes):
+            raise InputError.of("query-too-large", self.rules.path, line=line, most=most)
 
     def _gathered(
         self, parts: Iterable[_Part], form: Form, scanner: TextScanner

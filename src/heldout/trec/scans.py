@@ -298,13 +298,14 @@ class Coverage:
         own, asked = (show(min(queries)) for queries in (self.depths, known))
         self._log.drop("unknown-query")
         self._log.add(
-            Problem(
+            Problem.of(
                 "wrong-query-set",
                 self._path,
-                f"0 of its {len(self.depths):,} queries, {own} for example, in the query set",
-                f"answers to the {len(known):,} queries of the set, {asked} for example",
-                hint=say_near(find_near(map(bytes.decode, self.depths), known))
-                or "is this the run of another query set? ids are text: 007 is not 7",
+                hint=say_near(find_near(map(bytes.decode, self.depths), known)),
+                answered=len(self.depths),
+                own=own,
+                known=len(known),
+                asked=asked,
             )
         )
         return True
@@ -435,13 +436,9 @@ def _sorted_ranks(firsts: Iterable[tuple[int | None, int]]) -> dict[int | None, 
 
 def report_rising(facts: Facts, path: str) -> Problem:
     """A note that scores look like ranks or distances, of which the lowest is the best."""
-    return Problem(
+    return Problem.of(
         "scores-rise",
         path,
-        found=f"scores that rise with lines or ranks in {facts.queries_rising:,} of "
-        f"{plural(facts.queries, 'query', 'queries')}: these lists are read from their end",
-        expected="the highest score for the best document",
-        hint="are they distances, or do rank and score stand in each other's column? turn "
-        "their sign, or swap the columns",
-        severity="note",
+        rising=facts.queries_rising,
+        queries=plural(facts.queries, "query", "queries"),
     )

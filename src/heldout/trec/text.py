@@ -261,19 +261,6 @@ def _unclean(line: bytes, path: str, number: int) -> Problem:
     try:
         line.decode()
     except UnicodeDecodeError as error:
-        return Problem(
-            "bad-utf8",
-            path,
-            f"byte {line[error.start]:#04x} in column {error.start + 1} of {show(line)}",
-            "text in UTF-8",
-            "save the file as UTF-8",
-            line=number,
-        )
-    return Problem(
-        "control-character",
-        path,
-        show(line),
-        "printable characters, blanks and tabs",
-        "remove them; ids are made of visible characters",
-        line=number,
-    )
+        found = f"byte {line[error.start]:#04x} in column {error.start + 1} of {show(line)}"
+        return Problem.of("bad-utf8", path, found, line=number)
+    return Problem.of("control-character", path, show(line), line=number)

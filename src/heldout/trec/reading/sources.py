@@ -62,8 +62,7 @@ def open_input(path: Path) -> BinaryIO:
         raise InputError.of(
             "unreadable-file",
             str(path),
-            found=error.strerror or type(error).__name__,
-            expected="a file that can be read",
+            error.strerror or type(error).__name__,
             hint=_HINTS.get(str(path).partition(":")[0]) or _say_place(path, error),
         ) from error
 
@@ -149,13 +148,7 @@ class ReplaySource:
         try:
             yield
         except OSError as error:
-            raise InputError.of(
-                "no-scratch",
-                self._path,
-                f"no room for a temporary file: {error.strerror or type(error).__name__}",
-                "room for the bytes of a pipe, which are read a second time",
-                "make room there, name another folder with TMPDIR, or give a file",
-            ) from error
+            raise InputError.of("no-scratch", self._path, why=error.strerror) from error
 
 
 def _can_seek(source: Readable) -> bool:
@@ -218,13 +211,7 @@ class Received:
             self.count += len(chunk)
             self.whole = len(chunk) < CHUNK
         if self.count > self._limit:
-            raise InputError.of(
-                "too-large",
-                self.path,
-                f"more than {self._limit} bytes",
-                f"at most {self._limit} bytes as received",
-                "remove documents below the depth that is scored, or compress the file",
-            )
+            raise InputError.of("too-large", self.path, most=self._limit)
         return chunk
 
     def _fill(self) -> bytes:
@@ -413,13 +400,7 @@ def _kind(head: bytes) -> ArchiveKind | None:
 
 
 def _unsupported(found: str, path: str) -> InputError:
-    return InputError.of(
-        "unsupported-archive",
-        path,
-        found,
-        "a text, plain or compressed with gzip, bzip2 or zstd",
-        "unpack it; the file in it may be compressed with gzip, bzip2 or zstd (gz, bz2, zst)",
-    )
+    return InputError.of("unsupported-archive", path, found)
 
 
 def read_plain(head: bytes, received: Received) -> Iterator[bytes]:
@@ -505,11 +486,7 @@ def _members(head: bytes, kind: ArchiveKind, received: Received) -> Generator[by
     while begin := stream.peek():
         if not kind.begins(begin):
             raise InputError.of(
-                "trailing-bytes",
-                received.path,
-                f"{show(begin[:_SHOWN])} after the end of the {kind.name} archive",
-                "nothing, or another member",
-                "compress the file again",
+                "trailing-bytes", received.path, bytes=show(begin[:_SHOWN]), kind=kind.name
             )
         yield from _member(stream, kind.decoder(begin), kind, received.path)
 
@@ -519,13 +496,7 @@ def _member(stream: _Stream, member: Decoder, kind: ArchiveKind, path: str) -> I
     while not member.ended():
         data = stream.take(size)
         if not data:
-            raise InputError.of(
-                "truncated-archive",
-                path,
-                f"a {kind.name} archive that stops before its end",
-                "the whole archive",
-                "copy or compress the file again",
-            )
+            raise InputError.of("truncated-archive", path, kind=kind.name)
         yield from _fed(member, data, kind, path)
         size *= 8
     stream.put_back(member.unused_data)
@@ -535,13 +506,7 @@ def _fed(member: Decoder, data: bytes, kind: ArchiveKind, path: str) -> Iterator
     try:
         yield from member.feed(data)
     except _DAMAGE as error:
-        raise InputError.of(
-            "damaged-archive",
-            path,
-            f"a {kind.name} archive that does not unpack",
-            "an undamaged archive",
-            "copy or compress the file again",
-        ) from error
+        raise InputError.of("damaged-archive", path, kind=kind.name) from error
 
 
 _SKIPPED_HEADER = 8

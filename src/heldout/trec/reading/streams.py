@@ -320,31 +320,19 @@ class TextReader:
         return min(self.limits.bytes, max(_RATIO_FREE, self.limits.ratio * received))
 
     def _bomb(self, most: int, kind: ArchiveKind | None) -> InputError:
-        return InputError.of(
-            "archive-bomb" if kind else "too-large",
-            self.path,
-            found=f"a {kind.name} archive that unpacks to more than {most} bytes"
-            if kind
-            else f"more than {most} bytes",
-            expected=f"at most {self.limits.bytes} bytes of text, "
-            f"at most {self.limits.ratio} times what was received",
-        )
+        found, limits = f"more than {most} bytes", self.limits
+        if kind is None:
+            return InputError.of(
+                "too-large", self.path, found, f"at most {limits.bytes} bytes of text"
+            )
+        found = f"a {kind.name} archive that unpacks to {found}"
+        return InputError.of("archive-bomb", self.path, found, limits=limits)
 
     def _without_mark(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         head = next(pieces, b"")
         if head.startswith(_BOM):
             head = head[len(_BOM) :]
-            self.notes.append(
-                Problem(
-                    "byte-order-mark",
-                    self.path,
-                    "a UTF-8 byte order mark",
-                    "text from the first byte on",
-                    "it was skipped; most tools would make it part of the first id",
-                    line=1,
-                    severity="note",
-                )
-            )
+            self.notes.append(Problem.of("byte-order-mark", self.path, line=1))
         yield head
         yield from pieces
 
@@ -360,23 +348,11 @@ class TextReader:
         new = np.frombuffer(text, dtype=np.uint8)[begin:]
         count = int(np.count_nonzero(new == _END))
         self.lines += count
-        if self.lines > self.limits.lines:
-            raise InputError.of(
-                "too-many-lines",
-                self.path,
-                f"more than {self.limits.lines} lines",
-                f"at most {self.limits.lines} lines",
-                "cut each query of a run to the depth that is scored",
-                line=self.limits.lines + 1,
-            )
+        if self.lines > (most := self.limits.lines):
+            raise InputError.of("too-many-lines", self.path, line=most + 1, most=most)
         if b"\0" in text:
             raise InputError.of(
-                "nul-byte",
-                self.path,
-                "a NUL byte",
-                "text in UTF-8",
-                "this may be a binary file or UTF-16",
-                line=first + text.count(b"\n", begin, text.index(b"\0")),
+                "nul-byte", self.path, line=first + text.count(b"\n", begin, text.index(b"\0"))
             )
         return Block(text=text, line=first - known, count=known + count)
 
@@ -390,14 +366,7 @@ class TextReader:
             start = end + 1
 
     def _too_long(self, line: int) -> InputError:
-        return InputError.of(
-            "line-too-long",
-            self.path,
-            f"a line of more than {self.limits.line_bytes} bytes",
-            f"at most {self.limits.line_bytes} bytes in a line",
-            "this may be a binary file or another format",
-            line=line,
-        )
+        return InputError.of("line-too-long", self.path, line=line, most=self.limits.line_bytes)
 
 
 def read_lines(reader: TextReader) -> Iterator[tuple[int, bytes]]:
