@@ -293,7 +293,10 @@ class MemoryGit(Git):
         here |= {name: (_TREE, self._store(below)) for name, below in inner.items()}
         order = sorted(here, key=lambda name: f"{name}/" if here[name][0] == _TREE else name)
         lines = [(here[name][0].removeprefix("0"), name, here[name][1]) for name in order]
-        heads = [(f"{mode} {name}\0".encode(), one) for mode, name, one in lines]
+        heads = [
+            (f"{mode} {name}\0".encode("utf-8", "surrogateescape"), one)
+            for mode, name, one in lines
+        ]
         return self.put("tree", b"".join(head + bytes.fromhex(one) for head, one in heads))
 
     def _tree_of(self, commit: str) -> str:
@@ -305,7 +308,10 @@ class MemoryGit(Git):
             head, _, rest = data.partition(b"\0")
             mode, _, name = head.partition(b" ")
             padded = mode.decode().rjust(6, "0")
-            found[name.decode(), padded == _TREE] = padded, rest[:20].hex()
+            found[name.decode("utf-8", "surrogateescape"), padded == _TREE] = (
+                padded,
+                rest[:20].hex(),
+            )
             data = rest[20:]
         return found
 

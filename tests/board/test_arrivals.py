@@ -113,6 +113,16 @@ FOREIGN: Mapping[str, Mapping[str, Change]] = {
     "upper-case folder": {f"Submissions/{ID}.tar.age": ("100644", b"x")},
     "a file of the other form": {f"submissions/{ID}.tar.enc": ("100644", b"x")},
     "a right-to-left override": {"submissions/20261102-\u202egnp.tar.age": ("100644", b"x")},
+    "ids that differ in case alone": {
+        n.replace("honest", "Honest"): ("100644", b"x") for n in FILES
+    },
+    "a folder named as git's own": {".git/config": ("100644", b"[core]\n\tfsmonitor = x\n")},
+    "a folder spelled with a look-alike letter": {
+        name.replace("i", "\u0456", 1): ("100644", b"x") for name in FILES
+    },
+    "a name with backslashes": {"submissions\\..\\board.toml": ("100644", b"x")},
+    "a name that is no UTF-8": {"submissions/\udcff\udcfe.tar.age": ("100644", b"x")},
+    "folders 500 deep": {"d/" * 500 + "x": ("100644", b"x")},
 }
 
 

@@ -159,16 +159,6 @@ def test_an_entry_gives_the_header_of_its_run(board: Board, tmp_path: Path) -> N
     assert caught.value.problems[0].code == "no-identity"
 
 
-def test_an_embargo_ends_when_the_public_log_says_so(scored: ScoredBoard, tmp_path: Path) -> None:
-    later = scored.copy(tmp_path / "copy")
-    later.now = datetime(2027, 2, 1, tzinfo=UTC)
-    assert Board(later.root / "board").entry("hidden", now=later.now).identity is None
-    rebuild(later.tick())
-    revealed = Board(later.root / "board").entry("hidden", now=later.now)
-    assert revealed.identity is not None
-    assert revealed.identity.team == "Secret"
-
-
 def test_the_vault_gives_the_scores_of_every_query(scored: ScoredBoard, board: Board) -> None:
     known = board.scores(scored.root / "vault", now=scored.now)
     assert [entry.id for entry in known.entries] == ["bm25", "one", "two", "three", "hidden"]

@@ -114,34 +114,6 @@ def test_sorting_keeps_ranks_and_puts_missing_last(visit: Callable[..., Page]) -
     assert page.locator("th[aria-sort]").count() == 0
 
 
-def test_ranks_stay_with_their_entries(visit: Callable[..., Page]) -> None:
-    page = visit()
-    script = "rows => rows.map(r => [r.dataset.id, r.cells[0].textContent.trim()])"
-    before = dict(page.locator("#board tbody tr").evaluate_all(script))
-    head(page, "Date").get_by_role("button").click()
-    page.locator("#filter").fill("kestrel")
-    after = page.locator("#board tbody tr:visible").evaluate_all(script)
-    assert 0 < len(after) < len(before)
-    assert all(before[name] == rank for name, rank in after)
-
-
-def test_each_column_sorts(visit: Callable[..., Page]) -> None:
-    page = visit()
-    for words, css, reverse in (
-        ("Rank", ".rank", False),
-        ("eval", ".official", True),
-        ("Date", ".date", True),
-        ("Type", ".type", False),
-    ):
-        head(page, words).get_by_role("button").click()
-        values = [v for v in column(page, css) if v]
-        key: Any = float if css in (".rank", ".official") else str
-        assert values == sorted(values, key=key, reverse=reverse)
-    assert column(page, ".rank")[-2:] != ["", ""]
-    head(page, "Rank").get_by_role("button").click()
-    assert column(page, ".rank")[-2:] == ["", ""]
-
-
 def test_costs_take_the_place_of_the_other_columns(visit: Callable[..., Page]) -> None:
     """By the style sheet alone: with or without the script."""
     for scripted in (True, False):
@@ -166,13 +138,6 @@ def test_a_cost_sorts_and_what_is_not_stated_comes_last(visit: Callable[..., Pag
         assert "0" in values
         assert cells[len(values) :] == [""] * (len(cells) - len(values)) != []
     assert "columns=costs" in page.evaluate("location.hash")
-
-
-def test_an_address_that_sorts_by_a_cost_shows_it(visit: Callable[..., Page]) -> None:
-    page = visit("busy/leaderboard/index.html#sort=energy_kwh&order=descending")
-    expect(head(page, "Energy")).to_be_visible()
-    page.get_by_label("Overview").check()
-    expect(head(page, "Energy")).to_be_hidden()
 
 
 def test_the_address_keeps_the_state(visit: Callable[..., Page]) -> None:
@@ -523,16 +488,6 @@ def inner(box: dict[str, float], scale: float) -> tuple[float, float, float, flo
 
 def overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def test_print_has_the_table_and_no_controls(visit: Callable[..., Page]) -> None:
-    page = visit()
-    page.emulate_media(media="print")
-    expect(page.locator("#controls")).to_be_hidden()
-    expect(page.locator("#board")).to_be_visible()
-    assert page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor") == (
-        "rgb(255, 255, 255)"
-    )
 
 
 def test_an_entry_leads_back_to_its_row(visit: Callable[..., Page]) -> None:

@@ -177,7 +177,7 @@ def test_what_is_no_json_object(data: bytes) -> None:
         ("revision", "1", "wrong-field"),
         ("revision", True, "wrong-field"),
         ("revision", None, "wrong-field"),
-        ("revision", 10**40, "wrong-field"),
+        ("revision", 10**4000, "wrong-field"),
         ("withdrawn", 1, "wrong-field"),
         ("withdrawn", "true", "wrong-field"),
         ("withdrawn", None, "wrong-field"),
@@ -192,6 +192,7 @@ def test_what_is_no_json_object(data: bytes) -> None:
         ("score", 1.0, "unknown-field"),
         ("__proto__", {}, "unknown-field"),
         ("Team", "x", "unknown-field"),
+        ("\x1b[2J\u202e", 1, "unknown-field"),
     ],
 )
 def test_a_bad_field(field: str, value: object, code: str) -> None:
@@ -200,6 +201,11 @@ def test_a_bad_field(field: str, value: object, code: str) -> None:
     for problem in problems:
         shown = (problem.found, problem.expected, problem.hint, problem.path)
         assert all(text.isprintable() and len(text) < 300 for text in shown)
+
+
+def test_many_unknown_fields_are_counted() -> None:
+    *_, last = find_problems({f"x{number}": number for number in range(10_000)})
+    assert "9,990 more unknown fields" in last.found
 
 
 @pytest.mark.parametrize("field", ["team", "model_description", "type"])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from town import Town, environment, fresh_town, git
+from town import Town, environment, fresh_town
 
 pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
@@ -33,18 +33,6 @@ def at_once(town: Town, *commands: Sequence[str]) -> list[tuple[int, str]]:
     return [(process.wait(), process.communicate()[1]) for process in running]
 
 
-def test_two_at_once_publish_one_event(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    for code, told in at_once(town, *[("publish", submission, "--yes")] * 3):
-        assert code == 0 or (code == 2 and WAIT in told), told
-    assert town.kinds().count("published") == 1
-    assert town.publish(submission, now=DAY).code == 0
-    assert town.kinds() == ["opened-board", "received", "reviewed", "published"]
-    assert town.audit() == {"ok": True, "events": 4, "faults": [], "notes": []}
-    assert git(town.board, "status", "--porcelain") == ""
-
-
 def test_two_at_once_cannot_overshoot_a_quota(town: Town) -> None:
     """One is published, two wait, the quota is two: whoever comes first gets it."""
     first = town.enter("first", now=DAY, seed=1)
@@ -61,13 +49,4 @@ def test_two_at_once_cannot_overshoot_a_quota(town: Town) -> None:
     assert town.kinds().count("published") == 2
     assert first in rows
     assert len(rows & waiting) == 1
-    assert town.audit()["ok"]
-
-
-def test_two_at_once_take_in_one_submission(town: Town) -> None:
-    town.send("one", now=DAY)
-    for code, told in at_once(town, ("inbox",), ("inbox",), ("rebuild",)):
-        assert code == 0 or (code == 2 and WAIT in told), told
-    town.take_in(now=DAY)
-    assert town.kinds() == ["opened-board", "received"]
     assert town.audit()["ok"]

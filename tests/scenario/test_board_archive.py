@@ -53,15 +53,6 @@ def test_nothing_private_is_in_it(ended: Ended) -> None:
     assert b"Lighthouse" in data
 
 
-def test_equal_input_gives_equal_bytes(ended: Ended) -> None:
-    again = ended.archive.with_name("again.zip")
-    for _ in range(2):
-        answer = ended.town.organiser("archive", again, "--json", now=LAST).done()
-        assert answer.json["closed_before"]
-        assert again.read_bytes() == ended.archive.read_bytes()
-    assert not list(again.parent.glob(".writing-*"))
-
-
 def test_a_file_that_exists_is_not_written_over(ended: Ended) -> None:
     other = ended.archive.with_name("other.zip")
     other.write_bytes(b"mine")

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,9 @@ from town import (
     run_text,
 )
 
-from heldout.database.database import sqlite_url
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.rows import Item, Task
-from heldout.judging.database.campaigns import load_campaign
-from heldout.judging.database.tables import open_database
 from heldout.trec.qrels import read_qrels
 
 pytestmark = pytest.mark.slow
@@ -238,11 +234,6 @@ def test_the_first_version_is_what_the_pools_were_judged_to_be(story: Story) -> 
     assert version["change"]["taus"][0]["tau"] == 1.0
 
 
-def test_publishing_tells_how_many_first_documents_nobody_has_judged(story: Story) -> None:
-    assert story.fresh
-    assert story.told["published"]["waiting"] == {"eval": len(story.fresh)}
-
-
 def test_nothing_is_judged_without_its_text_where_there_are_texts(story: Story) -> None:
     told = story.told["without texts"]
     assert (told["waiting"], told["challengers"], told["tasks"]) == (len(story.fresh), 0, 0)
@@ -261,16 +252,6 @@ def test_challengers_meet_the_best_known_answer_as_often_as_a_lead_takes(story: 
     assert len(set(pairs)) == len(story.fresh)
     assert told["price"] == 240 * len(drawn)
     assert story.told["nothing new"]["tasks"] == 0  # drawn, and not judged yet
-
-
-def test_the_judging_pages_get_challenges_with_their_texts(story: Story, tmp_path: Path) -> None:
-    database = open_database(sqlite_url(tmp_path / "campaign.sqlite"))
-    folder = story.folder
-    pools = (*folder.pools(), *folder.challengers())
-    now = datetime.fromisoformat(AFTER)
-    loaded = load_campaign(database, folder.settings(), pools, folder.tasks(), now=now)
-    database.close()
-    assert loaded.tasks == len(folder.tasks())
 
 
 def test_every_published_run_is_scored_on_the_labels_that_challengers_won(story: Story) -> None:
@@ -460,18 +441,6 @@ def test_labels_by_which_nothing_can_be_scored_leave_no_trace(town: Town, query_
     assert not [*town.vault.glob("labels/*-pref-*"), *town.board.glob("qrels/*-pref-*")]
 
 
-def test_labels_that_nobody_judged_are_not_published(town: Town) -> None:
-    folder = begin(town)
-    rules, events = (town.board / "board.toml").read_bytes(), town.kinds()
-    told = ("prefer", "maintain", folder.path, "--publish-labels")
-    assert "no-judgments" in town.organiser(*told, now=NEXT).err
-    judge(folder, draw(town, folder), known_first, day="2026-11-03")
-    early = town.organiser(*told, "--until", "2026-11-02", now=NEXT)
-    assert (early.code, "no-judgments" in early.err) == (2, True)
-    assert ((town.board / "board.toml").read_bytes(), town.kinds()) == (rules, events)
-    assert not [*(town.vault / "labels").glob("*-pref-*")]
-
-
 def test_public_labels_under_the_clear_rule_and_those_of_no_set_are_refused(town: Town) -> None:
     folder = begin(town)
     judge(folder, draw(town, folder), known_first, day="2026-11-03")
@@ -539,13 +508,3 @@ def test_labels_score_the_published_runs_and_make_the_same_version_as_without_th
         assert runs[entry]["before"]["value"] == pytest.approx(expected)
         assert runs[entry]["after"]["value"] == pytest.approx(score(town, entry, "eval-pref-1"))
     assert {row["run"] for row in answer.json["left_out"]} <= set(story.entries)
-
-
-@pytest.mark.parametrize("name", ["report", "labels"])
-def test_runs_come_from_a_board_or_from_files_and_not_from_both(town: Town, name: str) -> None:
-    begin(town)
-    for more in (("--runs", "*.run"), ("--qrels", "q"), ("--judgments", "j")):
-        told = ("prefer", name, str(town.root / "campaign"), "--out", "x", *more)
-        answer = town.organiser(*told, now=NEXT)
-        assert answer.code == 2
-        assert "--board has runs and labels" in answer.err

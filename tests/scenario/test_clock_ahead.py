@@ -71,13 +71,6 @@ def test_a_reveal_on_its_day_needs_nobody_however_long_nothing_happened(town: To
     assert town.rows()[0]["team"] == "Lighthouse Retrieval Group"
 
 
-def test_a_board_that_slept_for_years_is_woken_once(town: Town) -> None:
-    years = "2030-01-05T10:00:00Z"
-    assert town.organiser("inbox", now=years).code == 2
-    assert town.organiser("rebuild", "--yes", now=years).code == 0
-    assert town.organiser("inbox", now=years).code == 0
-
-
 def test_after_a_reveal_by_a_wrong_clock_the_right_one_logs_nothing_and_says_what_to_do(
     town: Town,
 ) -> None:

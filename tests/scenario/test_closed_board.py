@@ -7,18 +7,9 @@ from town import OTHER_TEAM, TEAM, Town, call, copy_of, found_town, git
 from trusting import DAY, DECIDED, LAST
 
 from heldout.board.audit import closing
-from heldout.board.scores import commitments as new_rules
-from heldout.board.scores import session
 from heldout.ids import digest_bytes
 
 pytestmark = pytest.mark.slow
-NEVER_THERE = """\
-[[views]]
-name = "strict"
-set = "eval"
-measure = "RR@10"
-labels = "strict"
-"""
 OLD_BOARD = """\
 id,date,,description,team,paper,code,type,MRR@100 (Dev),MRR@100 (Eval),tweet
 20200811-a,2020/08/11,,"a system","a team",,,full ranking,0.3,0.2,
@@ -75,22 +66,6 @@ def test_the_page_of_a_closed_board_invites_nobody(town: Town) -> None:
     assert "Open since" not in text
     assert "take-part" not in text
     assert 'id="rules"' in text
-
-
-def test_a_view_that_never_told_anything_for_want_of_labels_is_no_hindrance(
-    town: Town, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where an earlier heldout logged a view whose labels were never there."""
-    rules = town.board / "board.toml"
-    text = rules.read_text("utf-8").replace("[baselines]", f"{NEVER_THERE}\n[baselines]")
-    rules.write_text(text, "utf-8")
-    with monkeypatch.context() as earlier:
-        for module in (new_rules, session):
-            earlier.setattr(module, "check_new_rules", lambda *_args, **_kwargs: None)
-        assert town.organiser("rebuild", now=DECIDED).code == 0
-    archive = town.root / "kb.zip"
-    town.organiser("archive", archive, "--yes", now=LAST).done()
-    assert town.participant("audit", archive, now=LAST, clone=town.board).code == 0
 
 
 def test_nothing_is_closed_where_a_run_that_has_to_be_opened_is_gone(

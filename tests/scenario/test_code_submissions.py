@@ -162,22 +162,6 @@ def test_a_broken_run_is_refused_by_its_review_and_removed(sent: Sent) -> None:
     assert "0 of 2 used" in quota.out
 
 
-def test_new_metadata_keep_the_runs_and_the_program(sent: Sent) -> None:
-    town, here, submission = sent.town, sent.here, sent.id
-    assert run(town, here, submission).code == 0
-    town.fill(submission, model_description="another description")
-    assert town.participant("amend", submission, now=LATER).code == 0
-    assert town.take_in(now=LATER)["received"][0]["kind"] == "updated"
-    assert town.organiser("review", submission, now=LATER).code == 0
-    town.fill(submission, program={"image": here.image.replace("1", "2")})
-    amended = town.participant("amend", submission, now=LATER)
-    if amended.code == 0:
-        (receipt,) = town.take_in(now=LATER)["received"]
-        assert receipt["kind"] == "refused"
-    assert town.publish(submission, now=LATER).code == 0
-    assert [e["kind"] for e in town.events()].count("ran") == 1
-
-
 def test_an_organiser_who_runs_another_program_is_found_out(sent: Sent) -> None:
     town, here, submission = sent.town, sent.here, sent.id
     assert run(town, here, submission).code == 0
@@ -257,13 +241,3 @@ def test_secret_queries_are_seen_by_the_program_alone(town: Town, tmp_path: Path
     assert f"runs/{submission}/secret" in files
     found = town.participant("audit", archive, "--json", now=LATER, clone=tmp_path)
     assert (found.code, found.json["faults"]) == (0, [])
-
-
-def test_secret_queries_need_programs(town: Town) -> None:
-    rules = town.board / "board.toml"
-    rules.write_text(
-        rules.read_text() + HIDDEN_SET.replace("labels/secret.tsv", "labels/other.tsv")
-    )
-    answer = town.organiser("rebuild", now=DAY)
-    assert "labels/secret.tsv, in the vault" in answer.err
-    assert "required = true in [programs]" in answer.err

@@ -1,9 +1,6 @@
 """Parts of a correction, scored by processes of their own; the last call publishes."""
 
 import json
-import re
-import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,26 +13,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
 LATER = "2026-11-03T10:00:00Z"
 WHY = ("--why", "one label was on a wrong document")
-
-PAGE = Path(__file__).parents[2] / "docs/how-to/correct-scores.md"
-
-KILLED = """
-import os, signal, sys
-from heldout.cli.program import main
-
-real, left = os.replace, int(sys.argv.pop(1))
-
-def replace(*args, **given):
-    global left
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    left -= 1
-    return real(*args, **given)
-
-os.replace = replace
-main()
-"""
-"""heldout, ended by SIGKILL before its n-th file gets its name."""
 
 
 @pytest.fixture(scope="module")
@@ -114,66 +91,6 @@ def test_all_entries_with_earlier_labels_are_corrected_without_naming_them(
     assert town.rows() == named_all.rows()
 
 
-def test_the_page_is_followed(town: Town, entered: tuple[Town, Sequence[str]]) -> None:
-    _, ids = entered
-    (script,) = re.findall(r"```bash\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    answer = town.organiser("correct", ids[0], *WHY, "--json", now=LATER)
-    listed = answer.json["earlier_labels"]
-    script = script.replace("/shared/kb-vault", f"{town.vault}").replace(
-        "/shared/kb", f"{town.board}"
-    )
-    program = f'heldout() {{ {shlex.quote(sys.executable)} -m heldout "$@" --now {LATER}; }}'
-    done = subprocess.run(
-        ["bash", "-euc", f"{program}\n{script}"],
-        env=environment(town.root),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    count = f"{len(listed)} of {len(listed)} entries"
-    assert f"\nstored    {count} as --shard stored them\n" in done.stdout
-    assert done.stdout.count("nothing was logged or published\n") == 3
-    assert "\nearlier" not in done.stdout
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="kills a process")
-def test_a_part_that_was_killed_is_run_again_and_scores_nothing_twice(
-    town: Town, entered: tuple[Town, Sequence[str]]
-) -> None:
-    _, ids = entered
-    killed = started(town, "--shard", "1/1", *ids, program=("-c", KILLED, "2"))
-    killed.communicate()
-    assert killed.returncode == -signal.SIGKILL
-    folder = town.vault / "remembered/scores"
-    left = {path.name for path in folder.iterdir()}
-    assert (len(left & {*ids}), len(left)) == (2, 3)  # one was being written
-    part = town.organiser("correct", *ids, *WHY, "--shard", "1/1", now=LATER)
-    assert "scored    5, 2 of them stored before\n" in part.out
-    last = town.organiser("correct", *ids, *WHY, now=LATER)
-    assert "stored    5 of 5 entries as --shard stored them\n" in last.out
-    assert not list(folder.iterdir())
-
-
-def test_a_part_that_is_missing_is_scored_by_the_last_call(
-    town: Town, entered: tuple[Town, Sequence[str]]
-) -> None:
-    _, ids = entered
-    told = town.organiser("correct", *ids, *WHY, "--shard", "1/2", now=LATER).out
-    assert told.startswith("shard     1/2: 3 of 5 entries\nscored    3, 0 of them stored before\n")
-    assert "scores; nothing was logged or published\n" in told
-    labels = town.vault / "labels" / "eval.qrels"
-    before = labels.read_bytes()
-    labels.write_bytes(before + b"eval1 0 another 1\n")
-    one = min(path.name for path in (town.vault / "remembered/scores").iterdir())
-    other = town.organiser("correct", one, *WHY, now=LATER)
-    assert "stored    0 of 1 entry as --shard stored them\n" in other.out
-    assert "1 entry of another plan scored again; other there: labels\n" in other.out
-    labels.write_bytes(before)
-    last = town.organiser("correct", *ids, *WHY, now=LATER)
-    assert "stored    2 of 5 entries as --shard stored them\n" in last.out
-    assert "another plan" not in last.out
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -189,19 +106,3 @@ def test_what_is_no_part_is_said(
     answer = town.organiser("correct", *entered[1], *WHY, *options, now=LATER, accepts=False)
     assert (answer.code, said in answer.err) == (2, True), answer
     assert not (town.vault / "remembered/scores").exists()
-
-
-def test_entries_without_a_score_fail_the_part(
-    town: Town, entered: tuple[Town, Sequence[str]]
-) -> None:
-    _, ids = entered
-    files = next(e for e in town.events() if e["submission"] == ids[1])["public"]["files"]
-    tar = next(digest for name, digest in files.items() if ".tar." in name)
-    (town.vault / "sealed" / tar).write_bytes(b"nothing")
-    answer = town.organiser("correct", *ids, *WHY, "--shard", "1/1", now=LATER)
-    assert answer.code == 1
-    assert "scored    4, 0 of them stored before\n" in answer.out
-    assert f"error  not-scored  {ids[1]}\n" in answer.err
-    document = town.organiser("correct", ids[1], *WHY, "--shard", "1/1", "--json", now=LATER)
-    assert document.code == 2
-    assert [one["id"] for one in document.json["failed"]] == [ids[1]]

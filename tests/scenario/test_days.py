@@ -47,52 +47,6 @@ def test_quota_slides_to_the_second(town: Town) -> None:
     assert town.kinds().count("published") == 3
 
 
-def test_own_submissions_that_wait_count_before_anybody_else_knows(town: Town) -> None:
-    """Their teams are sealed in the public log, but this clone knows its own."""
-    town.send("first", now=DAY, seed=1)
-    town.send("second", now=DAY, seed=2)
-    town.take_in(now=DAY)
-    town.share()
-    third = town.draft("third", now=LATER, seed=3)
-    answer = town.participant("check", third, now=LATER)
-    assert answer.code == 1
-    assert "2 of 2 used" in answer.out
-    assert "you may submit again from 02 Dec 2026 10:00 UTC" in answer.out
-    assert town.participant("submit", third, now=LATER).code == 1
-    rows = town.participant("status", "--json", now=LATER).json["submissions"]
-    assert [row["next_allowed"] for row in rows] == ["2026-12-02T10:00:00Z"] * 2
-    told = town.participant("status", "20261102-first", now=LATER).out
-    assert "your team may submit again from 02 Dec 2026 10:00:00 UTC" in told
-
-
-def test_quota_is_given_back(town: Town) -> None:
-    assert publish_at(town, "first", DAY, 1) == 0
-    second = town.send("second", now=DAY, seed=2)
-    town.take_in(now=DAY)
-    third = town.draft("third", now=LATER, seed=3)
-    refused = town.participant("submit", third, now=LATER)
-    assert (refused.code, "2 sent from here and undecided" in refused.out) == (1, True)
-    town.send_unchecked(third, now=LATER)
-    town.take_in(now=LATER)
-    town.organiser("review", second, now=LATER)
-    assert set(findings(town, third, now=LATER)) == {"quota"}
-    assert town.participant("withdraw", second, now=LATER).code == 0
-    assert town.take_in(now=LATER)["received"][0]["kind"] == "withdrawn"
-    assert findings(town, third, now=LATER) == {}
-    assert town.publish(third, now=LATER).code == 0
-    assert town.publish(second, now=LATER).code == 1
-
-
-def test_no_withdrawal_after_publication(town: Town) -> None:
-    assert publish_at(town, "first", DAY, 1) == 0
-    (submission,) = (row["id"] for row in town.rows())
-    town.participant("withdraw", submission, now=LATER)
-    (receipt,) = town.take_in(now=LATER)["received"]
-    assert receipt["kind"] == "refused"
-    assert [problem["code"] for problem in receipt["problems"]] == ["published-stays"]
-    assert [row["id"] for row in town.rows()] == [submission]
-
-
 SECRET = {
     **TEAM,
     "team": "Zanzibar Searchers",
@@ -330,38 +284,4 @@ def test_changed_runs_need_a_new_id(town: Town) -> None:
     assert [problem["code"] for problem in receipt["problems"]] == ["id-taken"]
     town.fill(submission, model_description="the key still holds")
     assert town.participant("amend", submission, now=LATER).code == 0
-    assert town.publish(submission, now=LATER).code == 0
-
-
-def test_submit_again_with_new_metadata_is_an_update(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    town.fill(submission, model_description="better words")
-    assert town.participant("submit", submission, now=LATER).code == 0
-    (receipt,) = town.take_in(now=LATER)["received"]
-    assert receipt["kind"] == "updated"
-    again = town.participant("amend", submission, "--json", now=LATER).json
-    assert (again["done_before"], again["revision"]) == (True, 2)
-    assert town.take_in(now=LATER)["received"] == []
-
-
-def test_metadata_that_was_wrong_can_be_mended(town: Town) -> None:
-    """Sealed by other tools, it holds a field that nobody knows; `amend` repairs it."""
-    from heldout.envelope.bundle import seal_metadata  # noqa: PLC0415 - other tools, as it were
-
-    submission = town.send("one", now=DAY)
-    key = (town.clone / ".git/heldout" / "keys" / submission).read_bytes()
-    folder = town.root / "stranger"
-    folder.mkdir()
-    wrong = seal_metadata("age", b'{"team": "x", "colour": "blue"}', key=key)
-    for ending in (".tar.age", ".key.age"):
-        (folder / f"{submission}{ending}").write_bytes(sealed(town, submission, ending))
-    (folder / f"{submission}-metadata.json.age").write_bytes(wrong)
-    git(town.forge, "branch", "-D", f"submission/{submission}")
-    town.organiser("inbox", "--from", folder, now=DAY)
-    assert set(findings(town, submission, now=DAY)) == {"metadata"}
-    town.fill(submission, model_description="in order")
-    town.participant("amend", submission, now=LATER)
-    (receipt,) = town.take_in(now=LATER)["received"]
-    assert receipt["kind"] == "updated", receipt
     assert town.publish(submission, now=LATER).code == 0

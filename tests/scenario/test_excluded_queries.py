@@ -63,28 +63,6 @@ def test_what_is_no_list_of_its_queries_is_refused_and_logs_nothing(
     assert (town.kinds(), town.rows()) == (before, rows)
 
 
-LISTS = {
-    "plain": GOOD.encode(),
-    "byte order mark": b"\xef\xbb\xbf" + GOOD.encode(),
-    "Windows line ends": GOOD.replace("\n", "\r\n").encode(),
-    "comments whose words are ids": f"# eval5 was broken, eval6 too\n\n{GOOD}".encode(),
-    "no last line end": GOOD.rstrip().encode(),
-}
-
-
-@pytest.mark.parametrize("case", LISTS)
-def test_however_it_was_saved_the_same_queries_are_left_out(
-    published: tuple[Town, str], case: str
-) -> None:
-    town, name = published
-    run = (town.clone / ".git/heldout/drafts" / name / "eval.run").read_text("utf-8")
-    ranks = {tuple(line.split("\t")[:2]): int(line.split("\t")[2]) for line in run.splitlines()}
-    own = [1 / ranks[q, f"d{q}"] for i in range(QUERIES) if (q := f"eval{i}") not in OUT]
-    mask(town).write_bytes(LISTS[case])
-    town.organiser("correct", name, "--why", "broken queries", now=DAY).done()
-    assert town.rows()[0]["scores"]["eval"] == pytest.approx(sum(own) / len(own), abs=5e-4)
-
-
 def test_a_views_list_of_other_queries_is_refused(tmp_path: Path) -> None:
     town = found_town(tmp_path)
     rules = town.board / "board.toml"

@@ -161,15 +161,6 @@ def test_a_list_of_unknown_documents_alone_is_not_scored_0(town: Town) -> None:
     assert 0 < found["mean"] < 1
 
 
-def test_a_missing_file_of_groups_is_told_by_its_name(town: Town) -> None:
-    (town.vault / "labels/eval.groups").unlink()
-    submission = town.send("few", seed=1, now=DAY)
-    town.take_in(now=DAY)
-    answer = town.organiser("review", submission, now=DAY)
-    assert answer.code != 0
-    assert "labels/eval.groups is missing: board.toml names" in answer.err
-
-
 def test_the_archive_opens_what_the_views_are_scored_by(town: Town) -> None:
     town.enter("few", seed=1, now=DAY, shared=True, team={**TEAM, **stated(800), "open_runs": True})
     file = town.root / "kb.zip"

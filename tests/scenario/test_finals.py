@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finals import add_final, add_final_files, found_prize, send_final
+from finals import add_final, found_prize, send_final
 from town import OTHER_TEAM, QUERIES, Town, copy_of, found_town, named
 
 from heldout.board.audit import archive, closing
 from heldout.board.organiser import finals
 
 pytestmark = pytest.mark.slow
-DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
 LAST = "2026-11-30T23:59:59Z"
 AFTER = "2026-12-01T00:00:00Z"
@@ -90,20 +89,6 @@ def test_only_finalists_are_scored_in_public_and_once(town: Town, tmp_path: Path
     assert "labels/final.qrels" in names
     checked = town.participant("audit", tmp_path / "a.zip", "--json", now=LATER)
     assert (checked.code, checked.json["faults"]) == (0, [])
-
-
-def test_other_finalists_need_a_reason_and_the_last_list_holds(town: Town) -> None:
-    one, two, three, _ = entries(town)
-    assert town.organiser("board", "final", "--yes", now=AFTER).code == 2
-    assert town.organiser("board", "finalists", one, two, now=NEXT).code == 0
-    assert town.organiser("board", "finalists", two, one, now=NEXT).code == 0  # the same list
-    assert town.kinds().count("named-finalists") == 1
-    silent = town.organiser("board", "finalists", one, three, now=NEXT)
-    assert "reason-missing" in silent.err
-    town.organiser("board", "finalists", one, three, "--why", "a mistake", now=NEXT).done()
-    answer = town.organiser("board", "final", "--yes", "--json", now=AFTER)
-    assert answer.json["finalists"] == sorted([one, three], key=entries(town).index)
-    assert town.audit()["faults"] == []
 
 
 def test_corrected_labels_open_the_final_again_with_a_reason(town: Town, tmp_path: Path) -> None:
@@ -202,19 +187,6 @@ def test_a_finalist_learns_how_it_did(town: Town) -> None:
     assert told["score"] == float(true_score(town, one))
     other = town.participant("status", three, "--json", now=AFTER).json["submissions"][0]
     assert other["final"] is None
-
-
-def test_queries_of_another_set_make_no_final(town: Town) -> None:
-    fresh = town.root / "fresh"
-    fresh.mkdir()
-    other = found_town(fresh)
-    add_final_files(other)
-    dev = (other.board / "queries/dev.tsv").read_text().splitlines()[0]
-    with (other.board / "queries/final.tsv").open("a") as file:
-        file.write(f"final99\t{dev.split(chr(9))[1].upper()}\n")
-    answer = other.organiser("rebuild", now=DAY)
-    assert answer.code == 2
-    assert "used-queries" in answer.err
 
 
 def test_a_prize_the_clear_rule_for_the_season_and_a_final(tmp_path: Path) -> None:

@@ -48,14 +48,6 @@ def test_the_baseline_that_is_proposed_can_be_shown(given: Path) -> None:
     assert files == []
 
 
-def test_a_board_without_a_dev_set_is_told_of_none(given: Path) -> None:
-    arguments = founding(given)
-    at = arguments.index("--dev")
-    answer = call(given, *arguments[:at], *arguments[at + 3 :])
-    assert "--eval FILE --description" in answer.out
-    assert "--dev" not in answer.out
-
-
 def test_the_documents_are_described_where_they_are_given(given: Path) -> None:
     assert call(given, *founding(given)).code == 0
     folder = given / "documents"
@@ -165,12 +157,6 @@ def test_the_readme_follows_the_rules_until_somebody_edits_it(town: Town) -> Non
     set_key(town, "install", "https://example.org/newer.whl")
     assert town.organiser("rebuild", now=LATER).code == 0
     assert readme.read_text("utf-8") == own
-
-
-def test_readme_and_page_show_one_command(town: Town) -> None:
-    command = "heldout draft my-system --dev dev.run.gz --eval eval.run.gz"
-    for page in ("README.md", "leaderboard/index.html"):
-        assert command in (town.board / page).read_text("utf-8")
 
 
 def test_publishing_without_addresses_warns(town: Town) -> None:

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 import pytest
-from town import Town, fresh_town, git
+from town import Town, fresh_town
 
 from heldout.board.organiser.answer import answer
 from heldout.board.policy.checks import Finding
@@ -141,19 +140,3 @@ def test_scores_that_wait_for_a_deadline_are_not_told_before_it(town: Town) -> N
     assert "is published" in text
     assert "Scores" not in text
     assert not re.search(r"0\.\d", text)
-
-
-def test_what_came_from_a_folder_is_answered_there(town: Town, tmp_path: Path) -> None:
-    folder = tmp_path / "uploads"
-    folder.mkdir()
-    name = town.send("first", now=DAY)
-    for path in git(town.clone, "ls-tree", "-r", "--name-only", f"submission/{name}").splitlines():
-        if path.startswith(f"submissions/{name}"):
-            blob = git(town.clone, "rev-parse", f"submission/{name}:{path}")
-            data = Repository(town.clone).git.read_blob(blob, limit=1 << 30)
-            (folder / Path(path).name).write_bytes(data)
-    town.organiser("inbox", "--no-fetch", "--from", folder, now=DAY).done()
-    forge = FolderForge(root=folder, form="age")
-    assert tell(town, forge, name, ()) == "done"
-    assert "was received" in (folder / f"{name}.reply.txt").read_text()
-    assert tell(town, Memory(), name, ()) == "nowhere"

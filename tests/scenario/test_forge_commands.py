@@ -46,31 +46,6 @@ def test_what_was_left_is_taken_in_published_and_answered_once(town: Town) -> No
     assert reply.read_text("utf-8") == told
 
 
-def test_an_erratum_is_told_once_where_the_submission_was_left(town: Town) -> None:
-    submission = leave(town, "one")
-    town.take_in(now=DAY)
-    assert town.publish(submission, now=DAY).code == 0
-    town.repair()
-    for _ in range(2):
-        answer = town.organiser("correct", submission, "--why", "a wrong label", now=NEXT)
-        assert (answer.code, answer.err) == (0, "")
-    told = (town.root / "left" / f"{submission}.reply.txt").read_text("utf-8")
-    assert told.count("was corrected") == 1
-    assert "What was wrong: `a wrong label`" in told
-
-
-def test_what_a_forge_missed_is_told_there_later(town: Town) -> None:
-    submission = leave(town, "one")
-    town.take_in(now=DAY)
-    assert town.publish(submission, now=NEXT).code == 0
-    reply = town.root / "left" / f"{submission}.reply.txt"
-    told = reply.read_text("utf-8")
-    reply.unlink()
-    assert town.publish(submission, now=NEXT).code == 0
-    assert reply.read_text("utf-8") in told
-    assert town.kinds().count("published") == 1
-
-
 def test_the_form_of_a_request_is_looked_at_without_checking_it_out(town: Town) -> None:
     submission = town.send("one", now=DAY)
     base = git(town.clone, "rev-parse", "main").strip()

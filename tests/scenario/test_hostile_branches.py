@@ -89,16 +89,6 @@ def test_a_broken_request_under_somebody_s_id_contests_nothing(town: Town) -> No
     assert found == {f"branch submission/{ID}": "received", "pull request 7": "refused"}
 
 
-def test_foreign_change(town: Town) -> None:
-    """Names that the terminal would obey; more of them: board/test_arrivals.py."""
-    names = ("submissions/\x1b[31mred\x07", "submissions/20261102-\u202egnp.tar.age")
-    push(town, {**SEALED, **dict.fromkeys(names, ("100644", b"x"))})
-    assert set(refusals(town)) == {"foreign-change"}
-    answer = town.organiser("inbox", now=NOW)
-    assert "\x1b" not in answer.out
-    assert "\u202e" not in answer.out
-
-
 def test_metadata_alone_of_an_id_that_nobody_sent(town: Town) -> None:
     push(town, {NAMES[1]: SEALED[NAMES[1]]})
     assert refusals(town) == ["nothing-to-update"]
@@ -406,13 +396,6 @@ def test_a_branch_below_somebody_s_id_that_was_removed_again(town: Town) -> None
     assert [r["kind"] for r in town.take_in(now=NOW)["received"]] == ["received"]
 
 
-def test_a_bad_branch_does_not_stop_the_good_one(town: Town) -> None:
-    push(town, {"board.toml": None})
-    good = town.send("good", now=NOW, team=OTHER_TEAM)
-    found = {r["id"]: r["kind"] for r in town.take_in(now=NOW)["received"]}
-    assert found == {None: "refused", good: "received"}
-
-
 def test_garbage_for_sealed_files_is_refused_at_review(town: Town) -> None:
     push(town, SEALED)
     town.take_in(now=NOW)
@@ -516,18 +499,6 @@ def test_nothing_is_run_in_the_organisers_clone(town: Town, hooks: str) -> None:
     assert not (town.root / "pwned").exists()
     assert (town.board / ".gitattributes").read_text() == "* -text\n"
     assert git(town.board, "log", "-1", "--format=%s").startswith("published")
-
-
-def test_the_trap_works(town: Town) -> None:
-    """What the test above sets would run, were git called without our switches."""
-    trap = town.root / "trap"
-    trap.write_text(f"#!/bin/sh\ntouch {town.root}/pwned\n")
-    trap.chmod(0o755)
-    hooks = town.board / ".git" / "hooks"
-    hooks.mkdir(exist_ok=True)
-    (hooks / "pre-commit").symlink_to(trap)
-    git(town.board, "commit", "-q", "--allow-empty", "-m", "x")
-    assert (town.root / "pwned").exists()
 
 
 class Asking(http.server.BaseHTTPRequestHandler):

@@ -64,15 +64,6 @@ def test_a_copy_that_was_rejected_does_not_shut_its_owner_out(town: Town) -> Non
     assert town.take_in(now=NEXT)["received"] == []
 
 
-def test_a_spoiled_copy_that_is_read_second_changes_nothing(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    copy(town, submission, number=1)
-    (receipt,) = town.take_in(now=DAY)["received"]
-    assert (receipt["kind"], receipt["problems"][0]["code"]) == ("refused", "untrusted")
-    assert town.publish(submission, now=DAY).code == 0
-
-
 def test_an_id_that_differs_in_case_from_a_submission_or_a_baseline_is_taken(town: Town) -> None:
     first = town.send("one", now=DAY)
     town.take_in(now=DAY)

@@ -459,13 +459,6 @@ def test_a_day_after_the_import_is_refused_and_nothing_is_made(tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
 
 
-@pytest.mark.parametrize("name", ["missing.csv", "."])
-def test_a_table_that_cannot_be_read_is_told(tmp_path: Path, name: str) -> None:
-    answer = take_over(tmp_path / name, tmp_path)
-    assert answer.code == 2
-    assert "Traceback" not in answer.err
-
-
 def test_hostile_text_of_an_old_board_is_contained(tmp_path: Path) -> None:
     """Markup, a formula, a script link, bidi marks, and an id that climbs out of its folder."""
     links = "javascript:alert(1),https://x.org/\u202e"
@@ -493,17 +486,6 @@ def test_hostile_text_of_an_old_board_is_contained(tmp_path: Path) -> None:
 def record(tmp_path_factory: pytest.TempPathFactory) -> Old:
     folder = tmp_path_factory.mktemp("record")
     return imported(small(folder, line("20190101-a", "2019/01/01", "0.3")), folder)
-
-
-def test_a_record_is_rebuilt_and_tells_its_entries_as_any_board(record: Old) -> None:
-    where = ["--board", str(record.repository.root), "--now", "2026-11-30T00:00:00Z"]
-    vault = ["--vault", str(record.folder / "vault")]
-    assert call(record.folder, "rebuild", *where, *vault).code == 0
-    assert audit_board(record.repository, record.folder / "vault").faults == ()
-    told = call(record.folder, "status", "20190101-a", *where)
-    assert "taken over from an old board" in told.out
-    assert "eval 0.3" in told.out
-    assert "receipt" not in told.out
 
 
 REFUSED: Mapping[str, tuple[list[str], str]] = {

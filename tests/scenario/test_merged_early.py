@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from registering_town import asking_town, own_file, register
-from town import OTHER_TEAM, Town, commit_tree, fresh_town, git
+from town import Town, commit_tree, fresh_town, git
 
 from heldout.board.store.arrivals import blob_id, find_merged
 from heldout.board.store.git import Git
@@ -83,16 +83,6 @@ def test_new_metadata_that_were_merged_before_they_were_taken_in(
     assert town.events()[-1]["submission"] == one
     assert faults(town) == []
     assert taken(town, now=LAST) == []
-
-
-def test_a_withdrawal_that_was_merged(town: Town) -> None:
-    one = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    town.push()
-    assert town.participant("withdraw", one, now=NEXT).code == 0
-    merge(town, f"submission/{one}", "a merge commit")
-    assert taken(town, now=NEXT) == [("withdrawn", "the main branch")]
-    assert taken(town, now=NEXT) == []
 
 
 def test_a_merged_submission_and_somebody_else_s_of_the_same_id_are_for_an_organiser(
@@ -176,11 +166,3 @@ def test_git_s_ids_are_known_in_a_repository_of_sha256(tmp_path: Path) -> None:
     assert [(arrival.id, arrival.problems) for arrival in new] == [("20261102-one", ())]
     known = {blob_id(b"-metadata.json.age", like=main)}
     assert not [*find_merged(Git(board), "age", merged, known=known, published=())]
-
-
-def test_two_that_were_merged_at_once(town: Town) -> None:
-    one = town.send("one", now=DAY)
-    two = town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
-    for name in (one, two):
-        merge(town, f"submission/{name}", "a merge commit")
-    assert taken(town) == [("received", "the main branch")] * 2

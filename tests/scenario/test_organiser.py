@@ -1,13 +1,10 @@
 """An organiser's odd days: wrong keys, repaired labels, refusals that stay, what a commit says."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, TEAM, Answer, Town, call, founding, fresh_town, git, named, run_text
+from town import OTHER_TEAM, TEAM, Answer, Town, call, founding, fresh_town, git, run_text
 
 from heldout.envelope.bundle import new_identity
 
@@ -92,15 +89,6 @@ def test_a_second_organiser_is_added_by_rekey_alone_and_the_keys_follow(town: To
     assert subject(town).startswith("rekeyed ")
 
 
-def test_an_inbox_tells_which_rules_it_logged(town: Town) -> None:
-    town.edit(("quota = 2", "quota = 1"))
-    told = town.organiser("inbox", now=LATER).out
-    assert told.count("logged    changed-rules (event 1): policy") == 1
-    assert "changed-rules" not in town.organiser("inbox", now=LATER).out
-    town.edit(("quota = 1", "quota = 1  # one is enough"))
-    assert "(event 2): comments or layout only" in town.organiser("inbox", now=LATER).out
-
-
 # errata
 
 
@@ -181,22 +169,6 @@ def test_a_baseline_is_corrected_from_the_runs_in_the_vault(town: Town) -> None:
     assert all(path.name not in public for path in (town.vault / "sealed").iterdir())
 
 
-def test_reject_takes_several_or_none(town: Town) -> None:
-    one, two = two_published(town)
-    three = town.send("three", now=LATER, seed=3, team=named("Third"))
-    four = town.send("four", now=LATER, seed=4, team=named("Fourth"))
-    town.take_in(now=LATER)
-    refused = town.organiser("reject", three, one, "--why", "x", now=LATER)
-    assert (refused.code, refused.out) == (2, "")
-    assert "rejected" not in town.kinds()
-    commits = int(git(town.board, "rev-list", "--count", "HEAD"))
-    assert town.organiser("reject", three, four, "--why", "x", now=LATER).code == 0
-    assert town.kinds().count("rejected") == 2
-    assert int(git(town.board, "rev-list", "--count", "HEAD")) == commits + 1
-    assert subject(town).startswith(f"rejected {four} and 1 more (event ")
-    assert two
-
-
 def test_judgments_outside_the_query_file_do_not_count(town: Town) -> None:
     one, _ = two_published(town)
     before = {row["id"]: row["scores"] for row in town.rows()}[one]
@@ -224,78 +196,6 @@ def test_a_rebuild_says_what_it_revealed_and_a_commit_what_it_brings(town: Town)
     assert "revealed" not in town.organiser("rebuild", now="2026-12-10T00:00:00Z").out
 
 
-def test_who_reads_only_the_head_of_an_answer_gets_no_error(town: Town) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    command = [sys.executable, "-c", "from heldout.cli import main; main()"]
-    arguments = ["audit", "--board", str(town.board), "--vault", str(town.vault)]
-    done = subprocess.run([*command, *arguments], stdout=writing, stderr=-1, check=False)
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (1, b"")
-
-
-def test_publish_tells_event_scores_and_standing(town: Town) -> None:
-    add_baseline(town)
-    ids = two_published(town)
-    told = town.publish(*ids, now=DAY).out
-    assert "logged    event" not in told
-    rows = {row["id"]: row for row in town.rows()}
-    record = max(row["scores"]["eval"] for row in rows.values())
-    for name in ids:
-        scores, rank = rows[name]["scores"], rows[name]["rank"]
-        line = f"released  RR@10 {scores['eval']:.3f}, n = 30 (dev {scores['dev']:.3f})"
-        best = rows[name]["trophy"] and scores["eval"] == record
-        stays = "best so far" if best else f"the record stays {record:.3f}"
-        assert f"{line}\nstanding  rank {rank} of 2; " in told
-        assert f"{stays}\n" in told
-    assert "rebuilt   2 entries, 1 baseline;" in told
-
-
-def test_a_no_is_said(town: Town) -> None:
-    one = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    answer = town.organiser("publish", one, now=DAY)
-    assert answer.code == 1
-    assert answer.err.endswith("nothing was published; --yes skips the question\n")
-    assert "cannot be taken back" in answer.err
-    assert "Aborted" not in answer.err
-    assert "published" not in town.kinds()
-    early = town.organiser("correct", one, "--why", "x", now=DAY)
-    assert (early.code, "not-published" in early.err) == (2, True)
-    assert "waiting: just now" in town.organiser("review", one, now=DAY).out
-
-
-def test_what_is_not_pushed_is_counted(town: Town) -> None:
-    one = town.send("one", now=DAY)
-    told = town.organiser("inbox", now=DAY)
-    assert "not yet public: 1 commit; git push" in told.out
-    assert f"{one}  for you, just now" in told.out
-    told = town.publish(one, now=DAY)
-    assert told.out.endswith("next      not yet public: 2 commits; git push\n")
-    town.push()
-    assert "not yet public" not in town.organiser("rebuild", now=DAY).out
-    git(town.board, "remote", "remove", "origin")
-    town.edit(("quota = 2", "quota = 3"))
-    assert "not yet public" not in town.organiser("rebuild", now=DAY).out
-
-
-def test_a_refusal_is_told_in_full_once(town: Town) -> None:
-    folder = town.root / "uploads"
-    folder.mkdir()
-    (folder / "20261102-half.tar.age").write_bytes(b"x")
-    inbox: list[str | Path] = ["inbox", "--from", folder]
-    assert "missing-file" in town.organiser(*inbox, now=DAY).out
-    again = town.organiser(*inbox, now=DAY).out
-    assert "1 refused before (heldout inbox --all shows them)" in again
-    assert "missing-file" not in again
-    assert "missing-file" in town.organiser(*inbox, "--all", now=DAY).out
-    (folder / "20261102-half.tar.age").write_bytes(b"xy")
-    assert "missing-file" in town.organiser(*inbox, now=DAY).out
-    assert [r["kind"] for r in town.organiser(*inbox, "--json", now=DAY).json["received"]] == [
-        "refused"
-    ]
-
-
 def test_a_vault_without_its_keys_says_so(town: Town) -> None:
     shutil.rmtree(town.vault / "identities")
     answer = town.organiser("inbox", now=DAY)
@@ -304,18 +204,6 @@ def test_a_vault_without_its_keys_says_so(town: Town) -> None:
 
 
 # founding
-
-
-def test_a_founding_that_is_refused_leaves_nothing(town: Town) -> None:
-    arguments = list(founding(town.root))
-    new = town.root / "new"
-    arguments[2] = new
-    assert "is not empty" in call(town.root, *arguments).err
-    assert not new.exists()
-    arguments[4] = town.root / "new-vault"
-    assert call(town.root, *arguments, "-m", "nonsense").code == 2
-    assert not new.exists()
-    assert not (town.root / "new-vault").exists()
 
 
 def test_sets_that_share_queries_and_foreign_judgments_are_warned_of_first(town: Town) -> None:

@@ -62,16 +62,6 @@ def test_all_of_the_metadata_is_told_at_once_with_its_fields(town: Town) -> None
     assert again.out.count("metadata.json:team") == 1
 
 
-def test_a_run_whose_scores_rise_with_its_ranks_is_told_before_it_is_sent(town: Town) -> None:
-    submission = town.draft("one", now=DAY)
-    run = town.clone / ".git/heldout/drafts" / submission / "eval.run"
-    rows = [line.split() for line in run.read_text().splitlines()]
-    run.write_text("".join(f"{q} Q0 {doc} {rank} {rank} t\n" for q, doc, rank in rows))
-    answer = town.participant("check", submission, now=DAY).done()
-    assert "rank-disagrees" in answer.out
-    assert "the score column is not used: ranks decide" in answer.out
-
-
 @pytest.mark.parametrize("how", ["missing", "folder", "two"])
 def test_a_run_that_is_not_one_file_is_one_problem(town: Town, how: str) -> None:
     submission = town.draft("one", now=DAY)
@@ -96,17 +86,6 @@ def test_a_run_that_is_not_one_file_is_one_problem(town: Town, how: str) -> None
     assert not (town.clone / ".git/heldout/keys").exists()
 
 
-def test_a_run_that_cannot_be_read_is_named_as_it_was_typed(town: Town) -> None:
-    (town.root / "dev.run").write_text("")
-    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "nowhere" / "eval.run")
-    answer = town.participant("draft", "x", *runs, now=DAY)
-    assert answer.code == 2
-    assert f"unreadable-file  {town.root / 'nowhere' / 'eval.run'}" in answer.err
-    assert "of the run for 'eval'" in answer.err
-    assert "--run eval=FILE" in answer.err
-    assert not list((town.clone / ".git/heldout/drafts").glob("*"))  # nor is half a draft made
-
-
 def test_an_unknown_draft_is_told_with_those_there_are(town: Town) -> None:
     submission = town.draft("one", now=DAY)
     folder = town.clone / ".git/heldout/drafts/20261102-nobody"
@@ -116,18 +95,6 @@ def test_an_unknown_draft_is_told_with_those_there_are(town: Town) -> None:
         assert answer.err.startswith(f"error  no-draft  {folder}\n")
         assert answer.err.count("error ") == 1
         assert f"one of {submission}" in answer.err
-
-
-def test_status_of_a_draft_and_of_nothing(town: Town) -> None:
-    submission = town.draft("one", now=DAY)
-    told = town.participant("status", submission, now=DAY)
-    assert (told.code, "a draft here, nothing sent" in told.out) == (0, True)
-    unknown = town.participant("status", "20261102-nobody", now=DAY)
-    assert (unknown.code, unknown.out) == (1, "")
-    assert "no draft or submission of this id" in unknown.err
-    assert submission in unknown.err
-    town.participant("submit", submission, now=DAY)
-    assert "not received yet" in town.participant("status", submission, now=DAY).out
 
 
 def test_the_quota_counts_what_was_sent_from_here(town: Town) -> None:
@@ -158,13 +125,6 @@ def test_what_was_withdrawn_and_is_sent_again_is_refused_for_what_it_is(town: To
     assert problem["hint"] == "heldout draft makes a new id"
 
 
-def test_what_was_withdrawn_gives_its_quota_back_at_once(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    assert town.participant("withdraw", submission, now=DAY).code == 0
-    other = town.draft("two", now=LATER, seed=2)
-    assert "0 of 2 used since 04 Oct; you may" in town.participant("check", other, now=LATER).out
-
-
 def test_an_embargo_in_a_telling_id(town: Town) -> None:
     telling = town.draft("lighthouse-one", now=DAY)
     town.fill(telling, embargo_until="2026-12-10")
@@ -192,17 +152,6 @@ def test_an_embargo_that_cannot_be_is_refused_at_once(town: Town) -> None:
     assert not (town.clone / ".git/heldout/drafts").exists()
 
 
-def test_a_second_submit_and_an_empty_amend_say_so(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    again = town.participant("submit", submission, now=LATER).done()
-    (sent,) = [line for line in again.out.splitlines() if line.startswith("sent ")]
-    assert sent.endswith("pushed to origin   (done before)")
-    unchanged = town.participant("amend", submission, now=LATER).done()
-    assert "unchanged since revision 1 was sent; nothing was sent now" in unchanged.out
-    town.fill(submission, code="https://example.org/code")
-    assert "done before" not in town.participant("amend", submission, now=LATER).out
-
-
 def test_what_was_sent_elsewhere_is_not_said_to_be_here(town: Town) -> None:
     submission = town.draft("one", now=DAY)
     first, second, third = (town.root / name for name in ("first", "second", "third"))
@@ -225,13 +174,6 @@ def test_what_was_sent_elsewhere_is_not_said_to_be_here(town: Town) -> None:
     assert {path.name for path in third.iterdir()} == {path.name for path in first.iterdir()}
     told = town.participant("amend", submission, "--to", third, "--json", now=LATER).json
     assert (told["sent"], told["sent_before"]) == (f"3 files to {third}", True)
-
-
-def test_without_a_remote_a_second_branch_is_not_made_again(town: Town) -> None:
-    git(town.clone, "remote", "remove", "origin")
-    submission = town.draft("one", now=DAY)
-    told = [town.participant("submit", submission, now=LATER).out for _ in range(2)]
-    assert ["in this repository   (done before)" in text for text in told] == [False, True]
 
 
 def test_what_the_log_has_decided_is_refused_here(town: Town) -> None:
@@ -289,19 +231,6 @@ def test_a_refused_update_shows_in_the_status(town: Town) -> None:
     assert line in status.out
     (row,) = statuses(town)
     assert row["update"].startswith("revision 2 was sent, revision 1 is in force")
-
-
-def test_an_update_on_its_way_is_told_until_it_is_in_force(town: Town) -> None:
-    submission = town.enter("one", now=DAY)
-    town.push()
-    assert statuses(town)[0]["update"] == ""
-    town.fill(submission, code="https://example.org/code")
-    assert town.participant("amend", submission, now=LATER).code == 0
-    told = statuses(town)[0]["update"]
-    assert "revision 1 is in force: the organisers have not taken it in yet" in told
-    town.take_in(now=LATER)
-    town.push()
-    assert statuses(town)[0]["update"] == ""
 
 
 def test_a_question_has_a_next_step_for_the_team_and_none_for_the_organiser(town: Town) -> None:
@@ -382,20 +311,6 @@ def test_ids_that_are_none_of_the_collection_s_stop_check_and_submit(town: Town)
     sent = town.participant("submit", submission, now=DAY)
     assert sent.code == 1
     assert not git(town.clone, "branch", "--list", "submission/*")
-
-
-def test_a_run_that_finds_nothing_has_ids_of_the_collection(town: Town) -> None:
-    """Each query gets another query's document: a score of 0 is no reason to refuse."""
-    submission = town.draft("weak", now=DAY)
-
-    def move(document: str) -> str:
-        number = document.removeprefix("ddev")
-        return f"ddev{(int(number) + 1) % QUERIES}" if number.isdecimal() else document
-
-    write_run(town, submission, move)
-    checked = town.participant("check", submission, now=DAY)
-    assert "RR@10 0.000" in " ".join(checked.out.split())
-    assert checked.code == 0, checked.out
 
 
 def test_to_amend_in_another_clone_is_answered_with_where_it_was_sent(town: Town) -> None:

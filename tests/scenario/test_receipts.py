@@ -127,14 +127,6 @@ def test_the_same_receipt_is_renewed_when_it_was_taken_in(town: Town) -> None:
     assert audit(town).code == 0
 
 
-def test_nothing_sent_has_no_receipt(town: Town) -> None:
-    clone = Repository(town.clone)
-    assert keep_receipt(clone, "20261102-other", clone.newest_log()) is None
-    draft = town.draft("other", now=DAY, team=OTHER_TEAM)
-    assert town.participant("pack", draft, now=DAY).code == 0
-    assert keep_receipt(clone, draft, clone.newest_log()) is None
-
-
 def test_after_an_amendment_the_new_files_are_looked_for(town: Town) -> None:
     town.pull()
     town.fill(ONE, model_description="a better description")
@@ -291,22 +283,6 @@ def test_a_renewal_keeps_the_evidence_of_a_rewritten_history(town: Town) -> None
     with pytest.raises(StoreError, match="history was rewritten"):
         keep(town)
     assert (town.clone / RECEIPT).read_bytes() == before
-
-
-def test_a_cut_log_is_told(town: Town) -> None:
-    """By what the receipt saw, and in a clone that had pulled by what lies there."""
-    keep(town)
-    pulled = town.new_clone("pulled")
-    git(town.board, "push", "-q", "--force", "origin", "main~1:main")
-    answer = audit(town)
-    assert answer.code == 1
-    assert "events were cut off" in "\n".join(answer.json["faults"])
-    told = town.participant(
-        "audit", "--receipt", town.clone / RECEIPT, "--json", now=LAST, clone=pulled
-    )
-    assert told.code == 1
-    assert told.json["faults"] == ["the last 2 events of the earlier copy were cut off"]
-    assert any("git remote add upstream" in note for note in told.json["notes"])
 
 
 def test_an_erratum_is_a_change_with_an_event(town: Town) -> None:

@@ -134,16 +134,6 @@ def test_a_changed_agreement_is_a_dated_event_and_asks_again(admitted: Town) -> 
     assert admitted.audit()["ok"]
 
 
-def test_a_team_comes_by_pull_request_too(town: Town) -> None:
-    handle = register(town)
-    commit = git(town.forge, "rev-parse", f"registration/{handle}")
-    git(town.forge, "update-ref", "refs/pull/7/head", commit)
-    git(town.forge, "branch", "-D", f"registration/{handle}")
-    (receipt,) = town.take_in(now=DAY)["received"]
-    assert (receipt["kind"], receipt["team"]) == ("registered", handle)
-    assert receipt["source"] == "pull request 7"
-
-
 # what others see
 
 
@@ -247,13 +237,6 @@ def test_an_edited_agreement_is_logged_and_committed_whichever_command_comes_nex
     assert git(admitted.board, "status", "--porcelain") == ""
 
 
-def test_a_team_that_is_no_team_cannot_be_revoked(town: Town) -> None:
-    answer = town.organiser("board", "revoke", "team-\x1b[2J", "--why", "x", now=NEXT)
-    assert answer.code == 2
-    assert "unknown-team" in answer.err
-    assert "\x1b" not in answer.err
-
-
 def test_after_the_last_day_a_registered_team_can_agree_anew_and_no_other_can(town: Town) -> None:
     late = "2026-12-01T00:00:00Z"
     admit(town)
@@ -267,11 +250,3 @@ def test_after_the_last_day_a_registered_team_can_agree_anew_and_no_other_can(to
     assert answer.code == 1
     assert "registration-closed" in answer.err
     assert town.audit()["ok"]
-
-
-def test_a_name_that_is_none_is_refused_before_anything_is_sent(town: Town) -> None:
-    for name in ("", "anonymous", "Light\u202ehouse", "n" * 201):
-        answer = town.participant("register", "--team", name, "--agree", now=DAY)
-        assert answer.code == 1, name
-        assert "\u202e" not in answer.err
-    assert "registration/" not in git(town.forge, "branch", "--list")

@@ -37,24 +37,6 @@ def leave_the_candidates(town: Town, submission: str) -> None:
     run.write_text(run.read_text("utf-8").replace("\tn3-1\t", "\tn3-elsewhere\t"), "utf-8")
 
 
-def test_a_run_within_the_candidates_is_published(town: Town) -> None:
-    submission = town.draft("within", now=DAY)
-    town.fill(submission, type="reranking")
-    assert town.participant("submit", submission, now=DAY).code == 0
-    town.take_in(now=LATER)
-    assert town.publish(submission, now=LATER).code == 0
-
-
-def test_a_document_of_its_own_is_told_with_its_line(town: Town) -> None:
-    submission = town.draft("beyond", now=DAY)
-    town.fill(submission, type="reranking")
-    leave_the_candidates(town, submission)
-    answer = town.participant("check", submission, now=DAY)
-    assert answer.code == 1
-    assert "not-a-candidate  dev.run:" in answer.out
-    assert "n3-elsewhere" in answer.out
-
-
 def test_a_document_of_its_own_stands_against_publication(town: Town) -> None:
     submission = town.draft("beyond", now=DAY)
     town.fill(submission, type="reranking")
@@ -65,12 +47,3 @@ def test_a_document_of_its_own_stands_against_publication(town: Town) -> None:
     assert answer.code == 1
     assert "candidates: dev: 1 or more documents outside the official candidates" in answer.out
     assert town.publish(submission, now=LATER).code == 1
-
-
-def test_a_full_ranking_may_leave_the_candidates(town: Town) -> None:
-    submission = town.draft("full", now=DAY)
-    town.fill(submission, type="full ranking")
-    leave_the_candidates(town, submission)
-    assert town.participant("submit", submission, now=DAY).code == 0
-    town.take_in(now=LATER)
-    assert town.publish(submission, now=LATER).code == 0

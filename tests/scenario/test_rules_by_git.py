@@ -8,7 +8,6 @@ import base64
 import contextlib
 import hashlib
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -226,20 +225,6 @@ def test_a_public_file_that_was_accepted_is_logged_and_scored(town: Town) -> Non
     assert first["dev"] == first["eval"]
     assert last["dev"] < last["eval"]
     assert town.audit()["ok"]
-
-
-def test_a_public_file_without_a_version_in_git_is_named(town: Town) -> None:
-    """The log has a digest and no text: what git lost comes back by hand."""
-    path, edit = FILES["an eval query"]
-    file = town.board / path
-    right = file.read_text("utf-8")
-    shutil.rmtree(town.board / ".git")
-    file.write_text(edit(right), "utf-8")
-    answer = town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False)
-    assert answer.code == 2, answer
-    assert f"put {path} (SHA-256 " in answer.err
-    file.write_text(right, "utf-8")
-    assert town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).code == 0
 
 
 def test_a_public_file_that_cannot_work_is_not_accepted(town: Town) -> None:

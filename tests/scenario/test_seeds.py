@@ -232,18 +232,3 @@ def test_a_one_shot_board_tells_the_spread_with_the_score(town: Town) -> None:
     assert town.organiser("rebuild", now=LAST).code == 0
     (row,) = town.rows()
     assert (row["seeds"], sorted(row["spreads"])) == (3, ["dev", "eval"])
-
-
-def test_an_erratum_tells_the_new_spread(town: Town) -> None:
-    name = send(town, "one", both())
-    assert town.publish(name, now=NEXT).code == 0
-    before = town.events()[-1]["public"]["seeds"]["spreads"]["eval"]
-    labels = town.vault / "labels" / "eval.qrels"
-    rows = labels.read_text().splitlines()
-    labels.write_text("\n".join(rows[:8]) + "\n")
-    town.organiser("correct", name, "--why", "fewer labels", now=NEXT).done()
-    public = town.events()[-1]["public"]
-    means = [mean(reciprocal_ranks(t, "eval")[:8]) for t in seed_texts("eval")]
-    assert public["seeds"]["spreads"]["eval"] == f"{deviation(means):.3f}"
-    assert public["seeds"]["spreads"]["eval"] != before
-    assert town.audit()["ok"]

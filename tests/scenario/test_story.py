@@ -98,28 +98,6 @@ def test_the_participant_follows_the_submission(town: Town) -> None:
     assert town.rows()[0]["date"] == "2026-11-02"
 
 
-def test_amended_before_anybody_looked(town: Town) -> None:
-    """The branch then holds all three files, with the newest metadata."""
-    submission = town.send("one", now=DAY_2)
-    town.fill(submission, model_description="second thoughts")
-    assert town.participant("amend", submission, now=DAY_2).code == 0
-    assert [r["kind"] for r in town.take_in(now=DAY_2)["received"]] == ["received"]
-    town.publish(submission, now=DAY_2)
-    assert town.rows()[0]["description"] == "second thoughts"
-
-
-def test_withdrawn_before_anybody_looked(town: Town) -> None:
-    submission = town.send("one", now=DAY_2)
-    town.participant("withdraw", submission, now=DAY_2)
-    town.take_in(now=DAY_2)
-    refused = town.publish(submission, now=DAY_2)
-    assert refused.code == 1
-    assert "it is withdrawn" in refused.out
-    assert town.publish(submission, now=DAY_2).code == 1
-    assert town.kinds()[1:] == ["received", "withdrawn"]
-    assert town.rows() == []
-
-
 def test_by_pull_request(town: Town) -> None:
     """A forge keeps `refs/pull/31/head`; the participant has no right to push branches."""
     git(town.forge, "config", "receive.denyCurrentBranch", "refuse")
@@ -142,32 +120,6 @@ def test_by_pull_request(town: Town) -> None:
         "problems": [],
     }
     assert town.publish(submission, now=DAY_2).code == 0
-
-
-def test_the_same_files_by_two_ways_are_one_submission(town: Town) -> None:
-    submission = town.send("one", now=DAY_2)
-    git(town.clone, "push", "-q", "origin", f"submission/{submission}:refs/pull/4/head")
-    assert len(town.take_in(now=DAY_2)["received"]) == 1
-    assert town.take_in(now=DAY_3)["received"] == []
-    assert town.kinds().count("received") == 1
-
-
-def test_by_folder(town: Town) -> None:
-    uploads = town.root / "uploads-of-lighthouse"
-    submission = town.draft("one", now=DAY_2)
-    sent = town.participant("submit", submission, "--to", uploads, "--json", now=DAY_2).json
-    assert sent["sent"] == f"3 files to {uploads}"
-    assert sorted(path.name for path in uploads.iterdir()) == sorted(sent["files"])
-    taken = town.organiser("inbox", "--from", uploads, "--json", now=DAY_2).json
-    assert [(r["id"], r["kind"]) for r in taken["received"]] == [(submission, "received")]
-    assert "uploads-of-lighthouse" not in (town.board / "log.jsonl").read_text()
-    town.fill(submission, paper="https://example.org/two")
-    town.participant("amend", submission, "--to", uploads, now=DAY_3)
-    taken = town.organiser("inbox", "--from", uploads, "--json", now=DAY_3).json
-    assert [(r["id"], r["kind"]) for r in taken["received"]] == [(submission, "updated")]
-    town.participant("withdraw", submission, "--to", uploads, now=DAY_3)
-    taken = town.organiser("inbox", "--from", uploads, "--json", now=DAY_3).json
-    assert [(r["id"], r["kind"]) for r in taken["received"]] == [(submission, "withdrawn")]
 
 
 def test_several_ids_at_once_make_one_commit(town: Town) -> None:
@@ -229,22 +181,6 @@ def test_a_baseline_has_no_rank_and_cannot_be_decided(town: Town) -> None:
         refused = town.organiser(*command, now=DAY_2)
         assert (refused.code, refused.out) == (2, "")
         assert "unknown-submission" in refused.err
-
-
-def test_a_wrong_baseline_is_told(town: Town) -> None:
-    for query_set in ("dev", "eval"):
-        (town.root / f"{query_set}.run").write_text(run_text(query_set, 9))
-    name = ["board", "baseline", "20261101-x", "--description", "x"]
-    for runs in (
-        ("--dev", "{root}/dev.run"),
-        ("--dev", "{root}/dev.run", "--eval", "{root}/eval.run", "--run", "test={root}/dev.run"),
-        ("--dev", "{root}/dev.run", "--eval", "{root}/missing.run"),
-        ("--dev", "{root}/dev.run", "--eval", "{root}/dev.run"),
-    ):
-        told = [text.format(root=town.root) for text in runs]
-        answer = town.organiser(*name, *told, now=DAY_2)
-        assert (answer.code, answer.out) == (2, "")
-        assert answer.err
 
 
 def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
@@ -311,15 +247,3 @@ def test_json_is_one_document_and_nothing_else(town: Town) -> None:
     } <= set(document["rows"][0])
     checked = town.participant("check", submission, "--json", now=DAY_2).json
     assert {"id", "ok", "scores", "problems", "findings", "warnings"} <= set(checked)
-
-
-def test_damaged_notes_of_either_side_are_made_anew(town: Town) -> None:
-    submission = town.send("one", now=DAY_2)
-    state = town.clone / ".git/heldout" / "packed" / f"{submission}.json"
-    state.write_text("{")
-    assert town.participant("submit", submission, now=DAY_2).code == 0
-    town.take_in(now=DAY_2)
-    town.organiser("review", submission, now=DAY_2)
-    (town.vault / "scores" / f"{submission}.json").write_text("{")
-    town.publish(submission, now=DAY_2).done()
-    assert town.audit()["ok"]

@@ -7,8 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from registering_town import ask_for_registration, publish_board, register
-from town import OTHER_TEAM, TEAM, environment, found_town, git
+from town import OTHER_TEAM, environment, found_town, git
 from two_organisers import DAY, HELDOUT, LATER, Pair, before_push, copy_pair, shell
 
 from heldout.board.log.events import parse_log
@@ -153,29 +152,6 @@ def test_edited_queries_reach_the_other_by_the_board_alone(pair: Pair) -> None:
     assert pair.bob.call("inbox", now=LATER).code == 0
     assert pair.bob.is_sound()
     assert pair.ann.kinds()[-1] == "changed-rules"
-
-
-def test_a_team_that_one_took_in_is_known_to_the_other(pair: Pair) -> None:
-    ask_for_registration(pair.town)
-    handle = register(pair.town)
-    assert pair.ann.call("inbox").code == 0
-    publish_board(pair.town)
-    git(pair.bob.board, "pull", "-q", "--ff-only", "origin", "main")
-    submission = pair.town.send("one", now=DAY)
-    received = pair.bob.call("inbox", "--json").json["received"]
-    assert [(r["id"], r["kind"]) for r in received] == [(submission, "received")]
-    (listed,) = pair.bob.call("board", "teams", "--json").json["teams"]
-    assert (listed["team"], listed["name"]) == (handle, TEAM["team"])
-    (review,) = pair.bob.call("review", submission, "--json").json["reviews"]
-    assert "team-registered" not in [finding["rule"] for finding in review["findings"]]
-    assert pair.bob.call("publish", submission, "--yes").code == 0
-    assert pair.bob.is_sound()
-    git(pair.bob.board, "push", "-q", "origin", "main")
-    git(pair.ann.board, "pull", "-q", "--ff-only", "origin", "main")
-    assert pair.ann.call("rebuild").code == 0
-    assert pair.ann.is_sound()
-    assert pair.ann.log() == pair.bob.log()
-    assert pair.ann.kinds().count("registered") == 1
 
 
 # both at once

@@ -68,20 +68,6 @@ def test_a_reason_that_says_nothing_is_none(town: Town, command: str) -> None:
         assert (town.kinds(), [*(town.vault / "identities").iterdir()]) == (events, identities)
 
 
-def test_a_time_that_is_none(town: Town) -> None:
-    for now in ("yesterday", "", "0001-01-01", "9999-12-31T23:59:59Z", "12:00"):
-        answer = town.organiser("rebuild", "--json", now=now)
-        assert (answer.code, answer.out) == (2, "")
-        assert "--now" in answer.err
-
-
-def test_outside_of_a_board(town: Town) -> None:
-    answer = call(town.root, "rebuild", "--board", town.root, "--now", DAY_2)
-    assert (answer.code, answer.out) == (2, "")
-    assert "change into the board's folder, or name it: --board DIR (a participant" in answer.err
-    assert "which vault?" in town.participant("inbox", now=DAY_2).err
-
-
 def test_a_vault_inside_the_board_is_refused(town: Town) -> None:
     arguments = list(founding(town.root))
     arguments[2], arguments[4] = town.root / "new", town.root / "new" / "vault"
@@ -93,17 +79,6 @@ def test_a_vault_inside_the_board_is_refused(town: Town) -> None:
     link.symlink_to(town.board / "queries")
     arguments[2], arguments[4] = town.board, link
     assert "inside the board" in call(town.root, *arguments).err
-
-
-def test_without_git_no_board_is_begun(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = list(founding(town.root))
-    arguments[2], arguments[4] = town.root / "new", town.root / "new-vault"
-    monkeypatch.setenv("PATH", "")
-    answer = call(town.root, *arguments)
-    assert answer.code == 2
-    assert "git is not installed" in answer.err
-    assert not (town.root / "new").exists()
-    assert not (town.root / "new-vault").exists()
 
 
 def test_without_a_vault_nothing_is_committed_and_the_answer_says_so(town: Town) -> None:
@@ -126,18 +101,6 @@ def test_a_vault_that_others_may_read_is_refused(town: Town) -> None:
     answer = town.organiser("inbox", now=DAY_2)
     assert (answer.code, answer.out) == (2, "")
     assert f"chmod 700 {town.vault}" in answer.err
-
-
-def test_a_founding_does_not_go_on_in_a_strangers_folder(town: Town) -> None:
-    """An unfinished vault opens the way for its own board only."""
-    (town.vault / "founding").write_text(str(town.board))
-    home = town.root / "home"
-    home.mkdir()
-    (home / "README.md").write_text("mine")
-    arguments = list(founding(town.root))
-    arguments[2] = home
-    assert call(town.root, *arguments).code == 2
-    assert (home / "README.md").read_text() == "mine"
 
 
 def test_a_second_heldout_is_told_to_wait(town: Town) -> None:
@@ -165,23 +128,6 @@ def test_a_second_heldout_is_told_to_wait(town: Town) -> None:
         assert (told.code, told.out) == (2, "")
         assert "another heldout is at work here" in told.err
         assert answer().code == 0
-
-
-def test_a_stale_git_lock_is_explained_and_the_next_call_goes_on(town: Town) -> None:
-    """git was killed itself: its lock file stays, and nobody but a person may remove it."""
-    submission = town.send("one", now=DAY_2)
-    town.take_in(now=DAY_2)
-    lock = town.board / ".git" / "index.lock"
-    lock.touch()
-    answer = town.publish(submission, now=DAY_3)
-    assert answer.code == 2
-    assert f"rm {lock}" in answer.err
-    assert town.kinds().count("published") == 1
-    lock.unlink()
-    again = town.publish(submission, now=DAY_3).done()
-    assert "(done before)" in again.out
-    assert town.kinds().count("published") == 1
-    assert git(town.board, "status", "--porcelain") == ""
 
 
 def test_another_boards_vault_or_an_old_copy_is_refused(town: Town, tmp_path: Path) -> None:
