@@ -308,7 +308,7 @@ class MemoryGit(Git):
             head, _, rest = data.partition(b"\0")
             mode, _, name = head.partition(b" ")
             padded = mode.decode().rjust(6, "0")
-            found[name.decode("utf-8", "surrogateescape"), padded == _TREE] = (
+            found[name.decode("utf-8", "backslashreplace"), padded == _TREE] = (
                 padded,
                 rest[:20].hex(),
             )
