@@ -1,6 +1,8 @@
 """The notebooks run from their first cell to their last, and are stored without outputs."""
 
+import ast
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,19 @@ def test_is_stored_without_outputs_and_names_no_machine(path: Path) -> None:
         assert cell["metadata"] == {}
     for cell in code_cells(notebook):
         assert (cell["outputs"], cell["execution_count"]) == ([], None)
+
+
+@each
+def test_imports_what_exists(path: Path) -> None:
+    cells = code_cells(json.loads(path.read_text("utf-8")))
+    lines = [line for cell in cells for line in cell["source"] if not line.startswith("%")]
+    taken = [
+        one for one in ast.walk(ast.parse("\n".join(lines))) if isinstance(one, ast.ImportFrom)
+    ]
+    assert taken
+    for one in taken:
+        for name in one.names:
+            assert hasattr(import_module(str(one.module)), name.name)
 
 
 @pytest.fixture
