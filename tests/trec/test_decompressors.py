@@ -16,7 +16,6 @@ import zstandard
 
 from heldout.errors import InputError, Problem
 from heldout.trec.reading import sources, streams
-from heldout.trec.reading.sources import ReplaySource
 from heldout.trec.reading.streams import Limits, TextReader
 
 RNG = random.Random(3)  # noqa: S311 - which text
@@ -54,7 +53,7 @@ class Outcome:
 
 
 def open_text(source: Any, limits: Limits | None = None) -> TextReader:
-    return TextReader(ReplaySource(source, path="f"), path="f", limits=limits or Limits())
+    return TextReader(source, path="f", limits=limits or Limits())
 
 
 def outcome(source: Any, limits: Limits | None = None) -> Outcome:

@@ -59,17 +59,8 @@ def test_what_does_not_fit_is_not_kept_in_memory() -> None:
     with closing(Gathered(1000, path="run")) as gathered:
         for number in range(1, 2000):
             gathered.add(b"%d" % (number % 7), b"x" * 90 + b"\n", [number])
-            assert sum(map(len, gathered._texts.values())) <= 1000
-        assert gathered._database is not None
+            assert sum(len(text) for text, _ in gathered._lines.values()) <= 1000
         assert sum(text.count(b"\n") for text, _ in gathered.queries()) == 1999
-
-
-def test_closing_twice_does_nothing() -> None:
-    gathered = Gathered(0, path="run")
-    gathered.add(b"1", b"a\n", [1])
-    gathered.close()
-    gathered.close()
-    assert gathered._database is None
 
 
 @pytest.mark.usefixtures("spilling")

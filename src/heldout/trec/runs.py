@@ -13,14 +13,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from heldout.errors import InputError, Problem
 from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
 from heldout.trec.ir_metadata import find_header_lines
 from heldout.trec.orders import Order
-from heldout.trec.reading.sources import ReplaySource
+from heldout.trec.reading.sources import rewindable
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.rows import COLUMNS, Form, Rows, cut_rows, parse_rows
 from heldout.trec.scanning.scanners import (
@@ -39,10 +40,6 @@ from heldout.trec.scanning.scanners import (
 from heldout.trec.scans import Coverage, Expected, Results, Scan, report_rising
 from heldout.trec.text import ProblemLog, is_clean, parse_integer
 
-if TYPE_CHECKING:
-    import sqlite3
-
-
 _IN_MEMORY = 1 << 22
 _CACHE_KIB = 4096
 _NUMBER = 8
@@ -52,18 +49,24 @@ class Gathered:
     """Lines by query, in the order in which they were added.
 
     Args:
-        in_memory: bytes of text that are kept in memory.
+        in_memory: bytes of text that are kept before they go to a database, which keeps some too.
         path: the file, for messages.
     """
 
     def __init__(self, in_memory: int = _IN_MEMORY, *, path: str) -> None:
+        import sqlite3  # noqa: PLC0415 - few runs come here, and each call would pay for it
+
         self._in_memory = in_memory
         self._path = path
         self._size = 0
-        self._texts: dict[bytes, bytearray] = {}
-        self._numbers: dict[bytes, array[int]] = {}
+        self._lines: dict[bytes, tuple[bytearray, array[int]]] = {}
         self._queries: dict[bytes, None] = {}
-        self._database: sqlite3.Connection | None = None
+        with _scratch(path):
+            self._database = sqlite3.connect("", isolation_level=None)  # "": a temporary file
+            self._database.executescript(
+                f"PRAGMA journal_mode = OFF; PRAGMA cache_size = -{_CACHE_KIB};"
+                "CREATE TABLE lines (query BLOB, numbers BLOB, text BLOB)"
+            )
 
     def add(self, query: bytes, text: bytes, numbers: Sequence[int]) -> None:
         """Keep lines of a query; `numbers` are their 1-based numbers in the file.
@@ -71,15 +74,15 @@ class Gathered:
         Raises:
             InputError: code `no-scratch`.
         """
-        if query not in self._texts:
+        if query not in self._lines:
             self._queries[query] = None
-            self._texts[query] = bytearray()
-            self._numbers[query] = array("q")
-        self._texts[query] += text
+            self._lines[query] = bytearray(), array("q")
+        texts, known = self._lines[query]
+        texts += text
         if len(numbers) == 1:
-            self._numbers[query].append(numbers[0])  # much faster, and the usual case
+            known.append(numbers[0])  # much faster, and the usual case
         else:
-            self._numbers[query].extend(numbers)
+            known.extend(numbers)
         self._size += len(text) + _NUMBER * len(numbers)
         if self._size > self._in_memory:
             self._spill()
@@ -94,58 +97,32 @@ class Gathered:
         Raises:
             InputError: code `no-scratch`.
         """
-        if self._database is not None:
-            self._spill()
-            with _scratch(self._path):
-                self._database.execute("CREATE INDEX by_query ON lines (query)")
+        self._spill()
+        rows = "SELECT numbers, text FROM lines WHERE query = ? ORDER BY rowid"
+        with _scratch(self._path):
+            self._database.execute("CREATE INDEX by_query ON lines (query)")
         for query in self._queries:
-            yield self._fetch(query)
+            with _scratch(self._path):
+                found = self._database.execute(rows, (query,)).fetchall()
+            numbers = array("q", b"".join(some for some, _ in found))
+            yield b"".join(text for _, text in found), numbers.tolist()
 
     def close(self) -> None:
         """Forget everything."""
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-        self._texts.clear()
-        self._numbers.clear()
+        self._database.close()
+        self._lines.clear()
 
     def _spill(self) -> None:
+        lines = self._lines.items()
         with _scratch(self._path):
-            database = self._open()
-            database.execute("BEGIN")
-            database.executemany(
+            self._database.execute("BEGIN")
+            self._database.executemany(
                 "INSERT INTO lines VALUES (?, ?, ?)",
-                (
-                    (query, self._numbers[query].tobytes(), text)
-                    for query, text in self._texts.items()
-                ),
+                ((query, numbers.tobytes(), text) for query, (text, numbers) in lines),
             )
-            database.execute("COMMIT")
-        self._texts.clear()
-        self._numbers.clear()
+            self._database.execute("COMMIT")
+        self._lines.clear()
         self._size = 0
-
-    def _open(self) -> "sqlite3.Connection":
-        if self._database is None:
-            import sqlite3  # noqa: PLC0415 - few runs come here, and each call would pay for it
-
-            self._database = sqlite3.connect("", isolation_level=None)  # "": a temporary file
-            self._database.execute("PRAGMA journal_mode = OFF")
-            self._database.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-            self._database.execute("CREATE TABLE lines (query BLOB, numbers BLOB, text BLOB)")
-        return self._database
-
-    def _fetch(self, query: bytes) -> tuple[bytes, list[int]]:
-        if self._database is None:
-            return bytes(self._texts.pop(query)), self._numbers.pop(query).tolist()
-        pieces = []
-        numbers = array("q")
-        rows = "SELECT numbers, text FROM lines WHERE query = ? ORDER BY rowid"
-        with _scratch(self._path):
-            for some, text in self._database.execute(rows, (query,)):
-                numbers.frombytes(some)
-                pieces.append(text)
-        return b"".join(pieces), numbers.tolist()
 
 
 @contextmanager
@@ -202,7 +179,6 @@ def scan_run(
     Raises:
         Exception: whatever reading `source` raises (a decrypting pipe's `TrustError`).
     """
-    replay = ReplaySource(source, path=path)
     rules = _Rules(
         path=path,
         order=order,
@@ -214,15 +190,26 @@ def scan_run(
         listed=listed,
     )
     try:
-        with _reader(replay, rules) as reader:
+        with rewindable(source, path=path, most=rules.limits.compressed_bytes) as file:
+            return _scan(file, rules)
+    except InputError as error:
+        refused = _Pass(rules, _reader(BytesIO(), rules))
+        refused.log.extend(error.problems)
+        return refused.result()
+
+
+def _scan(file: BinaryIO, rules: "_Rules") -> Scan:
+    start = file.tell()
+    try:
+        with _reader(file, rules) as reader:
             return _Pass(rules, reader).scan(gather=False)
     except _SplitQueryError:
-        replay.rewind()
-        with _reader(replay, rules) as reader:
+        file.seek(start)
+        with _reader(file, rules) as reader:
             return _Pass(rules, reader).scan(gather=True)
 
 
-def _reader(source: ReplaySource, rules: "_Rules") -> TextReader:
+def _reader(source: BinaryIO, rules: "_Rules") -> TextReader:
     return TextReader(source, path=rules.path, limits=rules.limits)
 
 
@@ -313,7 +300,7 @@ class _Pass:
         except InputError as error:
             self.log.extend(error.problems)
         self.log.extend(self.reader.notes)
-        return self._result()
+        return self.result()
 
     def _choose_form(self, block: Block) -> Form:
         wanted: Form = "msmarco" if self.rules.order == "msmarco" else "trec"
@@ -468,7 +455,8 @@ class _Pass:
         if answer is not None:
             self.results.add(query, answer)
 
-    def _result(self) -> Scan:
+    def result(self) -> Scan:
+        """Return what was found so far."""
         digest = self.reader.digest()
         depths = list(self.coverage.depths.values())
         facts = self.results.facts(lines=self.reader.lines, depths=depths)

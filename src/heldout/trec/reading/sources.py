@@ -12,13 +12,12 @@ import io
 import os
 import stat
 import sys
-import weakref
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO, Final, Protocol, TypeVar
+from typing import BinaryIO, Final, Protocol, TypeVar, cast
 
 from heldout.errors import InputError
 from heldout.ids import Digest
@@ -86,69 +85,38 @@ def read_file(read: Callable[..., Read], path: Path | str) -> Read:
         return read(file, path=str(path))
 
 
-class ReplaySource:
-    """A source that can be read a second time from where it stood.
+@contextmanager
+def rewindable(source: BinaryIO, *, path: str, most: int) -> Iterator[BinaryIO]:
+    """Yield the source, or a copy of its bytes, that can be read again from where it stands.
 
-    Ordinary files and `BytesIO` are rewound; of anything else the received bytes are copied, the
-    first 2 MiB in memory and more in a file without a name, since many pipes claim to be
-    seekable and are not.
+    Of ordinary files and `BytesIO` it is the source. Anything else is copied, the first 2 MiB in
+    memory and more into a file without a name, since many pipes claim to be seekable and are not.
 
-    Attributes:
-        size: bytes from where it stood to its end, `None` where only reading shows.
+    Args:
+        source: its bytes.
+        path: its name for messages.
+        most: bytes that are copied; a little more where there are more, so that readers see it.
+
+    Raises:
+        InputError: code `no-scratch`.
+        Exception: whatever reading the source raises.
     """
+    if _can_seek(source):
+        yield source
+        return
+    import tempfile  # noqa: PLC0415 - files need none
 
-    def __init__(self, source: BinaryIO, *, path: str) -> None:
-        """Begin; nothing is read yet.
-
-        Args:
-            source: its bytes.
-            path: its name for messages.
-        """
-        self._source, self._path = source, path
-        self.size = _size_left(source)
-        self._copy: IO[bytes] | None = None
-        if _can_seek(source):
-            self._start = source.tell()
-            return
-        import tempfile  # noqa: PLC0415 - files need none
-
-        self._copy = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - see below
-        weakref.finalize(self, self._copy.close)
-
-    def read(self, size: int) -> bytes:
-        """Return at most `size` bytes, `b""` at the end.
-
-        Raises:
-            InputError: code `no-scratch`.
-        """
-        if self._copy is None:
-            return self._source.read(size)
-        with self._room():
-            chunk = self._copy.read(size)
-        if not chunk:
-            chunk = self._source.read(size)
-            with self._room():
-                self._copy.write(chunk)
-        return chunk
-
-    def rewind(self) -> None:
-        """Go back to where the source stood.
-
-        Raises:
-            InputError: code `no-scratch`.
-        """
-        if self._copy is None:
-            self._source.seek(self._start)
-            return
-        with self._room():
-            self._copy.seek(0)  # which writes what was not yet written
-
-    @contextmanager
-    def _room(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise InputError.of("no-scratch", self._path, why=error.strerror) from error
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as copy:
+        chunk = b"begin"
+        while chunk:
+            chunk = source.read(CHUNK) if copy.tell() <= most else b""
+            try:
+                copy.write(chunk)
+                if not chunk:
+                    copy.seek(0)  # which writes what was not yet written
+            except OSError as error:
+                raise InputError.of("no-scratch", path, why=error.strerror) from error
+        yield cast("BinaryIO", copy)
 
 
 def _can_seek(source: Readable) -> bool:
@@ -162,8 +130,6 @@ def _can_seek(source: Readable) -> bool:
 
 def _size_left(source: Readable) -> int | None:
     """Bytes that are still to come, `None` where only reading shows."""
-    if isinstance(source, ReplaySource):
-        return source.size
     if not _can_seek(source):
         return None
     if isinstance(source, io.BytesIO):
@@ -264,13 +230,12 @@ def is_bzip2(begin: bytes) -> bool:
 
 
 def is_zstd(begin: bytes) -> bool:
-    """Check whether a zstd frame begins like this, with text or without (RFC 8878, 3.1)."""
-    return begin.startswith(b"\x28\xb5\x2f\xfd") or is_zstd_skipped(begin)
+    """Check whether a zstd frame begins like this (RFC 8878, 3.1).
 
-
-def is_zstd_skipped(begin: bytes) -> bool:
-    """Check whether a frame without text begins like this, of which there are 16 kinds (3.1.2)."""
-    return begin[1:4] == b"\x2a\x4d\x18" and begin[0] in _ZSTD_SKIPPED_FIRST
+    Of those without text, which `pzstd` writes, there are 16 kinds (3.1.2).
+    """
+    skipped = begin[1:4] == b"\x2a\x4d\x18" and begin[0] in _ZSTD_SKIPPED_FIRST
+    return skipped or begin.startswith(b"\x28\xb5\x2f\xfd")
 
 
 def name_other(begin: bytes) -> str | None:
@@ -295,66 +260,47 @@ _WINDOW_LOG = 27
 
 
 class Decoder(Protocol):
-    """One archive member on its way; what comes out of one step is at most `PIECE` long."""
+    """One archive member on its way, as bz2 and zstd of the standard library have it."""
 
-    def ended(self) -> bool:
-        """Check whether the member is complete."""
-        ...
+    @property
+    def eof(self) -> bool:
+        """Whether the member is complete."""
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether all text of what was given is out."""
 
     @property
     def unused_data(self) -> bytes:
-        """What was fed beyond its end."""
-        ...
+        """What was given beyond its end."""
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """The text of more bytes, all there is so far; pieces of it may be empty."""
-        ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        """At most so many bytes of text; what does not fit is held back."""
 
 
 class _Gzip:
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(wbits=31)
 
-    def ended(self) -> bool:
+    @property
+    def eof(self) -> bool:
         return self._inner.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail
 
     @property
     def unused_data(self) -> bytes:
         return self._inner.unused_data
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        while data and not self._inner.eof:
-            yield self._inner.decompress(data, PIECE)
-            data = self._inner.unconsumed_tail
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
 
 
-class _Holding:
-    """By bz2 or zstd: what does not fit into a piece, the library holds back."""
-
-    def __init__(self, inner: bz2.BZ2Decompressor | zstd.ZstdDecompressor) -> None:
-        self._inner = inner
-
-    def ended(self) -> bool:
-        return self._inner.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inner.unused_data
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        text = self._inner.decompress(data, PIECE)
-        yield text
-        # Of a block whose last byte it has, the library may still give out nearly all.
-        while not self._inner.eof and (text or not self._inner.needs_input):
-            text = self._inner.decompress(b"", PIECE)
-            yield text
-
-
-def _zstd(begin: bytes) -> Decoder:
-    if is_zstd_skipped(begin):
-        return Skipped()
+def _zstd() -> Decoder:
     largest: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
-    return _Holding(zstd.ZstdDecompressor(options=largest))
+    return zstd.ZstdDecompressor(options=largest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,17 +310,17 @@ class ArchiveKind:
     Attributes:
         name: as in messages.
         begins: whether a member begins with these bytes, 10 if there are as many.
-        decoder: makes the decoder of the member that begins with these.
+        decoder: makes the decoder of a member.
     """
 
     name: str
     begins: Callable[[bytes], bool]
-    decoder: Callable[[bytes], Decoder]
+    decoder: Callable[[], Decoder]
 
 
 _KINDS = (
-    ArchiveKind(name="gzip", begins=is_gzip, decoder=lambda _: _Gzip()),
-    ArchiveKind(name="bzip2", begins=is_bzip2, decoder=lambda _: _Holding(bz2.BZ2Decompressor())),
+    ArchiveKind(name="gzip", begins=is_gzip, decoder=_Gzip),
+    ArchiveKind(name="bzip2", begins=is_bzip2, decoder=bz2.BZ2Decompressor),
     ArchiveKind(name="zstd", begins=is_zstd, decoder=_zstd),
 )
 
@@ -450,90 +396,34 @@ def even(chunks: Iterator[bytes]) -> Generator[bytes]:
     yield b"".join(kept)
 
 
-class _Stream:
-    """Received bytes in pieces of the size that is asked for, some of which may come back."""
-
-    def __init__(self, head: bytes, received: Received) -> None:
-        self._data = head
-        self._place = 0
-        self._received = received
-
-    def peek(self) -> bytes:
-        """The next 10 bytes, fewer only at the end."""
-        while len(self._data) - self._place < MAGIC_BYTES and (chunk := self._received.read()):
-            self._data = self._data[self._place :] + chunk
-            self._place = 0
-        return self._data[self._place : self._place + MAGIC_BYTES]
-
-    def take(self, size: int) -> bytes:
-        """At most `size` bytes, `b""` at the end."""
-        if self._place == len(self._data):
-            self._data, self._place = self._received.read(), 0
-        piece = self._data[self._place : self._place + size]
-        self._place += len(piece)
-        return piece
-
-    def put_back(self, data: bytes) -> None:
-        """Give back the last bytes that were taken."""
-        if len(data) > self._place:
-            self._data, self._place = data + self._data[self._place :], 0
-        else:
-            self._place -= len(data)
-
-
 def _members(head: bytes, kind: ArchiveKind, received: Received) -> Generator[bytes]:
-    stream = _Stream(head, received)
-    while begin := stream.peek():
+    """The text of all members, in pieces of at most 1 MiB; some may be empty."""
+    data, at = head, 0
+    while True:
+        while len(data) - at < MAGIC_BYTES and (more := received.read()):
+            data, at = data[at:] + more, 0
+        if not (begin := data[at : at + MAGIC_BYTES]):
+            return
         if not kind.begins(begin):
-            raise InputError.of(
-                "trailing-bytes", received.path, bytes=show(begin[:_SHOWN]), kind=kind.name
-            )
-        yield from _member(stream, kind.decoder(begin), kind, received.path)
+            shown = show(begin[:_SHOWN])
+            raise InputError.of("trailing-bytes", received.path, bytes=shown, kind=kind.name)
+        member, step = kind.decoder(), _FIRST_STEP
+        while not member.eof:
+            if at == len(data):
+                data, at = received.read(), 0
+            if not data:
+                raise InputError.of("truncated-archive", received.path, kind=kind.name)
+            piece = data[at : at + step]
+            yield from _feed(member, piece, kind, received.path)
+            at, step = at + len(piece), step * 8
+        at -= len(member.unused_data)
 
 
-def _member(stream: _Stream, member: Decoder, kind: ArchiveKind, path: str) -> Iterator[bytes]:
-    size = _FIRST_STEP
-    while not member.ended():
-        data = stream.take(size)
-        if not data:
-            raise InputError.of("truncated-archive", path, kind=kind.name)
-        yield from _fed(member, data, kind, path)
-        size *= 8
-    stream.put_back(member.unused_data)
-
-
-def _fed(member: Decoder, data: bytes, kind: ArchiveKind, path: str) -> Iterator[bytes]:
+def _feed(member: Decoder, data: bytes, kind: ArchiveKind, path: str) -> Iterator[bytes]:
     try:
-        yield from member.feed(data)
+        yield (text := member.decompress(data, PIECE))
+        # Of a block whose last byte it has, a library may still give out nearly all.
+        while not member.eof and (text or not member.needs_input):
+            yield (text := member.decompress(b"", PIECE))
     except _DAMAGE as error:
         raise InputError.of("damaged-archive", path, kind=kind.name) from error
-
-
-_SKIPPED_HEADER = 8
-
-
-class Skipped:
-    """A frame without text: a number of bytes that its header states (RFC 8878, 3.1.2).
-
-    `pzstd` begins each of its pieces with one.
-    """
-
-    def __init__(self) -> None:
-        """Begin a frame."""
-        self._header = b""
-        self._left = 0
-        self.unused_data = b""
-
-    def ended(self) -> bool:
-        """Check whether the frame is complete."""
-        return len(self._header) == _SKIPPED_HEADER and not self._left
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """No text; counts what belongs to the frame."""
-        if len(self._header) < _SKIPPED_HEADER:
-            missing = _SKIPPED_HEADER - len(self._header)
-            self._header, data = self._header + data[:missing], data[missing:]
-            self._left = int.from_bytes(self._header[4:], "little")
-        self.unused_data = data[self._left :]
-        self._left -= len(data) - len(self.unused_data)
-        return iter(())
