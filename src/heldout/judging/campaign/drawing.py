@@ -79,11 +79,11 @@ def draw_tasks(
     """
     if len(tests) < settings.tests:
         raise InputError.of(
-            code="too-few-tests",
-            path="tests.jsonl",
-            found=f"{len(tests)} tests",
-            expected=f"at least the {settings.tests} of a task",
-            hint="write pairs of a known answer and an off-topic passage",
+            "too-few-tests",
+            "tests.jsonl",
+            f"{len(tests)} tests",
+            f"at least the {settings.tests} of a task",
+            "write pairs of a known answer and an off-topic passage",
         )
     shuffled = [pairs[place] for place in rng.permutation(len(pairs)).tolist()]
     groups = [

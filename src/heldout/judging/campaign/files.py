@@ -102,11 +102,11 @@ class CampaignFolder:
         for number, test in enumerate(tests, 1):
             if test.left == test.right or test.answer not in (test.left, test.right):
                 raise InputError.of(
-                    code="bad-test",
-                    path=str(self.path / "tests.jsonl"),
+                    "bad-test",
+                    str(self.path / "tests.jsonl"),
+                    f"{test.left} against {test.right}, answer {test.answer}",
+                    "two passages and the one to be preferred",
                     line=number,
-                    found=f"{test.left} against {test.right}, answer {test.answer}",
-                    expected="two passages and the one to be preferred",
                 )
         return tests
 

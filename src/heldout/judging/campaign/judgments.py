@@ -191,13 +191,7 @@ def _refuse_repeated(found: Sequence[Judgment], path: str) -> None:
 
 
 def _doubled(path: str, found: str, hint: str) -> InputError:
-    return InputError.of(
-        code="doubled-judgments",
-        path=path,
-        found=found,
-        expected="each judgment once",
-        hint=hint,
-    )
+    return InputError.of("doubled-judgments", path, found, "each judgment once", hint)
 
 
 def _period(rows: Sequence[Judgment]) -> int:
@@ -327,21 +321,21 @@ def _find_error(row: Judgment, path: str, number: int) -> Problem | None:
         or (row.reason is not None and row.preferred is not None)
     ):
         return Problem(
-            code="bad-preference",
-            path=path,
+            "bad-preference",
+            path,
+            f"{show(row.left)} against {show(row.right)}: {show(str(row.preferred))}",
+            "two different passages, and one of them or null",
             line=number,
-            found=f"{show(row.left)} against {show(row.right)}: {show(str(row.preferred))}",
-            expected="two different passages, and one of them or null",
         )
     times = (getattr(row, name) for name in _TIMES)
     wrong = next((one for one in times if one and not _is_time(one)), None)
     if wrong is not None:
         return Problem(
-            code="bad-row",
-            path=path,
+            "bad-row",
+            path,
+            show(wrong),
+            "a time in UTC, as in 2026-11-21T12:03:11.204Z",
             line=number,
-            found=show(wrong),
-            expected="a time in UTC, as in 2026-11-21T12:03:11.204Z",
         )
     names = (row.query, row.left, row.right, row.worker, row.task, *row.ticked)
     return hidden_name(names, path=path, line=number)
@@ -409,11 +403,11 @@ def pooled_tops(pools: Iterable[Pool]) -> Mapping[str, Tops]:
             for run in one.runs:
                 if pool.query in found[run]:
                     raise InputError.of(
-                        code="deep-pool",
-                        path="pool.jsonl",
-                        found=f"several documents of {run} for query {pool.query}",
-                        expected="first documents alone",
-                        hint="name the run files: --runs 'GLOB'",
+                        "deep-pool",
+                        "pool.jsonl",
+                        f"several documents of {run} for query {pool.query}",
+                        "first documents alone",
+                        "name the run files: --runs 'GLOB'",
                     )
                 found[run][pool.query] = (one.doc,)
     return dict(sorted(found.items()))

@@ -195,10 +195,10 @@ def sample_pools(
     fit = [pool for pool in pools if pool.pairs]
     if count > len(fit):
         raise InputError.of(
-            code="too-few-pools",
-            path="pool",
-            found=f"{len(fit):,} pools of two or more passages",
-            expected=f"{count:,} to sample",
+            "too-few-pools",
+            "pool",
+            f"{len(fit):,} pools of two or more passages",
+            f"{count:,} to sample",
         )
     chosen = rng.choice(len(fit), size=count, replace=False)
     return tuple(fit[place] for place in sorted(chosen.tolist()))
@@ -223,11 +223,11 @@ def _check_texts(holders: Mapping[str, Mapping[str, object]], documents: Mapping
         hint = f"{near}: write the ids alike in all files" if near else ""
         raise_problems(
             Problem(
-                code="no-text",
-                path="documents",
-                found=f"no text for {doc}",
-                expected="the text of every document that is pooled",
-                hint=hint,
+                "no-text",
+                "documents",
+                f"no text for {doc}",
+                "the text of every document that is pooled",
+                hint,
             )
             for doc in missing
         )
@@ -304,12 +304,12 @@ def changed_text(name: str, line: int | None = None) -> Problem:
         line: of the pools, where it is known.
     """
     return Problem(
-        code="changed-text",
-        path="pool.jsonl",
+        "changed-text",
+        "pool.jsonl",
+        f"another text of {quote(name)} than before",
+        "one text for each query and passage",
+        "judgments are of the text that was shown; give another text another id",
         line=line,
-        found=f"another text of {quote(name)} than before",
-        expected="one text for each query and passage",
-        hint="judgments are of the text that was shown; give another text another id",
     )
 
 
@@ -320,10 +320,10 @@ def missing_texts(items: Iterable[Item], texts: Texts) -> list[Problem]:
     missing |= {doc for one in shown for doc in texts.docs_of(one) if not texts.docs.get(doc)}
     return [
         Problem(
-            code="text-missing",
-            path="pool.jsonl",
-            found=f"no text of {quote(name)}, which a task shows",
-            expected="a text for each query and passage",
+            "text-missing",
+            "pool.jsonl",
+            f"no text of {quote(name)}, which a task shows",
+            "a text for each query and passage",
         )
         for name in sorted(missing)
     ]

@@ -97,12 +97,12 @@ def hidden_name(names: Iterable[str], *, path: str, line: int) -> Problem | None
     if hidden is None:
         return None
     return Problem(
-        code="bad-row",
-        path=path,
+        "bad-row",
+        path,
+        show(hidden),
+        "ids of visible characters",
+        "control characters, line ends and marks of direction are not seen",
         line=line,
-        found=show(hidden),
-        expected="ids of visible characters",
-        hint="control characters, line ends and marks of direction are not seen",
     )
 
 
@@ -125,12 +125,7 @@ def _refuse_repeated(pairs: list[tuple[str, object]]) -> None:
 def _bad(error: Exception, line: bytes, path: str, number: int, kind: type) -> Problem:
     fields = ", ".join(field.name for field in msgspec.structs.fields(kind) if field.required)
     return Problem(
-        code="bad-row",
-        path=path,
-        line=number,
-        found=show(line),
-        expected=f"a JSON object with {fields}",
-        hint=str(error),
+        "bad-row", path, show(line), f"a JSON object with {fields}", str(error), line=number
     )
 
 

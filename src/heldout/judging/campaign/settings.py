@@ -208,9 +208,7 @@ def _contradictions(settings: Settings, text: str, path: str) -> Iterator[Proble
 
 def _refused(key: str, expected: str, text: str, path: str) -> Problem:
     line, row = _line_of(key, text)
-    return Problem(
-        code="campaign-settings", path=path, line=line, found=show(row or key), expected=expected
-    )
+    return Problem("campaign-settings", path, show(row or key), expected, line=line)
 
 
 def _line_of(key: str, text: str) -> tuple[int | None, str]:
@@ -227,11 +225,11 @@ def _misplaced(message: str, text: str, path: str) -> Problem:
     line, row = _line_of(found.group(1) if found else "", text)
     place = _AT.sub("", message)
     return Problem(
-        code="campaign-settings",
-        path=path,
+        "campaign-settings",
+        path,
+        show(row) if line else place,
+        place if line else "the keys that `heldout prefer pool` writes",
         line=line,
-        found=show(row) if line else place,
-        expected=place if line else "the keys that `heldout prefer pool` writes",
     )
 
 

@@ -16,40 +16,14 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    ScalarSelect,
-    Select,
-    bindparam,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
 from heldout.judging.campaign.judgments import Choice, Reason, failed_tests
 from heldout.judging.campaign.rows import State, amount_owed
 from heldout.judging.campaign.settings import Money, Settings
-from heldout.judging.database.tables import (
-    NEWEST,
-    OF_ITEM,
-    assignments,
-    batches,
-    items,
-    judgments,
-    log_event,
-    passages,
-    queries,
-    question_passages,
-    read_judgments,
-    tasks,
-    workers,
-)
+from heldout.judging.database import tables as t
 
 LONGEST_WORKER = 255
 """Characters of a platform's id of a worker."""
@@ -246,7 +220,7 @@ def answer(
         DatabaseError: code `unknown-assignment`; see `ErrorCode`.
     """
 
-    def work(connection: Connection) -> Answered | None:
+    def work(connection: sa.Connection) -> Answered | None:
         lock_assignment(connection, number)
         shown = _read_shown(connection, number, position)
         if shown is None:
@@ -262,7 +236,7 @@ def answer(
                 "answered_at": now,
                 **asdict(choice),
             }
-            connection.execute(insert(judgments).values(row))
+            connection.execute(sa.insert(t.judgments).values(row))
         if shown.assignment.open and outcome in ("recorded", "repeated"):
             prolong(connection, shown.assignment, now=now)
         after = _read_shown(connection, number, position)
@@ -289,7 +263,7 @@ def submit(database: Database, number: int, *, now: datetime) -> Assignment:
         DatabaseError: code `unknown-assignment`; see `ErrorCode`.
     """
 
-    def finish(connection: Connection, found: Assignment) -> None:
+    def finish(connection: sa.Connection, found: Assignment) -> None:
         if found.first_open is None:
             end(connection, number, "submitted", found.settings, now=now)
 
@@ -310,11 +284,11 @@ def exit_assignment(database: Database, number: int, *, now: datetime) -> Assign
 
 
 def _change(
-    database: Database, number: int, change: Callable[[Connection, Assignment], None]
+    database: Database, number: int, change: Callable[[sa.Connection, Assignment], None]
 ) -> Assignment:
     """Change an assignment if it is open."""
 
-    def work(connection: Connection) -> Assignment:
+    def work(connection: sa.Connection) -> Assignment:
         lock_assignment(connection, number)
         found = read_assignment(connection, number)
         if found.open:
@@ -341,7 +315,7 @@ def ended_at(database: Database, worker: Worker) -> int | None:
     """
     if not worker.place:
         return None
-    ended = (assignments.c.place == worker.place) & assignments.c.state.in_(_ENDED)
+    ended = (t.assignments.c.place == worker.place) & t.assignments.c.state.in_(_ENDED)
     latest = _latest(worker.platform_id, ended)
     found: int | None = database.read(lambda connection: connection.scalar(latest))
     return found
@@ -356,89 +330,94 @@ def last_ended(database: Database, platform_id: str) -> Assignment | None:
     Raises:
         DatabaseError: see `ErrorCode`.
     """
-    closed = (assignments.c.state == "expired") & assignments.c.failed.is_not(None)
-    latest = _latest(platform_id, or_(assignments.c.state.in_(_ENDED), closed))
+    closed = (t.assignments.c.state == "expired") & t.assignments.c.failed.is_not(None)
+    latest = _latest(platform_id, sa.or_(t.assignments.c.state.in_(_ENDED), closed))
 
-    def find(connection: Connection) -> Assignment | None:
+    def find(connection: sa.Connection) -> Assignment | None:
         found = connection.scalar(latest)
         return None if found is None else read_assignment(connection, found)
 
     return database.read(find)
 
 
-def _latest(platform_id: str, wanted: ColumnElement[bool]) -> Select[Any]:
+def _latest(platform_id: str, wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     return (
-        select(assignments.c.id)
-        .join(workers, workers.c.id == assignments.c.worker)
-        .where(workers.c.platform_id == platform_id, wanted)
-        .order_by(assignments.c.id.desc())
+        sa.select(t.assignments.c.id)
+        .join(t.workers, t.workers.c.id == t.assignments.c.worker)
+        .where(t.workers.c.platform_id == platform_id, wanted)
+        .order_by(t.assignments.c.id.desc())
         .limit(1)
     )
 
 
-def lock_assignment(connection: Connection, number: int) -> None:
+def lock_assignment(connection: sa.Connection, number: int) -> None:
     """Let nobody else change it until the transaction ends.
 
     What is locked is its task: nothing changes an assignment without that lock.
     """
-    of_it = select(tasks.c.task).where(tasks.c.task == _task_of(number))
+    of_it = sa.select(t.tasks.c.task).where(t.tasks.c.task == _task_of(number))
     connection.execute(of_it.with_for_update())
 
 
-def _task_of(number: int) -> ScalarSelect[Any]:
-    return select(assignments.c.task).where(assignments.c.id == number).scalar_subquery()
+def _task_of(number: int) -> sa.ScalarSelect[Any]:
+    return sa.select(t.assignments.c.task).where(t.assignments.c.id == number).scalar_subquery()
 
 
 # Written once: to write them costs as much as to run them, and every page does.
 
-_own = assignments.alias()
-_worst = select(func.max(_own.c.failed)).where(_own.c.worker == assignments.c.worker)
+_own = t.assignments.alias()
+_worst = sa.select(sa.func.max(_own.c.failed)).where(_own.c.worker == t.assignments.c.worker)
 _ASSIGNMENT = (
-    select(
-        assignments,
-        workers.c.platform_id,
-        workers.c.pseudonym,
-        *(batches.c.batch, batches.c.settings),
+    sa.select(
+        t.assignments,
+        t.workers.c.platform_id,
+        t.workers.c.pseudonym,
+        *(t.batches.c.batch, t.batches.c.settings),
         _worst.scalar_subquery().label("worst"),
     )
-    .join(workers, workers.c.id == assignments.c.worker)
-    .join(tasks, tasks.c.task == assignments.c.task)
-    .join(batches, batches.c.batch == tasks.c.batch)
-    .where(assignments.c.id == bindparam("assignment"))
+    .join(t.workers, t.workers.c.id == t.assignments.c.worker)
+    .join(t.tasks, t.tasks.c.task == t.assignments.c.task)
+    .join(t.batches, t.batches.c.batch == t.tasks.c.batch)
+    .where(t.assignments.c.id == sa.bindparam("assignment"))
 )
 _POSITIONS = (
-    select(items.c.position, func.max(judgments.c.revision))
+    sa.select(t.items.c.position, sa.func.max(t.judgments.c.revision))
     .outerjoin(
-        judgments,
-        (judgments.c.assignment == bindparam("assignment"))
-        & (judgments.c.position == items.c.position),
+        t.judgments,
+        (t.judgments.c.assignment == sa.bindparam("assignment"))
+        & (t.judgments.c.position == t.items.c.position),
     )
-    .where(items.c.task == bindparam("task"))
-    .group_by(items.c.position)
-    .order_by(items.c.position)
+    .where(t.items.c.task == sa.bindparam("task"))
+    .group_by(t.items.c.position)
+    .order_by(t.items.c.position)
 )
-_left, _right = passages.alias(), passages.alias()
+_left, _right = t.passages.alias(), t.passages.alias()
 _ITEM = (
-    select(
-        items.c.left,
-        items.c.right,
-        queries.c.text.label("query"),
+    sa.select(
+        t.items.c.left,
+        t.items.c.right,
+        t.queries.c.text.label("query"),
         _left.c.text.label("left_text"),
         _right.c.text.label("right_text"),
-        *(judgments.c.revision, judgments.c.side, judgments.c.reason, judgments.c.answered_at),
-        *(judgments.c.ticked, items.c.query.label("asked")),
+        *(
+            t.judgments.c.revision,
+            t.judgments.c.side,
+            t.judgments.c.reason,
+            t.judgments.c.answered_at,
+        ),
+        *(t.judgments.c.ticked, t.items.c.query.label("asked")),
     )
-    .join(assignments, assignments.c.task == items.c.task)
-    .join(queries, queries.c.query == items.c.query)
-    .outerjoin(_left, _left.c.doc == items.c.left)
-    .outerjoin(_right, _right.c.doc == items.c.right)
-    .outerjoin(judgments, (judgments.c.assignment == assignments.c.id) & OF_ITEM & NEWEST)
-    .where(assignments.c.id == bindparam("assignment"))
-    .where(items.c.position == bindparam("position"))
+    .join(t.assignments, t.assignments.c.task == t.items.c.task)
+    .join(t.queries, t.queries.c.query == t.items.c.query)
+    .outerjoin(_left, _left.c.doc == t.items.c.left)
+    .outerjoin(_right, _right.c.doc == t.items.c.right)
+    .outerjoin(t.judgments, (t.judgments.c.assignment == t.assignments.c.id) & t.OF_ITEM & t.NEWEST)
+    .where(t.assignments.c.id == sa.bindparam("assignment"))
+    .where(t.items.c.position == sa.bindparam("position"))
 )
 
 
-def read_assignment(connection: Connection, number: int) -> Assignment:
+def read_assignment(connection: sa.Connection, number: int) -> Assignment:
     """As `get_assignment`, within a transaction."""
     row = connection.execute(_ASSIGNMENT, {"assignment": number}).one_or_none()
     if row is None:
@@ -470,7 +449,7 @@ def read_assignment(connection: Connection, number: int) -> Assignment:
     )
 
 
-def _read_shown(connection: Connection, number: int, position: int) -> Shown | None:
+def _read_shown(connection: sa.Connection, number: int, position: int) -> Shown | None:
     assignment = read_assignment(connection, number)
     if not 1 <= position <= assignment.items:
         return None
@@ -486,10 +465,10 @@ def _read_shown(connection: Connection, number: int, position: int) -> Shown | N
         )
     texts: Iterable[tuple[str, str]] = (row.left, row.left_text), (row.right, row.right_text)
     if row.left is None:
-        of_query = question_passages.c
+        of_query = t.question_passages.c
         found = (
-            select(passages.c.doc, passages.c.text)
-            .join(question_passages, of_query.doc == passages.c.doc)
+            sa.select(t.passages.c.doc, t.passages.c.text)
+            .join(t.question_passages, of_query.doc == t.passages.c.doc)
             .where(of_query.query == row.asked)
             .order_by(of_query.position)
         )
@@ -503,9 +482,9 @@ def _read_shown(connection: Connection, number: int, position: int) -> Shown | N
     )
 
 
-def _count_failed(connection: Connection, number: int) -> int:
+def _count_failed(connection: sa.Connection, number: int) -> int:
     """Tests of an assignment whose answer, as it stands, is not the known one."""
-    given = read_judgments(connection, judgments.c.assignment == number)
+    given = t.read_judgments(connection, t.judgments.c.assignment == number)
     return sum(failed_tests(given).values())
 
 
@@ -541,15 +520,15 @@ def owed_for(settings: Settings, failed: int, *, answered: int, items: int) -> M
     return amount_owed(reward=settings.reward, answered=answered, items=items)
 
 
-def is_barred(connection: Connection, worker: int, settings: Settings) -> bool:
+def is_barred(connection: sa.Connection, worker: int, settings: Settings) -> bool:
     """Check whether a worker failed the tests of a task, so that there is no later one."""
-    failed = assignments.c.failed >= settings.failures
-    found = select(exists().where(assignments.c.worker == worker, failed))
+    failed = t.assignments.c.failed >= settings.failures
+    found = sa.select(sa.exists().where(t.assignments.c.worker == worker, failed))
     return bool(connection.execute(found).scalar_one())
 
 
 def end(
-    connection: Connection,
+    connection: sa.Connection,
     number: int,
     state: Literal["submitted", "exited", "expired"],
     settings: Settings,
@@ -568,35 +547,39 @@ def end(
     failed = _count_failed(connection, number)
     excluded = failed >= settings.failures
     final = excluded or state != "expired"
-    row = update(assignments).where(assignments.c.id == number)
+    row = sa.update(t.assignments).where(t.assignments.c.id == number)
     connection.execute(row.values(state=state, ended_at=now, failed=failed if final else None))
     done = state == "submitted" and not excluded
-    task = update(tasks).where(tasks.c.task == _task_of(number))
+    task = sa.update(t.tasks).where(t.tasks.c.task == _task_of(number))
     connection.execute(task.values(state="done" if done else "void"))
-    log_event(connection, state, at=now, assignment=number)
+    t.log_event(connection, state, at=now, assignment=number)
     if not excluded:
         return
-    log_event(connection, "excluded", at=now, assignment=number, text=f"{failed} tests failed")
+    t.log_event(connection, "excluded", at=now, assignment=number, text=f"{failed} tests failed")
     if settings.excludes == "worker":  # all that was done counts no more, and waits for others
-        worker = select(assignments.c.worker).where(assignments.c.id == number).scalar_subquery()
-        of_worker = select(assignments.c.task).where(assignments.c.worker == worker)
-        finished = update(tasks).where(tasks.c.task.in_(of_worker), tasks.c.state == "done")
+        worker = (
+            sa.select(t.assignments.c.worker).where(t.assignments.c.id == number).scalar_subquery()
+        )
+        of_worker = sa.select(t.assignments.c.task).where(t.assignments.c.worker == worker)
+        finished = sa.update(t.tasks).where(
+            t.tasks.c.task.in_(of_worker), t.tasks.c.state == "done"
+        )
         connection.execute(finished.values(state="void"))
 
 
-def end_lapsed(connection: Connection, *, now: datetime) -> int:
+def end_lapsed(connection: sa.Connection, *, now: datetime) -> int:
     """End every assignment whose lease is over; those that somebody is busy with are passed over.
 
     Returns:
         How many there were.
     """
     rows = connection.execute(
-        select(assignments.c.id, batches.c.settings)
-        .join(tasks, tasks.c.task == assignments.c.task)
-        .join(batches, batches.c.batch == tasks.c.batch)
-        .where(assignments.c.state == "consented", assignments.c.lease_until < now)
-        .order_by(assignments.c.id)
-        .with_for_update(skip_locked=True, of=(assignments, tasks))
+        sa.select(t.assignments.c.id, t.batches.c.settings)
+        .join(t.tasks, t.tasks.c.task == t.assignments.c.task)
+        .join(t.batches, t.batches.c.batch == t.tasks.c.batch)
+        .where(t.assignments.c.state == "consented", t.assignments.c.lease_until < now)
+        .order_by(t.assignments.c.id)
+        .with_for_update(skip_locked=True, of=(t.assignments, t.tasks))
     ).all()
     for row in rows:
         settings = msgspec.json.decode(row.settings, type=Settings)
@@ -604,7 +587,7 @@ def end_lapsed(connection: Connection, *, now: datetime) -> int:
     return len(rows)
 
 
-def close_expired(connection: Connection, task: str, *, now: datetime) -> None:
+def close_expired(connection: sa.Connection, task: str, *, now: datetime) -> None:
     """Another worker is given the task: if it expired, it can no longer go on.
 
     Args:
@@ -612,16 +595,16 @@ def close_expired(connection: Connection, task: str, *, now: datetime) -> None:
         task: its id.
         now: the time.
     """
-    row = select(assignments.c.id, assignments.c.failed).where(assignments.c.task == task)
+    row = sa.select(t.assignments.c.id, t.assignments.c.failed).where(t.assignments.c.task == task)
     found = connection.execute(row).one()
     if found.failed is None:
         failed = _count_failed(connection, found.id)
-        closed = update(assignments).where(assignments.c.id == found.id)
+        closed = sa.update(t.assignments).where(t.assignments.c.id == found.id)
         connection.execute(closed.values(failed=failed))
-    log_event(connection, "copied", at=now, assignment=found.id)
+    t.log_event(connection, "copied", at=now, assignment=found.id)
 
 
-def prolong(connection: Connection, found: Assignment, *, now: datetime) -> None:
+def prolong(connection: sa.Connection, found: Assignment, *, now: datetime) -> None:
     """Lengthen the lease; an expired assignment is under way again.
 
     Args:
@@ -630,9 +613,9 @@ def prolong(connection: Connection, found: Assignment, *, now: datetime) -> None
         now: the time.
     """
     until = max(found.lease_until, now + timedelta(minutes=found.settings.lease_minutes))
-    row = update(assignments).where(assignments.c.id == found.id)
+    row = sa.update(t.assignments).where(t.assignments.c.id == found.id)
     connection.execute(row.values(lease_until=until, state="consented", ended_at=None))
     if found.state == "expired":
-        task = update(tasks).where(tasks.c.task == _task_of(found.id))
+        task = sa.update(t.tasks).where(t.tasks.c.task == _task_of(found.id))
         connection.execute(task.values(state="held"))
-        log_event(connection, "resumed", at=now, assignment=found.id)
+        t.log_event(connection, "resumed", at=now, assignment=found.id)

@@ -14,19 +14,7 @@ from heldout.errors import InputError, Problem, quote
 from heldout.judging.campaign.pools import Pool, Texts, changed_text, gather_texts, missing_texts
 from heldout.judging.campaign.rows import UNSOUND, Task, raise_problems
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.database.tables import (
-    MARK,
-    add_items,
-    batches,
-    campaign,
-    log_event,
-    pairs,
-    passages,
-    queries,
-    question_passages,
-    read_tasks,
-    tasks,
-)
+from heldout.judging.database import tables as t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +88,7 @@ def read_campaign(database: Database) -> Campaign:
     """
 
     def read(connection: Connection) -> Campaign:
-        found = connection.execute(select(campaign.c.code, campaign.c.key)).one_or_none()
+        found = connection.execute(select(t.campaign.c.code, t.campaign.c.key)).one_or_none()
         terms = read_settings(connection)
         if found is None or not terms:
             text = f"{database.name} has no task yet; `heldout prefer tasks` makes them"
@@ -112,7 +100,7 @@ def read_campaign(database: Database) -> Campaign:
 
 def read_settings(connection: Connection) -> dict[int, Settings]:
     """The terms of every batch, by its number."""
-    rows = connection.execute(select(batches.c.batch, batches.c.settings).order_by("batch"))
+    rows = connection.execute(select(t.batches.c.batch, t.batches.c.settings).order_by("batch"))
     return {row.batch: msgspec.json.decode(row.settings, type=Settings) for row in rows}
 
 
@@ -123,25 +111,25 @@ def _load(
     terms = read_settings(connection)
     waiting = _check_settings(settings, terms)
     known = Texts(
-        queries={row.query: row.text for row in connection.execute(select(queries))},
-        docs={row.doc: row.text for row in connection.execute(select(passages))},
+        queries={row.query: row.text for row in connection.execute(select(t.queries))},
+        docs={row.doc: row.text for row in connection.execute(select(t.passages))},
         shown=_read_shown(connection),
     )
-    new = _check_tasks(given, read_tasks(connection), set(terms), texts, known)
+    new = _check_tasks(given, t.read_tasks(connection), set(terms), texts, known)
     if any((settings.kind == "preference") != bool(one.left) for task in new for one in task.items):
         expected = f"tasks of a campaign of {settings.kind!r}, as `heldout prefer tasks` draws them"
         raise InputError.of("task-item", "tasks.jsonl", found="tasks of others", expected=expected)
     _update_terms(connection, settings, terms)
-    if connection.scalar(select(campaign.c.id)) is None:
+    if connection.scalar(select(t.campaign.c.id)) is None:
         code, key = secrets.token_urlsafe(12), secrets.token_bytes(32)
-        _insert(connection, campaign, [{"id": 1, "code": code, "key": key, "created_at": now}])
+        _insert(connection, t.campaign, [{"id": 1, "code": code, "key": key, "created_at": now}])
     numbers = tuple(sorted({task.batch for task in new}))
     terms_of = {"settings": msgspec.json.encode(settings).decode(), "loaded_at": now}
-    _insert(connection, batches, [{"batch": number} | terms_of for number in numbers])
+    _insert(connection, t.batches, [{"batch": number} | terms_of for number in numbers])
     _add_texts(connection, new, texts, known)
     _add_tasks(connection, new)
     if new:
-        log_event(connection, "loaded", at=now, text=f"{len(new)} tasks")
+        t.log_event(connection, "loaded", at=now, text=f"{len(new)} tasks")
     return Loaded(tasks=len(new), batches=numbers, waiting=waiting)
 
 
@@ -190,11 +178,11 @@ def _check_settings(settings: Settings, terms: Mapping[int, Settings]) -> tuple[
                 continue
             problems.append(
                 Problem(
-                    code="changed-setting" if name in _FIXED else "changed-consent",
-                    path=f"campaign.toml:{name}",
-                    found=found,
-                    expected=expected,
-                    hint=hint,
+                    "changed-setting" if name in _FIXED else "changed-consent",
+                    f"campaign.toml:{name}",
+                    found,
+                    expected,
+                    hint,
                 )
             )
     raise_problems(problems)
@@ -258,8 +246,8 @@ def _list_errors(
         return
     if task.task in new:
         yield "repeated-task", name, "each id once"
-    if not task.task or not task.task.isprintable() or MARK in task.task:
-        yield "task-name", name, f"an id of printable characters without '{MARK}'"
+    if not task.task or not task.task.isprintable() or t.MARK in task.task:
+        yield "task-name", name, f"an id of printable characters without '{t.MARK}'"
     if task.batch in batches or not 1 <= task.batch <= _MOST_BATCHES:
         expected = "the number of a batch that was not loaded before, from 1"
         yield "old-batch", f"a new task of batch {task.batch}", expected
@@ -274,7 +262,7 @@ def _update_terms(
     for number, before in terms.items():
         after = msgspec.structs.replace(before, **changes)
         if after != before:
-            row = update(batches).where(batches.c.batch == number)
+            row = update(t.batches).where(t.batches.c.batch == number)
             connection.execute(row.values(settings=msgspec.json.encode(after).decode()))
 
 
@@ -288,13 +276,13 @@ def _add_texts(connection: Connection, new: Iterable[Task], texts: Texts, known:
     asked = {item.query for item in shown} - known.queries.keys()
     docs = {doc for item in shown for doc in texts.docs_of(item)} - known.docs.keys()
     rows = [{"query": query, "text": texts.queries[query]} for query in sorted(asked)]
-    _insert(connection, queries, rows)
+    _insert(connection, t.queries, rows)
     rows = [{"doc": doc, "text": texts.docs[doc]} for doc in sorted(docs)]
-    _insert(connection, passages, rows)
+    _insert(connection, t.passages, rows)
     whole = {item.query for item in shown if not item.left} - known.shown.keys()
     _insert(
         connection,
-        question_passages,
+        t.question_passages,
         [
             {"query": query, "position": position, "doc": doc}
             for query in sorted(whole)
@@ -306,7 +294,7 @@ def _add_texts(connection: Connection, new: Iterable[Task], texts: Texts, known:
 def _read_shown(connection: Connection) -> dict[str, tuple[str, ...]]:
     """Return the passages of each query that is shown with all of them."""
     found: dict[str, tuple[str, ...]] = {}
-    row = question_passages.c
+    row = t.question_passages.c
     for query, doc in connection.execute(
         select(row.query, row.doc).order_by(row.query, row.position)
     ):
@@ -315,7 +303,7 @@ def _read_shown(connection: Connection) -> dict[str, tuple[str, ...]]:
 
 
 def _add_tasks(connection: Connection, new: Iterable[Task]) -> None:
-    first = (connection.scalar(select(func.max(tasks.c.number))) or 0) + 1
+    first = (connection.scalar(select(func.max(t.tasks.c.number))) or 0) + 1
     task_rows = [
         {
             "task": task.task,
@@ -330,12 +318,12 @@ def _add_tasks(connection: Connection, new: Iterable[Task]) -> None:
     ]
     if not task_rows:
         return
-    connection.execute(insert(tasks), task_rows)
-    add_items(connection, new, _add_pairs(connection, new))
+    connection.execute(insert(t.tasks), task_rows)
+    t.add_items(connection, new, _add_pairs(connection, new))
 
 
 def _add_pairs(connection: Connection, new: Iterable[Task]) -> dict[tuple[str, str, str], int]:
-    rows = connection.execute(select(pairs.c.id, pairs.c.query, pairs.c.a, pairs.c.b))
+    rows = connection.execute(select(t.pairs.c.id, t.pairs.c.query, t.pairs.c.a, t.pairs.c.b))
     ids = {(row.query, row.a or "", row.b or ""): row.id for row in rows}
     unknown = {item.pair for task in new for item in task.items if item.answer is None} - set(ids)
     added = {pair: number for number, pair in enumerate(sorted(unknown), len(ids) + 1)}
@@ -343,5 +331,5 @@ def _add_pairs(connection: Connection, new: Iterable[Task]) -> dict[tuple[str, s
         {"id": number, "query": query, "a": a or None, "b": b or None}
         for (query, a, b), number in added.items()
     ]
-    _insert(connection, pairs, pair_rows)
+    _insert(connection, t.pairs, pair_rows)
     return ids | added

@@ -10,26 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    Select,
-    case,
-    delete,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
 from heldout.errors import InputError, quote
 from heldout.judging.campaign.settings import Settings
+from heldout.judging.database import tables as t
 from heldout.judging.database.assignments import (
     LONGEST_WORKER,
     Assignment,
@@ -44,16 +32,6 @@ from heldout.judging.database.assignments import (
 )
 from heldout.judging.database.campaigns import read_settings
 from heldout.judging.database.organiser import read_launch, read_uncounted_pay
-from heldout.judging.database.tables import (
-    add_copy,
-    assignments,
-    items,
-    judgments,
-    log_event,
-    seen,
-    tasks,
-    workers,
-)
 
 _PLACES = ("place", "study", "submit_to", "origin")
 _LONGEST_PLACE = 1_000
@@ -120,7 +98,7 @@ def offer(database: Database, worker: Worker | None, *, now: datetime) -> Offer 
     if not _is_usable(known.platform_id):
         known = replace(known, platform_id="")
 
-    def read(connection: Connection) -> Offer | NoTask:
+    def read(connection: sa.Connection) -> Offer | NoTask:
         judge = connection.scalar(_select_worker(known)) or 0
         return _Visit(connection, known, judge, _read_terms(connection), now).offer()
 
@@ -145,13 +123,13 @@ def claim(database: Database, worker: Worker, *, batch: int, now: datetime) -> A
     """
     if not _is_usable(worker.platform_id):
         raise InputError.of(
-            code="worker-id",
-            path="worker",
-            found=quote(worker.platform_id),
-            expected=f"1 to {LONGEST_WORKER} printable characters",
+            "worker-id",
+            "worker",
+            quote(worker.platform_id),
+            f"1 to {LONGEST_WORKER} printable characters",
         )
 
-    def write(connection: Connection) -> Assignment | NoTask:
+    def write(connection: sa.Connection) -> Assignment | NoTask:
         terms = _read_terms(connection)
         judge = _register(connection, worker, now)
         return _Visit(connection, _clean_place(worker), judge, terms, now).claim(batch)
@@ -163,7 +141,7 @@ def _is_usable(name: str) -> bool:
     return 0 < len(name) <= LONGEST_WORKER and name.isprintable()
 
 
-def _read_terms(connection: Connection) -> Mapping[int, Settings]:
+def _read_terms(connection: sa.Connection) -> Mapping[int, Settings]:
     terms = read_settings(connection)
     if not terms:
         raise DatabaseError(
@@ -172,15 +150,17 @@ def _read_terms(connection: Connection) -> Mapping[int, Settings]:
     return terms
 
 
-def _select_worker(worker: Worker) -> Select[Any]:
-    return select(workers.c.id).where(workers.c.platform_id == worker.platform_id)
+def _select_worker(worker: Worker) -> sa.Select[Any]:
+    return sa.select(t.workers.c.id).where(t.workers.c.platform_id == worker.platform_id)
 
 
-def _register(connection: Connection, worker: Worker, now: datetime) -> int:
+def _register(connection: sa.Connection, worker: Worker, now: datetime) -> int:
     """The worker's id; until the transaction ends the same worker gets no second task."""
     row = {"platform_id": worker.platform_id, "pseudonym": secrets.token_hex(8), "first_seen": now}
     engine = postgresql if connection.dialect.name == "postgresql" else sqlite
-    new = engine.insert(workers).values(row).on_conflict_do_nothing(index_elements=["platform_id"])
+    new = (
+        engine.insert(t.workers).values(row).on_conflict_do_nothing(index_elements=["platform_id"])
+    )
     connection.execute(new)
     return int(connection.execute(_select_worker(worker).with_for_update()).scalar_one())
 
@@ -189,7 +169,7 @@ def _register(connection: Connection, worker: Worker, now: datetime) -> int:
 class _Visit:
     """A worker comes, within a transaction; `judge` is the worker's number, 0 before the first."""
 
-    connection: Connection
+    connection: sa.Connection
     worker: Worker
     judge: int
     terms: Mapping[int, Settings]
@@ -213,7 +193,7 @@ class _Visit:
         task = self._find_task(self._waiting_or_lapsed())
         if task is None:
             return self._explain(None)
-        size = select(func.count()).select_from(items).where(items.c.task == task.task)
+        size = sa.select(sa.func.count()).select_from(t.items).where(t.items.c.task == task.task)
         shown = int(self.connection.execute(size).scalar_one())
         return Offer(batch=task.batch, settings=self.terms[task.batch], items=shown)
 
@@ -235,7 +215,7 @@ class _Visit:
         name = task.task
         if task.state == "void":
             close_expired(self.connection, name, now=self.now)
-            name = add_copy(self.connection, name, keep_sides=self.terms[batch].judges % 2 == 0)
+            name = t.add_copy(self.connection, name, keep_sides=self.terms[batch].judges % 2 == 0)
         return self._assign(name, self.terms[batch])
 
     def _none(self, why: _Reason) -> NoTask:
@@ -265,12 +245,12 @@ class _Visit:
         pay = read_uncounted_pay(self.connection, self.terms)
         if not pay.is_spent:
             return False
-        counted, other = self._count_tasks(assignments.c.worker == self.judge)
+        counted, other = self._count_tasks(t.assignments.c.worker == self.judge)
         if not counted:
             if pay.is_over or not (self.worker.signed or self.worker.origin):
                 return True
             if not self.worker.signed:
-                same = assignments.c.origin == self.worker.origin
+                same = t.assignments.c.origin == self.worker.origin
                 counted, other = self._count_tasks(same)
         return other > counted
 
@@ -282,30 +262,30 @@ class _Visit:
         """
         if self.worker.signed or not self.worker.origin:
             return False
-        answered = exists().where(judgments.c.assignment == assignments.c.id)
-        held = select(func.count()).where(
-            assignments.c.origin == self.worker.origin,
-            assignments.c.state == "consented",
-            assignments.c.lease_until >= self.now,
+        answered = sa.exists().where(t.judgments.c.assignment == t.assignments.c.id)
+        held = sa.select(sa.func.count()).where(
+            t.assignments.c.origin == self.worker.origin,
+            t.assignments.c.state == "consented",
+            t.assignments.c.lease_until >= self.now,
             ~answered,
         )
-        free = select(func.count()).where(tasks.c.state.in_(_WAITING))
+        free = sa.select(sa.func.count()).where(t.tasks.c.state.in_(_WAITING))
         idle = self.connection.scalar(held) or 0
         if idle < max(_MOST_IDLE, (self.connection.scalar(free) or 0) // _IDLE_SHARE):
             return False
-        return not self._count_tasks(assignments.c.worker == self.judge)[0]
+        return not self._count_tasks(t.assignments.c.worker == self.judge)[0]
 
-    def _count_tasks(self, which: ColumnElement[bool]) -> tuple[int, int]:
+    def _count_tasks(self, which: sa.ColumnElement[bool]) -> tuple[int, int]:
         """Tasks of some assignments that count, and those under way or that earned and do not."""
-        answered = exists().where(judgments.c.assignment == assignments.c.id)
-        other = (tasks.c.state == "held") | (tasks.c.state.in_(("void", "replaced")) & answered)
+        answered = sa.exists().where(t.judgments.c.assignment == t.assignments.c.id)
+        other = (t.tasks.c.state == "held") | (t.tasks.c.state.in_(("void", "replaced")) & answered)
         row = self.connection.execute(
-            select(
-                func.coalesce(func.sum(case((tasks.c.state == "done", 1), else_=0)), 0),
-                func.coalesce(func.sum(case((other, 1), else_=0)), 0),
+            sa.select(
+                sa.func.coalesce(sa.func.sum(sa.case((t.tasks.c.state == "done", 1), else_=0)), 0),
+                sa.func.coalesce(sa.func.sum(sa.case((other, 1), else_=0)), 0),
             )
-            .select_from(assignments)
-            .join(tasks, tasks.c.task == assignments.c.task)
+            .select_from(t.assignments)
+            .join(t.tasks, t.tasks.c.task == t.assignments.c.task)
             .where(which)
         ).one()
         return int(row[0]), int(row[1])
@@ -333,10 +313,12 @@ class _Visit:
             return None
         end(self.connection, number, "expired", found.settings, now=self.now)
         close_expired(self.connection, found.task, now=self.now)
-        add_copy(self.connection, found.task, keep_sides=found.settings.judges % 2 == 0)
+        t.add_copy(self.connection, found.task, keep_sides=found.settings.judges % 2 == 0)
         if not found.answered:  # nothing was judged: the same worker may be given the same pairs
-            of_task = select(items.c.pair).where(items.c.task == found.task)
-            forget = delete(seen).where(seen.c.worker == self.judge, seen.c.pair.in_(of_task))
+            of_task = sa.select(t.items.c.pair).where(t.items.c.task == found.task)
+            forget = sa.delete(t.seen).where(
+                t.seen.c.worker == self.judge, t.seen.c.pair.in_(of_task)
+            )
             self.connection.execute(forget)
         return None
 
@@ -351,36 +333,36 @@ class _Visit:
         return found.lease_until >= self.now and found.answered > 0
 
     def _find_under_way(self) -> int | None:
-        found = select(assignments.c.id).where(
-            assignments.c.worker == self.judge,
-            assignments.c.state.in_(("consented", "expired")),
-            assignments.c.failed.is_(None),
+        found = sa.select(t.assignments.c.id).where(
+            t.assignments.c.worker == self.judge,
+            t.assignments.c.state.in_(("consented", "expired")),
+            t.assignments.c.failed.is_(None),
         )
         return self.connection.execute(found).scalar_one_or_none()
 
-    def _take_task(self, batch: int) -> Row[Any, Any, Any] | None:
+    def _take_task(self, batch: int) -> sa.Row[Any, Any, Any] | None:
         """A task that waits, locked: first of those that nobody is busy with, then of the others.
 
         The others are waited for: who is busy with one may be ending its lease, and not taking it.
         """
-        of_batch = tasks.c.batch == batch
-        free = self._find_task(tasks.c.state.in_(_WAITING), of_batch, lock="pass over")
+        of_batch = t.tasks.c.batch == batch
+        free = self._find_task(t.tasks.c.state.in_(_WAITING), of_batch, lock="pass over")
         if free is not None:
             return free
         last = self._find_task(self._waiting_or_lapsed(), of_batch, lock="wait")
         return last if last is not None and last.state in _WAITING else None
 
-    def _waiting_or_lapsed(self) -> ColumnElement[bool]:
-        lapsed = exists().where(
-            assignments.c.task == tasks.c.task,
-            assignments.c.state == "consented",
-            assignments.c.lease_until < self.now,
+    def _waiting_or_lapsed(self) -> sa.ColumnElement[bool]:
+        lapsed = sa.exists().where(
+            t.assignments.c.task == t.tasks.c.task,
+            t.assignments.c.state == "consented",
+            t.assignments.c.lease_until < self.now,
         )
-        return or_(tasks.c.state.in_(_WAITING), (tasks.c.state == "held") & lapsed)
+        return sa.or_(t.tasks.c.state.in_(_WAITING), (t.tasks.c.state == "held") & lapsed)
 
     def _find_task(
-        self, *wanted: ColumnElement[bool], lock: Literal["pass over", "wait"] | None = None
-    ) -> Row[Any, Any, Any] | None:
+        self, *wanted: sa.ColumnElement[bool], lock: Literal["pass over", "wait"] | None = None
+    ) -> sa.Row[Any, Any, Any] | None:
         """The first task with pairs that are all new to the worker.
 
         Args:
@@ -388,30 +370,30 @@ class _Visit:
             lock: whether to lock it, and what to do about tasks that somebody else has locked.
         """
         met = (
-            select(items.c.task)
-            .join(seen, seen.c.pair == items.c.pair)
-            .where(items.c.task == tasks.c.task, seen.c.worker == self.judge)
+            sa.select(t.items.c.task)
+            .join(t.seen, t.seen.c.pair == t.items.c.pair)
+            .where(t.items.c.task == t.tasks.c.task, t.seen.c.worker == self.judge)
             .exists()
         )
         found = (
-            select(tasks.c.task, tasks.c.batch, tasks.c.state)
+            sa.select(t.tasks.c.task, t.tasks.c.batch, t.tasks.c.state)
             .where(*wanted, ~met)
-            .order_by(tasks.c.batch, tasks.c.number)
+            .order_by(t.tasks.c.batch, t.tasks.c.number)
             .limit(1)
         )
         if lock is not None:
-            found = found.with_for_update(skip_locked=lock == "pass over", of=tasks)
+            found = found.with_for_update(skip_locked=lock == "pass over", of=t.tasks)
         return self.connection.execute(found).one_or_none()
 
     def _explain(self, batch: int | None) -> NoTask:
         """Explain why there is no task, in this batch if one was agreed to."""
-        waiting = tasks.c.state.in_(_WAITING)
-        if batch is not None and self._find_task(waiting, tasks.c.batch != batch):
+        waiting = t.tasks.c.state.in_(_WAITING)
+        if batch is not None and self._find_task(waiting, t.tasks.c.batch != batch):
             return self._none("changed")
-        unfinished = tasks.c.state.in_((*_WAITING, "held"))
+        unfinished = t.tasks.c.state.in_((*_WAITING, "held"))
         if self._find_task(unfinished) is not None:
             return self._none("waiting")
-        left = self.connection.scalar(select(exists().where(unfinished)))
+        left = self.connection.scalar(sa.select(sa.exists().where(unfinished)))
         return self._none("seen" if left else "done")
 
     def _assign(self, task: str, settings: Settings) -> Assignment:
@@ -419,15 +401,17 @@ class _Visit:
         values |= {"consent_version": settings.consent_version, "consented_at": self.now}
         values["lease_until"] = self.now + timedelta(minutes=settings.lease_minutes)
         values |= {name: getattr(self.worker, name) for name in _PLACES}
-        new = insert(assignments).values(values).returning(assignments.c.id)
+        new = sa.insert(t.assignments).values(values).returning(t.assignments.c.id)
         number = int(self.connection.execute(new).scalar_one())
-        given = select(items.c.pair).where(items.c.task == task, items.c.pair.is_not(None))
+        given = sa.select(t.items.c.pair).where(t.items.c.task == task, t.items.c.pair.is_not(None))
         rows = [{"worker": self.judge, "pair": pair} for pair in self.connection.scalars(given)]
         if rows:
-            self.connection.execute(insert(seen), rows)
-        self.connection.execute(update(tasks).where(tasks.c.task == task).values(state="held"))
+            self.connection.execute(sa.insert(t.seen), rows)
+        self.connection.execute(
+            sa.update(t.tasks).where(t.tasks.c.task == task).values(state="held")
+        )
         text = settings.consent_version
-        log_event(self.connection, "consented", at=self.now, assignment=number, text=text)
+        t.log_event(self.connection, "consented", at=self.now, assignment=number, text=text)
         return read_assignment(self.connection, number)
 
 

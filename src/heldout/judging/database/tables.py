@@ -13,30 +13,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    CheckConstraint,
-    Column,
-    ColumnElement,
-    Connection,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    Row,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    and_,
-    exists,
-    insert,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 
 from heldout.database import database
 from heldout.database.database import Database, Instant, Schema, new_metadata
@@ -46,175 +23,177 @@ from heldout.judging.campaign.rows import Item, Task, copy_task
 
 metadata = new_metadata()
 
-campaign = Table(
+campaign = sa.Table(
     "campaign",
     metadata,
-    Column("id", Integer, CheckConstraint("id = 1", name="one"), primary_key=True),
-    Column("code", Text, nullable=False),
-    Column("key", LargeBinary, nullable=False),
-    Column("created_at", Instant, nullable=False),
+    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1", name="one"), primary_key=True),
+    sa.Column("code", sa.Text, nullable=False),
+    sa.Column("key", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
 )
 
-batches = Table(
+batches = sa.Table(
     "batches",
     metadata,
-    Column("batch", Integer, primary_key=True, autoincrement=False),
-    Column("settings", Text, nullable=False),
-    Column("loaded_at", Instant, nullable=False),
+    sa.Column("batch", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("settings", sa.Text, nullable=False),
+    sa.Column("loaded_at", Instant, nullable=False),
 )
 
-queries = Table(
+queries = sa.Table(
     "queries",
     metadata,
-    Column("query", Text, primary_key=True),
-    Column("text", Text, nullable=False),
+    sa.Column("query", sa.Text, primary_key=True),
+    sa.Column("text", sa.Text, nullable=False),
 )
 
-passages = Table(
+passages = sa.Table(
     "passages",
     metadata,
-    Column("doc", Text, primary_key=True),
-    Column("text", Text, nullable=False),
+    sa.Column("doc", sa.Text, primary_key=True),
+    sa.Column("text", sa.Text, nullable=False),
 )
 
-pairs = Table(
+pairs = sa.Table(
     "pairs",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("query", Text, ForeignKey("queries.query"), nullable=False),
-    Column("a", Text, ForeignKey("passages.doc")),
-    Column("b", Text, ForeignKey("passages.doc")),
-    UniqueConstraint("query", "a", "b"),
-    CheckConstraint("a <> b", name="two"),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("query", sa.Text, sa.ForeignKey("queries.query"), nullable=False),
+    sa.Column("a", sa.Text, sa.ForeignKey("passages.doc")),
+    sa.Column("b", sa.Text, sa.ForeignKey("passages.doc")),
+    sa.UniqueConstraint("query", "a", "b"),
+    sa.CheckConstraint("a <> b", name="two"),
 )
 """Pairs that nobody knows, by their lesser id first; tests are none. Without `a` and `b`: a query
 that is shown with all of its `question_passages`."""
 
-question_passages = Table(
+question_passages = sa.Table(
     "question_passages",
     metadata,
-    Column("query", Text, ForeignKey("queries.query"), primary_key=True),
-    Column("position", Integer, primary_key=True),
-    Column("doc", Text, ForeignKey("passages.doc"), nullable=False),
+    sa.Column("query", sa.Text, sa.ForeignKey("queries.query"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("doc", sa.Text, sa.ForeignKey("passages.doc"), nullable=False),
 )
 
-tasks = Table(
+tasks = sa.Table(
     "tasks",
     metadata,
-    Column("task", Text, primary_key=True),
-    Column("batch", Integer, ForeignKey("batches.batch"), nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("why", String(16), nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("root", Text, ForeignKey("tasks.task"), nullable=False),
-    Column("copy", Integer, nullable=False),
-    Column("parent", Text, ForeignKey("tasks.task"), unique=True),
-    UniqueConstraint("root", "copy"),
-    CheckConstraint("state IN ('open', 'held', 'done', 'void', 'replaced')", name="state"),
-    Index("ix_tasks_waiting", "batch", "state", "number"),
+    sa.Column("task", sa.Text, primary_key=True),
+    sa.Column("batch", sa.Integer, sa.ForeignKey("batches.batch"), nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("why", sa.String(16), nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("root", sa.Text, sa.ForeignKey("tasks.task"), nullable=False),
+    sa.Column("copy", sa.Integer, nullable=False),
+    sa.Column("parent", sa.Text, sa.ForeignKey("tasks.task"), unique=True),
+    sa.UniqueConstraint("root", "copy"),
+    sa.CheckConstraint("state IN ('open', 'held', 'done', 'void', 'replaced')", name="state"),
+    sa.Index("ix_tasks_waiting", "batch", "state", "number"),
 )
 """`open`: not handed out. `held`: a worker has it. `done`: finished, and it counts. `void`: handed
 out, and it will not count: it waits to be copied for another worker. `replaced`: it was."""
 
-items = Table(
+items = sa.Table(
     "items",
     metadata,
-    Column("task", Text, ForeignKey("tasks.task"), primary_key=True),
-    Column("position", Integer, primary_key=True),
-    Column("query", Text, ForeignKey("queries.query"), nullable=False),
-    Column("left", Text, ForeignKey("passages.doc")),
-    Column("right", Text, ForeignKey("passages.doc")),
-    Column("answer", Text),
-    Column("pair", Integer, ForeignKey("pairs.id"), index=True),
-    CheckConstraint("(answer IS NULL) = (pair IS NOT NULL)", name="test"),
+    sa.Column("task", sa.Text, sa.ForeignKey("tasks.task"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("query", sa.Text, sa.ForeignKey("queries.query"), nullable=False),
+    sa.Column("left", sa.Text, sa.ForeignKey("passages.doc")),
+    sa.Column("right", sa.Text, sa.ForeignKey("passages.doc")),
+    sa.Column("answer", sa.Text),
+    sa.Column("pair", sa.Integer, sa.ForeignKey("pairs.id"), index=True),
+    sa.CheckConstraint("(answer IS NULL) = (pair IS NOT NULL)", name="test"),
 )
 
-workers = Table(
+workers = sa.Table(
     "workers",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("platform_id", Text, nullable=False, unique=True),
-    Column("pseudonym", Text, nullable=False, unique=True),
-    Column("first_seen", Instant, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("platform_id", sa.Text, nullable=False, unique=True),
+    sa.Column("pseudonym", sa.Text, nullable=False, unique=True),
+    sa.Column("first_seen", Instant, nullable=False),
 )
 
-assignments = Table(
+assignments = sa.Table(
     "assignments",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("task", Text, ForeignKey("tasks.task"), nullable=False, unique=True),
-    Column("worker", Integer, ForeignKey("workers.id"), nullable=False, index=True),
-    Column("state", String(16), nullable=False),
-    Column("consent_version", Text, nullable=False),
-    Column("consented_at", Instant, nullable=False),
-    Column("lease_until", Instant, nullable=False),
-    Column("ended_at", Instant),
-    Column("failed", Integer),
-    Column("place", Text, nullable=False),
-    Column("study", Text, nullable=False),
-    Column("submit_to", Text, nullable=False),
-    Column("origin", Text, nullable=False),
-    CheckConstraint("state IN ('consented', 'submitted', 'exited', 'expired')", name="state"),
-    Index("ix_assignments_lease", "state", "lease_until"),
-    Index(
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("task", sa.Text, sa.ForeignKey("tasks.task"), nullable=False, unique=True),
+    sa.Column("worker", sa.Integer, sa.ForeignKey("workers.id"), nullable=False, index=True),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("consent_version", sa.Text, nullable=False),
+    sa.Column("consented_at", Instant, nullable=False),
+    sa.Column("lease_until", Instant, nullable=False),
+    sa.Column("ended_at", Instant),
+    sa.Column("failed", sa.Integer),
+    sa.Column("place", sa.Text, nullable=False),
+    sa.Column("study", sa.Text, nullable=False),
+    sa.Column("submit_to", sa.Text, nullable=False),
+    sa.Column("origin", sa.Text, nullable=False),
+    sa.CheckConstraint("state IN ('consented', 'submitted', 'exited', 'expired')", name="state"),
+    sa.Index("ix_assignments_lease", "state", "lease_until"),
+    sa.Index(
         "uq_assignments_under_way",
         "worker",
         unique=True,
-        sqlite_where=text("state = 'consented'"),
-        postgresql_where=text("state = 'consented'"),
+        sqlite_where=sa.text("state = 'consented'"),
+        postgresql_where=sa.text("state = 'consented'"),
     ),
 )
 """`failed`: tests failed, once nothing about the assignment can change any more; NULL before.
 `origin`: a keyed digest of the network it was begun from; "" where that is not known."""
 
-seen = Table(
+seen = sa.Table(
     "seen",
     metadata,
-    Column("worker", Integer, ForeignKey("workers.id"), primary_key=True),
-    Column("pair", Integer, ForeignKey("pairs.id"), primary_key=True),
+    sa.Column("worker", sa.Integer, sa.ForeignKey("workers.id"), primary_key=True),
+    sa.Column("pair", sa.Integer, sa.ForeignKey("pairs.id"), primary_key=True),
 )
 """Which pairs a worker was given: none twice."""
 
-judgments = Table(
+judgments = sa.Table(
     "judgments",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("assignment", Integer, ForeignKey("assignments.id"), nullable=False),
-    Column("task", Text, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("side", String(16)),
-    Column("reason", String(16)),
-    Column("shown_at", Instant, nullable=False),
-    Column("answered_at", Instant, nullable=False),
-    Column("active_ms", BigInteger),
-    Column("by", String(8)),
-    Column("ticked", JSON, nullable=False),
-    ForeignKeyConstraint(["task", "position"], ["items.task", "items.position"]),
-    UniqueConstraint("assignment", "position", "revision"),
-    CheckConstraint("(side IS NULL) <> (reason IS NULL)", name="choice"),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("assignment", sa.Integer, sa.ForeignKey("assignments.id"), nullable=False),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("side", sa.String(16)),
+    sa.Column("reason", sa.String(16)),
+    sa.Column("shown_at", Instant, nullable=False),
+    sa.Column("answered_at", Instant, nullable=False),
+    sa.Column("active_ms", sa.BigInteger),
+    sa.Column("by", sa.String(8)),
+    sa.Column("ticked", sa.JSON, nullable=False),
+    sa.ForeignKeyConstraint(["task", "position"], ["items.task", "items.position"]),
+    sa.UniqueConstraint("assignment", "position", "revision"),
+    sa.CheckConstraint("(side IS NULL) <> (reason IS NULL)", name="choice"),
 )
 """Only added to: revision 2 supersedes revision 1 of the same item."""
 
-payments = Table(
+payments = sa.Table(
     "payments",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("assignment", Integer, ForeignKey("assignments.id"), nullable=False, index=True),
-    Column("amount", Integer, nullable=False),
-    Column("kind", String(16), nullable=False),
-    Column("key", Text, nullable=False, unique=True),
-    Column("paid_at", Instant, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column(
+        "assignment", sa.Integer, sa.ForeignKey("assignments.id"), nullable=False, index=True
+    ),
+    sa.Column("amount", sa.Integer, nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("key", sa.Text, nullable=False, unique=True),
+    sa.Column("paid_at", Instant, nullable=False),
 )
 
-events = Table(
+events = sa.Table(
     "events",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("at", Instant, nullable=False),
-    Column("kind", String(16), nullable=False, index=True),
-    Column("assignment", Integer, ForeignKey("assignments.id"), index=True),
-    Column("note", Text, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at", Instant, nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False, index=True),
+    sa.Column("assignment", sa.Integer, sa.ForeignKey("assignments.id"), index=True),
+    sa.Column("note", sa.Text, nullable=False),
 )
 
 
@@ -237,18 +216,20 @@ def open_database(url: str, *, processes: int = 1) -> Database:
 
 
 _later = judgments.alias()
-NEWEST = ~exists().where(
+NEWEST = ~sa.exists().where(
     _later.c.assignment == judgments.c.assignment,
     _later.c.position == judgments.c.position,
     _later.c.revision > judgments.c.revision,
 )
 """No later revision of this judgment is there."""
 
-OF_ITEM = and_(items.c.task == judgments.c.task, items.c.position == judgments.c.position)
+OF_ITEM = sa.and_(items.c.task == judgments.c.task, items.c.position == judgments.c.position)
 """This judgment is of that item."""
 
 
-def read_judgments(connection: Connection, *wanted: ColumnElement[bool]) -> tuple[Judgment, ...]:
+def read_judgments(
+    connection: sa.Connection, *wanted: sa.ColumnElement[bool]
+) -> tuple[Judgment, ...]:
     """Judgments in the order in which they were recorded; superseded ones too.
 
     Args:
@@ -256,7 +237,7 @@ def read_judgments(connection: Connection, *wanted: ColumnElement[bool]) -> tupl
         wanted: conditions on `judgments`, `items` or `assignments`.
     """
     rows = connection.execute(
-        select(
+        sa.select(
             judgments,
             *(items.c.query, items.c.left, items.c.right, items.c.answer),
             tasks.c.why,
@@ -273,7 +254,7 @@ def read_judgments(connection: Connection, *wanted: ColumnElement[bool]) -> tupl
     return tuple(_make_judgment(row) for row in rows)
 
 
-def _make_judgment(row: Row[Any]) -> Judgment:
+def _make_judgment(row: sa.Row[Any]) -> Judgment:
     stored = row._asdict()  # columns of a judgment have the names of its fields
     fields = {name: stored[name] for name in Judgment.__struct_fields__ if name in stored}
     submitted = row.state == "submitted"
@@ -317,7 +298,7 @@ EventKind = Literal[
 
 
 def log_event(
-    connection: Connection,
+    connection: sa.Connection,
     kind: EventKind,
     *,
     at: datetime,
@@ -326,10 +307,10 @@ def log_event(
 ) -> None:
     """Add an event."""
     row = {"at": at, "kind": kind, "assignment": assignment, "note": text}
-    connection.execute(insert(events).values(row))
+    connection.execute(sa.insert(events).values(row))
 
 
-def read_tasks(connection: Connection, *, only: str | None = None) -> dict[str, Task]:
+def read_tasks(connection: sa.Connection, *, only: str | None = None) -> dict[str, Task]:
     """Tasks by id, in the order in which they are handed out; copies too.
 
     Args:
@@ -338,12 +319,12 @@ def read_tasks(connection: Connection, *, only: str | None = None) -> dict[str, 
     """
     wanted = [] if only is None else [tasks.c.task == only]
     rows = connection.execute(
-        select(items, tasks.c.why, tasks.c.batch)
+        sa.select(items, tasks.c.why, tasks.c.batch)
         .join(tasks, tasks.c.task == items.c.task)
         .where(*wanted)
         .order_by(tasks.c.number, tasks.c.copy, items.c.position)
     )
-    found: dict[str, list[Row[Any]]] = {}
+    found: dict[str, list[sa.Row[Any]]] = {}
     for row in rows:
         found.setdefault(row.task, []).append(row)
     return {
@@ -358,7 +339,7 @@ def read_tasks(connection: Connection, *, only: str | None = None) -> dict[str, 
 
 
 def add_items(
-    connection: Connection, new: Iterable[Task], pairs: Mapping[tuple[str, str, str], int]
+    connection: sa.Connection, new: Iterable[Task], pairs: Mapping[tuple[str, str, str], int]
 ) -> None:
     """Write the items of tasks.
 
@@ -380,10 +361,10 @@ def add_items(
         for task in new
         for position, item in enumerate(task.items, 1)
     ]
-    connection.execute(insert(items), rows)
+    connection.execute(sa.insert(items), rows)
 
 
-def add_copy(connection: Connection, name: str, *, keep_sides: bool) -> str:
+def add_copy(connection: sa.Connection, name: str, *, keep_sides: bool) -> str:
     """Copy a task that waits for another worker, and mark it as replaced.
 
     Order and sides come from the campaign's key and the name of the copy.
@@ -396,9 +377,9 @@ def add_copy(connection: Connection, name: str, *, keep_sides: bool) -> str:
     Returns:
         The id of the copy.
     """
-    row = connection.execute(select(tasks).where(tasks.c.task == name)).one()
+    row = connection.execute(sa.select(tasks).where(tasks.c.task == name)).one()
     copy = f"{row.root}{MARK}{row.copy + 1}"
-    key = connection.execute(select(campaign.c.key)).scalar_one()
+    key = connection.execute(sa.select(campaign.c.key)).scalar_one()
     seed = hashlib.sha256(key + copy.encode()).digest()
     task = copy_task(
         read_tasks(connection, only=name)[name],
@@ -406,15 +387,15 @@ def add_copy(connection: Connection, name: str, *, keep_sides: bool) -> str:
         keep_sides=keep_sides,
         rng=np.random.default_rng(int.from_bytes(seed)),
     )
-    connection.execute(update(tasks).where(tasks.c.task == name).values(state="replaced"))
+    connection.execute(sa.update(tasks).where(tasks.c.task == name).values(state="replaced"))
     values = {"task": copy, "batch": row.batch, "number": row.number, "why": row.why}
     values |= {"state": "open", "root": row.root, "copy": row.copy + 1, "parent": name}
-    connection.execute(insert(tasks).values(values))
-    known = select(items).where(items.c.task == name, items.c.pair.is_not(None))
+    connection.execute(sa.insert(tasks).values(values))
+    known = sa.select(items).where(items.c.task == name, items.c.pair.is_not(None))
     pairs = {_make_item(row).pair: row.pair for row in connection.execute(known)}
     add_items(connection, [task], pairs)
     return copy
 
 
-def _make_item(row: Row[Any]) -> Item:
+def _make_item(row: sa.Row[Any]) -> Item:
     return Item(query=row.query, left=row.left or "", right=row.right or "", answer=row.answer)

@@ -14,15 +14,7 @@ from numpy.random import Generator
 from scipy.special import expit
 
 from heldout.judging.campaign.judgments import PairVotes, Votes, lead_of
-from heldout.stats.bradley_terry import (
-    PRIOR,
-    Comparisons,
-    Differences,
-    Strengths,
-    bootstrap_differences,
-    fit_strengths,
-    sandwich_differences,
-)
+from heldout.stats import bradley_terry as bt
 from heldout.stats.results import bonferroni, holm
 from heldout.stats.tests import compare_counts
 from heldout.trec.tops import Tops
@@ -273,7 +265,7 @@ def compare_runs(
     votes: Votes,
     *,
     rng: Generator,
-    prior: float = PRIOR,
+    prior: float = bt.PRIOR,
     ties: bool = False,
     level: float = 0.95,
     draws: int = 1000,
@@ -292,9 +284,9 @@ def compare_runs(
     """
     runs = sorted(first)
     compared = _compare(runs, first, votes)
-    found = fit_strengths(compared, prior=prior, ties=ties)
-    sandwich = sandwich_differences(compared, found, level=level)
-    boot = bootstrap_differences(compared, found, rng, level=level, draws=draws)
+    found = bt.fit_strengths(compared, prior=prior, ties=ties)
+    sandwich = bt.sandwich_differences(compared, found, level=level)
+    boot = bt.bootstrap_differences(compared, found, rng, level=level, draws=draws)
     order = sorted(range(len(runs)), key=lambda place: (-found.values[place], runs[place]))
     return RunStrengths(
         strengths={runs[place]: float(found.values[place]) for place in order},
@@ -345,14 +337,14 @@ def rank_passages(
         for won, count in ((1.0, found.first), (0.0, found.second))
         for _ in range(count)
     ]
-    found = fit_strengths(_comparisons(rows, [0] * len(rows), len(names)), prior=prior)
+    found = bt.fit_strengths(_comparisons(rows, [0] * len(rows), len(names)), prior=prior)
     values = zip(names, found.values.tolist(), strict=True)
     return dict(sorted(values, key=lambda one: (-one[1], one[0])))
 
 
 def _compare(
     runs: Sequence[str], first: Mapping[str, Mapping[str, str]], votes: Votes
-) -> Comparisons:
+) -> bt.Comparisons:
     rows: list[tuple[int, int, float]] = []
     cluster: list[int] = []
     queries = 0
@@ -372,9 +364,9 @@ def _compare(
 
 def _comparisons(
     rows: Sequence[tuple[int, int, float]], cluster: Sequence[int], items: int
-) -> Comparisons:
+) -> bt.Comparisons:
     table = np.array(rows, np.float64).reshape(-1, 3)
-    return Comparisons(
+    return bt.Comparisons(
         items=items,
         first=table[:, 0].astype(np.int64),
         second=table[:, 1].astype(np.int64),
@@ -392,7 +384,7 @@ def _groups(names: Sequence[str], components: Sequence[int]) -> tuple[tuple[str,
 
 
 def _why(
-    found: Strengths, sandwich: Differences, boot: Differences, pair: tuple[int, int]
+    found: bt.Strengths, sandwich: bt.Differences, boot: bt.Differences, pair: tuple[int, int]
 ) -> str | None:
     """Return why two runs have no interval, or only one of the two."""
     a, b = pair
@@ -409,6 +401,6 @@ def _why(
     return None
 
 
-def _ends(found: Differences, a: int, b: int) -> Ends | None:
+def _ends(found: bt.Differences, a: int, b: int) -> Ends | None:
     low, high = float(found.low[a, b]), float(found.high[a, b])
     return None if np.isnan(low) else (low, high)

@@ -524,11 +524,7 @@ def parse_version(data: bytes, *, path: str) -> LabelVersion:
         return msgspec.json.decode(data, type=LabelVersion)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InputError.of(
-            code="bad-row",
-            path=path,
-            found=show(data[:80]),
-            expected="the description of a label version",
-            hint=str(error),
+            "bad-row", path, show(data[:80]), "the description of a label version", str(error)
         ) from None
 
 
@@ -599,8 +595,5 @@ def _check_name(name: str) -> str:
     if _NAME.fullmatch(name):
         return name
     raise InputError.of(
-        code="label-name",
-        path="--name",
-        found=name,
-        expected="up to 64 letters, digits, dots, hyphens or underscores",
+        "label-name", "--name", name, "up to 64 letters, digits, dots, hyphens or underscores"
     )

@@ -87,9 +87,7 @@ class LeadRule:
         else:
             return
         found = f"a {name} of {value} within {self.cap} votes"
-        raise InputError.of(
-            code="bad-lead", path=f"--{name}", found=found, expected=expected, hint=hint
-        )
+        raise InputError.of("bad-lead", f"--{name}", found, expected, hint)
 
 
 @cache

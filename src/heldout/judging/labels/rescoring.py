@@ -24,15 +24,7 @@ from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Find, label_pool, make_labels, play
 from heldout.scoring.evaluate import prepare, score
 from heldout.scoring.measures import Measure
-from heldout.stats.rank_correlation import (
-    Both,
-    Noise,
-    TauRange,
-    find_taus,
-    kendall,
-    noise_of,
-    tails,
-)
+from heldout.stats import rank_correlation as ranks
 from heldout.stats.resampling import DIGITS, bca_interval
 from heldout.stats.results import AskedTest
 from heldout.stats.student import compare_mean
@@ -229,12 +221,11 @@ def score_each(
         found = score(see_through(copied, labels), judged).scores[measure]
         if not found.defined.all():
             raise InputError.of(
-                code="missing-scores",
-                path=run,
-                found=f"{measure} is not defined for {int((~found.defined).sum()):,} of the "
-                "label sets",
-                expected="a score for every query",
-                hint="RR@10 is 0 where nothing is found; FirstRel has no value there",
+                "missing-scores",
+                run,
+                f"{measure} is not defined for {int((~found.defined).sum()):,} of the label sets",
+                "a score for every query",
+                "RR@10 is 0 where nothing is found; FirstRel has no value there",
             )
         rows.append(found.values[columns])
     return np.array(rows, np.float64).reshape(len(runs), *which.shape)
@@ -318,8 +309,8 @@ class Rescored:
     queries: int
     left_out: int
     runs: tuple[RunRescored, ...]
-    taus: tuple[TauRange, ...]
-    noise: Noise | None
+    taus: tuple[ranks.TauRange, ...]
+    noise: ranks.Noise | None
     level: float
     trials: int
 
@@ -366,11 +357,11 @@ def rescore(
     )
     if not queries:
         raise InputError.of(
-            code="no-common-query",
-            path=before.name,
-            found=f"labels of {len(before.labels):,} queries",
-            expected=f"labels of some of the {len(after.labels):,} queries with {after.name}",
-            hint=say_near(find_near(before.labels, after.labels))
+            "no-common-query",
+            before.name,
+            f"labels of {len(before.labels):,} queries",
+            f"labels of some of the {len(after.labels):,} queries with {after.name}",
+            say_near(find_near(before.labels, after.labels))
             or "are these the qrels of another query set?",
         )
     scores = _Scores(
@@ -388,9 +379,9 @@ def rescore(
         queries=len(queries),
         left_out=len(judged) - len(queries),
         runs=tuple(sorted(found, key=lambda one: one.before.rank)),
-        taus=find_taus(
+        taus=ranks.find_taus(
             scores.runs,
-            Both(before=means_of(scores.before), after=means_of(scores.after)),
+            ranks.Both(before=means_of(scores.before), after=means_of(scores.after)),
             pooled=pooled,
             apart=PERFECT,
         ),
@@ -500,19 +491,19 @@ def _spread(
     if noisy is None or scores.redrawn is None:
         return None
     own = noisy[:, place]
-    ends = means_of(scores.after)[place] + np.quantile(own - own.mean(), tails(level))
+    ends = means_of(scores.after)[place] + np.quantile(own - own.mean(), ranks.tails(level))
     known = np.append(scores.redrawn[place], scores.after[place])
     low, high = np.clip(ends, known.min(), known.max()).tolist()
     return (low, high) if labels.sign > 0 else (-high, -low)
 
 
-def _find_noise(scores: _Scores) -> Noise | None:
+def _find_noise(scores: _Scores) -> ranks.Noise | None:
     """Of all runs but the perfect one, which no judgment makes."""
     if scores.redrawn is None:
         return None
     own = [place for place, run in enumerate(scores.runs) if run != PERFECT]
     redrawn = scores.redrawn[own].mean(axis=1).round(DIGITS).T
-    return noise_of(means_of(scores.after[own]), redrawn)
+    return ranks.noise_of(means_of(scores.after[own]), redrawn)
 
 
 # Leave one run out: is a run good on preference labels only because its own passages were judged?
@@ -673,5 +664,5 @@ def _compare(
         without=float(without[place]),
         rank=rank_means((after.sign * whole).tolist())[place],
         rank_without=rank_means((after.sign * without).tolist())[place],
-        tau=kendall(whole, without),
+        tau=ranks.kendall(whole, without),
     )

@@ -179,11 +179,11 @@ def count_valid(judged: Judged) -> tuple[Judgment, ...]:
     if not valid:
         by_then = f" up to {rules.until}" if rules.until else ""
         raise InputError.of(
-            code="no-judgments",
-            path="judgments",
-            found=f"{plural(len(judged.judgments), 'judgment')}, of which none counts{by_then}",
-            expected="at least one that counts",
-            hint="tests, answers without a preference, unfinished tasks and tasks with failed "
+            "no-judgments",
+            "judgments",
+            f"{plural(len(judged.judgments), 'judgment')}, of which none counts{by_then}",
+            "at least one that counts",
+            "tests, answers without a preference, unfinished tasks and tasks with failed "
             "tests do not count",
         )
     return valid
@@ -206,11 +206,11 @@ def name_judged_runs(patterns: Sequence[str]) -> Mapping[str, str]:
     named = name_runs(patterns)
     if PERFECT in named:
         raise InputError.of(
-            code="repeated-system",
-            path=named[PERFECT],
-            found=f"a run called {PERFECT}",
-            expected="another name: so is the run that always shows the known answer",
-            hint="rename the file",
+            "repeated-system",
+            named[PERFECT],
+            f"a run called {PERFECT}",
+            "another name: so is the run that always shows the known answer",
+            "rename the file",
         )
     return named
 
@@ -240,11 +240,11 @@ def _read_judgments(source: JudgedSource, folder: CampaignFolder | None) -> tupl
 
 def _no_judgments(source: JudgedSource, found: str) -> InputError:
     return InputError.of(
-        code="no-judgments",
-        path=str(source.judgments or source.campaign or Path()),
-        found=found,
-        expected="at least one",
-        hint="`heldout prefer export` writes those of the judging pages",
+        "no-judgments",
+        str(source.judgments or source.campaign or Path()),
+        found,
+        "at least one",
+        "`heldout prefer export` writes those of the judging pages",
     )
 
 

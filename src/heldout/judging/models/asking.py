@@ -354,11 +354,11 @@ def _instruction(prompt: Path | None) -> str:
         text = ""
     if not text.strip() or len(data) > _LONGEST_PROMPT:
         raise InputError.of(
-            code="bad-prompt",
-            path=str(prompt),
-            found=f"{len(data):,} bytes",
-            expected=f"a text in UTF-8, at most {_LONGEST_PROMPT >> 10} KiB",
-            hint="the question and the two passages are sent after it, as one JSON object",
+            "bad-prompt",
+            str(prompt),
+            f"{len(data):,} bytes",
+            f"a text in UTF-8, at most {_LONGEST_PROMPT >> 10} KiB",
+            "the question and the two passages are sent after it, as one JSON object",
         )
     return text
 

@@ -107,11 +107,11 @@ def parse_model_judgments(data: bytes, *, path: str) -> tuple[ModelJudgment, ...
     rows = parse_rows(data, ModelJudgment, path=path)
     wrong = [
         Problem(
-            code="bad-preference",
-            path=path,
+            "bad-preference",
+            path,
+            f"{row.a} against {row.b}: {row.chosen}, {row.failure}",
+            "two different passages, and one of them or a failure",
             line=number,
-            found=f"{row.a} against {row.b}: {row.chosen}, {row.failure}",
-            expected="two different passages, and one of them or a failure",
         )
         for number, row in enumerate(rows, 1)
         if not _fits(row)
@@ -304,10 +304,10 @@ def plan_calls(
         for doc in both:
             if not texts.get((query, doc)):
                 raise InputError.of(
-                    code="no-text",
-                    path="pool.jsonl",
-                    found=f"no text for {doc} of query {query}",
-                    expected="the text of every passage that a model is asked about",
+                    "no-text",
+                    "pool.jsonl",
+                    f"no text for {doc} of query {query}",
+                    "the text of every passage that a model is asked about",
                 )
         for a, b in (both, both[::-1]):
             if (query, a, b) not in answered:

@@ -27,21 +27,12 @@ from heldout.judging.campaign.settings import (
     format_payments,
     totals,
 )
+from heldout.judging.platforms import mturk
 from heldout.judging.platforms.links import (
     personal_link,
     prolific_files,
     repeat_tasks,
     unjudged_tasks,
-)
-from heldout.judging.platforms.mturk import (
-    NewResults,
-    WorkerResult,
-    format_bonuses,
-    format_review,
-    hit_files,
-    qualifications,
-    read_results,
-    take_results,
 )
 from heldout.options import Opt
 from heldout.trec.text import show
@@ -170,7 +161,7 @@ def write_tasks(
     number = batch or max((task.batch for task in tasks), default=0)
     wanted = unjudged_tasks((task for task in tasks if task.batch == number), judged)
     place = out or folder.path / "mturk"
-    for files in hit_files(
+    for files in mturk.hit_files(
         wanted, gather_texts((*folder.pools(), *folder.challengers())), settings
     ):
         name = f"batch{number}-{files.items}"
@@ -178,7 +169,7 @@ def write_tasks(
         write_whole(place / f"{name}.html", files.template, mode=_PRIVATE)
         words = f"{plural(files.tasks, 'task')} of {files.items} questions: {name}.csv, {name}.html"
         facts.append(("project", words))
-    if wanted and (required := qualifications(settings)):
+    if wanted and (required := mturk.qualifications(settings)):
         write_whole(place / "qualifications.json", required, mode=_PRIVATE)
         facts.append(("workers", f"{place / 'qualifications.json'}: who may see the tasks"))
     if wanted and settings.reward:
@@ -205,18 +196,18 @@ def import_results(folder: CampaignFolder, file: Path) -> Facts:
         StoreError: workers.key is no key.
     """
     settings, earlier = folder.settings(), folder.judgments()
-    results = read_results(
+    results = mturk.read_results(
         file.read_bytes(),
         path=str(file),
         tasks={task.task: task for task in folder.tasks()},
         texts=gather_texts((*folder.pools(), *folder.challengers())),
         pseudonym=_pseudonyms(folder),
     )
-    taken = take_results(results, earlier, settings)
+    taken = mturk.take_results(results, earlier, settings)
     folder.write_judgments(merge_judgments(earlier, taken.judgments))
     review = file.with_name(f"{file.stem}-reviewed.csv")
-    write_whole(review, format_review(results, settings), mode=_PRIVATE)
-    bonuses = format_bonuses(results, settings)
+    write_whole(review, mturk.format_review(results, settings), mode=_PRIVATE)
+    bonuses = mturk.format_bonuses(results, settings)
     place = file.with_name(f"{file.stem}-bonuses.csv")
     if bonuses:
         write_whole(place, bonuses, mode=_PRIVATE)
@@ -271,11 +262,11 @@ def read_ids(path: Path) -> list[str]:
         if len(name) > LONGEST_WORKER or not name.isprintable():
             problems.append(
                 Problem(
-                    code="worker-id",
-                    path=str(path),
+                    "worker-id",
+                    str(path),
+                    show(name),
+                    f"an id of at most {LONGEST_WORKER} visible characters",
                     line=number,
-                    found=show(name),
-                    expected=f"an id of at most {LONGEST_WORKER} visible characters",
                 )
             )
         elif name:
@@ -287,8 +278,8 @@ def read_ids(path: Path) -> list[str]:
 
 
 def _taken_facts(
-    taken: NewResults,
-    results: tuple[WorkerResult, ...],
+    taken: mturk.NewResults,
+    results: tuple[mturk.WorkerResult, ...],
     settings: Settings,
     file: Path,
     review: Path,

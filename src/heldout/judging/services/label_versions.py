@@ -141,10 +141,10 @@ def publish_labels(
     check_unchanged(compare_held_out(session.vault, session.history(), spec))
     if not any(labels.values()):
         raise InputError.of(
-            code="no-labels",
-            path="judgments",
-            found="no query has a best known answer",
-            expected="pools with known answers, or judgments of their pairs",
+            "no-labels",
+            "judgments",
+            "no query has a best known answer",
+            "pools with known answers, or judgments of their pairs",
         )
     versions = list_versions(session).get(record.set, ())
     data = format_labels(labels)
@@ -246,11 +246,11 @@ def _check(spec: BoardSpec, query_set: str, *, public: bool) -> None:
     check_set(spec, query_set)
     if public and spec.sets[query_set].held_out and spec.release.rule != "rounded":
         raise InputError.of(
-            code="every-score-public",
-            path="--public",
-            found=f'release.rule = "{spec.release.rule}"',
-            expected="rounded scores, for every entry's score is published",
-            hint="without --public the labels are a reserve, for analyses alone",
+            "every-score-public",
+            "--public",
+            f'release.rule = "{spec.release.rule}"',
+            "rounded scores, for every entry's score is published",
+            "without --public the labels are a reserve, for analyses alone",
         )
 
 

@@ -169,11 +169,11 @@ def check_judged(campaign: CampaignContent, *, until: str | None = None) -> None
     """
     if not _count_valid(campaign, until):
         raise InputError.of(
-            code="no-judgments",
-            path="judgments.jsonl",
-            found=f"{len(campaign.judgments):,} judgments, of which none counts",
-            expected="at least one that counts, before labels are published",
-            hint="`heldout prefer export` writes those of the judging pages",
+            "no-judgments",
+            "judgments.jsonl",
+            f"{len(campaign.judgments):,} judgments, of which none counts",
+            "at least one that counts, before labels are published",
+            "`heldout prefer export` writes those of the judging pages",
         )
 
 

@@ -212,10 +212,10 @@ def _cut_to_split(
     """The run's one document that each query's known answer is compared with."""
     if len(tops) > 1:
         raise InputError.of(
-            code="one-run",
-            path="--split",
-            found=plural(len(tops), "run"),
-            expected="one run, whose first documents are compared with the labels",
+            "one-run",
+            "--split",
+            plural(len(tops), "run"),
+            "one run, whose first documents are compared with the labels",
         )
     ((run, answered),) = tops.items()
     pairs = split_queries(answered, known, queries=queries)

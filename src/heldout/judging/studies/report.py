@@ -199,10 +199,10 @@ def draw_examples(
     judged = [(pool, pairs) for pool in pools if (pairs := _pairs(pool, votes))]
     if not judged:
         raise InputError.of(
-            code="no-text",
-            path="pools",
-            found="no judged pair has its texts",
-            expected="a campaign that was pooled with --documents",
+            "no-text",
+            "pools",
+            "no judged pair has its texts",
+            "a campaign that was pooled with --documents",
         )
     chosen = rng.choice(len(judged), size=min(count, len(judged)), replace=False)
     found = []
@@ -343,10 +343,10 @@ def _categories(section: ReportSection, given: ReportInput) -> ReportSection:
     run = given.split or _best(given)
     if run not in given.tops:
         raise InputError.of(
-            code="one-run",
-            path="--split",
-            found=f"no run file of {run}" if run else "no run files",
-            expected="one run with its first two documents",
+            "one-run",
+            "--split",
+            f"no run file of {run}" if run else "no run files",
+            "one run with its first two documents",
         )
     top = given.tops[run]
     return section.saying(split_answer(run, top, given.judged, given.votes, level=given.level))

@@ -130,10 +130,10 @@ def score_sample(
     inside = [place for place, query in enumerate(queries) if query in set(sample)]
     if not 0 < len(inside) < len(queries):
         raise InputError.of(
-            code="no-common-query",
-            path=wanted.name,
-            found=f"{len(inside):,} judged of {len(queries):,} labelled queries",
-            expected="a sample: some of the labelled queries, and not all",
+            "no-common-query",
+            wanted.name,
+            f"{len(inside):,} judged of {len(queries):,} labelled queries",
+            "a sample: some of the labelled queries, and not all",
         )
     values = score_labels(runs, wanted, queries=queries)
     sign = 1.0 if wanted.measure.kind.better == "higher" else -1.0
