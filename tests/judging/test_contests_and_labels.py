@@ -105,7 +105,7 @@ def test_contests_tell_who_beats_the_labels(files: Path) -> None:
 def test_one_run_is_split_by_whether_it_agrees_with_the_labels(files: Path) -> None:
     found = read("contests", files / "campaign", "--split", "--runs", files / "A.run")
     agreed = found["categories"]
-    assert (agreed["A"]["queries"], agreed["A"]["other_preferred"]) == (12, 12)
+    assert (agreed["A"]["queries"], agreed["A"]["b_preferred"]) == (12, 12)
     assert agreed["B"]["share"] is None
     assert found["why"]
     other = read("contests", files / "campaign", "--split", "--runs", files / "C.run")["categories"]

@@ -104,7 +104,7 @@ def test_every_table_and_figure_of_the_study_is_there(folder: Path, tmp_path: Pa
     category = found["categories"]["categories"]
     judged = [json.loads(row)["query"] for row in pools_of(folder)]
     assert category["A"]["queries"] == len([query for query in judged if query != "q11"])
-    assert category["A"]["known_preferred"] == 0
+    assert category["A"]["a_preferred"] == 0
     assert sum(found["pools"]["judged"]["histogram"].values()) == 9
     assert set(found["pools"]["judged"]["histogram"]) <= {"2", "3"}
     assert found["pools"]["all queries, 3 runs"]["queries"] == 12

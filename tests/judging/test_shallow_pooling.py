@@ -14,9 +14,10 @@ from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.labels.contests import PERFECT, Contests, find_cycles, hold_contests
 from heldout.judging.labels.labels import count_pairings, make_labels, play
 from heldout.judging.labels.rescoring import ScoredLabels, grade, perfect_places, score_labels
-from heldout.judging.studies.categories import Split, count_category, count_preferences
+from heldout.judging.studies.categories import Split, count_preferences
 from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import Both, find_taus, kendall
+from heldout.stats.tests import compare_counts
 
 COLUMNS = (PERFECT, *"ABCDEFGHIJL")
 
@@ -124,7 +125,7 @@ def test_three_runs_beat_perfect_with_as_many_queries_as_66_contests_ask_for() -
     for run, n in {"C": 400, "F": 366, "B": 260}.items():
         share = cells[run, PERFECT] / 1000
         ps = [
-            count_category("B", known=m - round(share * m), other=round(share * m)).p
+            compare_counts(m - round(share * m), round(share * m)).p
             for m in (round(n * 0.95), round(n * 1.05))
         ]
         assert [p is not None and p * 66 < 0.05 for p in ps] == [False, True]
@@ -194,10 +195,16 @@ def test_perfect_scores_the_share_of_queries_whose_known_answer_stayed_best() ->
 
 
 def test_the_category_tables_follow_from_their_counts() -> None:
-    a = count_category("A", known=1228, other=640)
-    b = count_category("B", known=2116, other=2996)
+    splits, votes = [], {}
+    for category, won, lost in (("A", 1228, 640), ("B", 2116, 2996)):
+        for number in range(won + lost):
+            query = f"{category}{number}"
+            splits.append(Split(query=query, category=category, known="k", other="x"))
+            votes[query] = {("k", "x"): PairVotes(first=number < won, second=number >= won)}
+    found = count_preferences(splits, votes)
+    a, b = found["A"], found["B"]
     assert (a.queries, b.queries) == (1868, 5112)
-    counts = (a.known_preferred, a.other_preferred, b.known_preferred, b.other_preferred)
+    counts = (a.a_preferred, a.b_preferred, b.b_preferred, b.a_preferred)
     assert [round(100 * n / 6980, 2) for n in counts] == [17.59, 9.17, 30.32, 42.92]
     assert [round(100 * one.queries / 6980, 2) for one in (a, b)] == [26.76, 73.24]
     assert [round(100 * (one.share or 0), 2) for one in (a, b)] == [65.74, 58.61]
@@ -220,8 +227,8 @@ def test_a_category_counts_queries_whatever_side_the_lesser_id_is_on() -> None:
         "3": {("a", "x"): PairVotes(first=0, second=1)},
         "4": {("a", "x"): PairVotes(first=2, second=2)},
     }
-    a, b = count_preferences(splits, votes)
-    assert (a.known_preferred, a.other_preferred) == (1, 1)
-    assert (b.other_preferred, b.drawn, b.unjudged, b.share) == (1, 1, 1, 1.0)
-    empty = count_category("B", known=0, other=0)
+    found = count_preferences(splits, votes)
+    a, b, empty = found["A"], found["B"], count_preferences([], votes)["B"]
+    assert (a.a_preferred, a.b_preferred) == (1, 1)
+    assert (b.a_preferred, b.drawn, b.unjudged, b.share) == (1, 1, 1, 1.0)
     assert (empty.p, empty.low, empty.share) == (None, None, None)

@@ -122,7 +122,7 @@ def hold_contests(
         level: of the intervals of shares, each for itself.
     """
     runs = tuple(first)
-    found = [_hold((a, b), first, votes, level) for a, b in combinations(runs, 2)]
+    found = [hold_contest((a, b), first, votes, level) for a, b in combinations(runs, 2)]
     ps = [one.p for one in found]
     corrected = zip(found, bonferroni(ps), holm(ps), strict=True)
     contests = tuple(replace(one, p_bonferroni=b, p_holm=h) for one, b, h in corrected)
@@ -150,12 +150,10 @@ def find_cycles(contests: Contests) -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
-def _hold(
-    runs: tuple[str, str],
-    first: Mapping[str, Mapping[str, str]],
-    votes: Votes,
-    level: float,
+def hold_contest(
+    runs: tuple[str, str], first: Mapping[str, Mapping[str, str]], votes: Votes, level: float
 ) -> Contest:
+    """Compare two runs; arguments as of `hold_contests`."""
     a, b = runs
     tops_a, tops_b = first[a], first[b]
     both = tops_a.keys() & tops_b.keys() & votes.keys()
