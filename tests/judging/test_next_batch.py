@@ -78,28 +78,16 @@ def test_every_method_ends_and_keeps_to_its_caps(method: Method) -> None:
     tasks: list[Task] = []
     judged: list[Judgment] = []
     for _ in range(200):
-        wanted = plan_batch(
-            pools,
-            judged,
-            _SETTINGS,
-            planned=count_planned(tasks),
-            method=method,
-        )
+        wanted = plan_batch(pools, judged, _SETTINGS, planned=count_planned(tasks), method=method)
         if not wanted:
             break
         batch = max((task.batch for task in tasks), default=0) + 1
         drawn = draw_batch(wanted, _TESTS, _SETTINGS, seed=1, batch=batch)
         planned = count_planned(drawn)
-        assert planned == Counter({one.pair: one.votes for one in wanted})
+        assert planned == wanted
         tasks += drawn
-        waiting = plan_batch(
-            pools,
-            judged,
-            _SETTINGS,
-            planned=count_planned(tasks),
-            method=method,
-        )
-        assert waiting == ()
+        waiting = plan_batch(pools, judged, _SETTINGS, planned=count_planned(tasks), method=method)
+        assert waiting == {}
         for task in drawn:
             judged += do(task, judge)
     else:
@@ -117,13 +105,7 @@ def test_pairs_that_nobody_can_judge_do_not_go_on_for_ever(method: Method) -> No
     tasks: list[Task] = []
     judged: list[Judgment] = []
     for _ in range(300):
-        wanted = plan_batch(
-            pools,
-            judged,
-            _SETTINGS,
-            planned=count_planned(tasks),
-            method=method,
-        )
+        wanted = plan_batch(pools, judged, _SETTINGS, planned=count_planned(tasks), method=method)
         if not wanted:
             break
         batch = max((task.batch for task in tasks), default=0) + 1

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.judging.campaign.drawing import FEW, MEETINGS, meeting_order, next_pairs, prune, search
+from heldout.judging.campaign.drawing import (
+    FEW,
+    MEETINGS,
+    Pair,
+    meeting_order,
+    plan_batch,
+    prune,
+    search,
+)
 from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.settings import Settings
@@ -36,6 +44,12 @@ def vote(preferred: str | None, one: str, other: str, *, task: str = "t", n: int
     )
 
 
+def next_pairs(
+    pools: list[Pool], judged: list[Judgment], *, planned: dict[Pair, int] | None = None
+) -> list[tuple[Pair, int]]:
+    return list(plan_batch(pools, judged, _SETTINGS, planned=planned or {}).items())
+
+
 def votes_of(first: int, second: int) -> PairVotes:
     return PairVotes(first=first, second=second)
 
@@ -44,16 +58,16 @@ def test_the_best_so_far_meets_one_challenger_after_another() -> None:
     pools = [pool("q", "a", "b", "c", known="b")]
     one, two, three = meeting_order(pools[0])
     judged: list[Judgment] = []
-    (wanted,) = next_pairs(pools, judged, _SETTINGS)
-    assert (wanted.pair, wanted.votes) == (("q", *sorted((one, two))), 2)
+    (wanted,) = next_pairs(pools, judged)
+    assert wanted == (("q", *sorted((one, two))), 2)
     judged += [vote(one, one, two, n=1), vote(two, one, two, n=2)]
-    (wanted,) = next_pairs(pools, judged, _SETTINGS)
-    assert (wanted.pair, wanted.votes) == (("q", *sorted((one, two))), 2)
+    (wanted,) = next_pairs(pools, judged)
+    assert wanted == (("q", *sorted((one, two))), 2)
     judged += [vote(two, one, two, n=3), vote(two, one, two, n=4)]
-    (wanted,) = next_pairs(pools, judged, _SETTINGS)
-    assert wanted.pair == ("q", *sorted((two, three)))
+    (wanted,) = next_pairs(pools, judged)
+    assert wanted[0] == ("q", *sorted((two, three)))
     judged += [vote(two, two, three, n=5), vote(two, three, two, n=6)]
-    assert next_pairs(pools, judged, _SETTINGS) == ()
+    assert next_pairs(pools, judged) == []
     assert find_unbeaten(["a", "b", "c"], count_votes(judged)["q"]).best == (two,)
 
 
@@ -85,9 +99,9 @@ def test_at_the_cap_who_is_ahead_wins_and_nobody_needs_a_lead() -> None:
 def test_a_pair_that_nobody_can_judge_comes_to_an_end() -> None:
     pools = [pool("q", "a", "b", known="a")]
     judged = [vote(None, "a", "b", n=n) for n in range(1, 7)]
-    (wanted,) = next_pairs(pools, judged, _SETTINGS)
-    assert wanted.votes == 1
-    assert next_pairs(pools, [*judged, vote(None, "a", "b", n=7)], _SETTINGS) == ()
+    (wanted,) = next_pairs(pools, judged)
+    assert wanted[1] == 1
+    assert next_pairs(pools, [*judged, vote(None, "a", "b", n=7)]) == []
 
 
 def test_answers_beside_a_failed_test_are_asked_for_again() -> None:
@@ -107,21 +121,19 @@ def test_answers_beside_a_failed_test_are_asked_for_again() -> None:
         task="bad",
         position=3,
     )
-    (wanted,) = next_pairs(pools, [*judged, lying], _SETTINGS)
-    assert wanted.votes == 1
+    (wanted,) = next_pairs(pools, [*judged, lying])
+    assert wanted[1] == 1
 
 
 def test_a_pair_that_waits_in_tasks_is_not_drawn_again() -> None:
     pools = [pool("q", "a", "b", known="a"), pool("r", "c", "d", known="c")]
     planned = {("q", "a", "b"): 2}
-    assert [one.pair for one in next_pairs(pools, [], _SETTINGS, planned=planned)] == [
-        ("r", "c", "d")
-    ]
+    assert [pair for pair, _ in next_pairs(pools, [], planned=planned)] == [("r", "c", "d")]
     one_answer = [vote("a", "a", "b", n=1)]
-    found = next_pairs(pools, one_answer, _SETTINGS, planned=planned)
-    assert [one.pair[0] for one in found] == ["r"]
+    found = next_pairs(pools, one_answer, planned=planned)
+    assert [pair[0] for pair, _ in found] == ["r"]
     both = [*one_answer, vote("b", "a", "b", n=2)]
-    assert {one.pair[0] for one in next_pairs(pools, both, _SETTINGS, planned=planned)} == {
+    assert {pair[0] for pair, _ in next_pairs(pools, both, planned=planned)} == {
         "q",
         "r",
     }
@@ -144,9 +156,9 @@ def test_who_was_shown_more_often_is_not_worse_for_having_lost_more() -> None:
 
 
 def test_absurd_pools_want_nothing() -> None:
-    assert next_pairs([], [], _SETTINGS) == ()
-    assert next_pairs([pool("q", "a")], [], _SETTINGS) == ()
-    assert next_pairs([pool("q", "a", "b")], [vote("a", "a", "z")] * 9, _SETTINGS)[0].votes == 2
+    assert next_pairs([], []) == []
+    assert next_pairs([pool("q", "a")], []) == []
+    assert next_pairs([pool("q", "a", "b")], [vote("a", "a", "z")] * 9)[0][1] == 2
 
 
 @given(
@@ -217,13 +229,13 @@ def test_a_campaign_of_batches_ends_and_asks_nobody_in_vain() -> None:
     judged: list[Judgment] = []
     planned: Counter[tuple[str, str, str]] = Counter()
     for batch in range(200):
-        wanted = next_pairs(pools, judged, _SETTINGS, planned=planned)
+        wanted = next_pairs(pools, judged, planned=planned)
         if not wanted:
             break
-        assert len({one.pair[0] for one in wanted}) == len(wanted)
-        for one in wanted:
-            planned[one.pair] += one.votes
-            query, a, b = one.pair
+        assert len({pair[0] for pair, _ in wanted}) == len(wanted)
+        for pair, count in wanted:
+            planned[pair] += count
+            query, a, b = pair
             judged += [
                 Judgment(
                     query=query,
@@ -234,7 +246,7 @@ def test_a_campaign_of_batches_ends_and_asks_nobody_in_vain() -> None:
                     task=f"{batch}-{query}-{copy}",
                     position=1,
                 )
-                for copy in range(one.votes)
+                for copy in range(count)
             ]
     else:
         pytest.fail("the campaign never ends")

@@ -6,7 +6,7 @@ Order and sides are drawn for each copy of a task, so that they explain nothing
 
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,7 +19,6 @@ from heldout.errors import InputError
 from heldout.judging.campaign.judgments import (
     Judgment,
     PairVotes,
-    Votes,
     count_votes,
     counted,
     honest_answers,
@@ -204,18 +203,17 @@ FEW = 9
 Duel = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Pruning:
     """How far the pruning of a pool has come.
 
     Attributes:
         left: passages that are left, sorted.
-        round: the round that is under way, from 1.
-        wanted: pairs of it that have no vote yet, the lesser id first; none when all is done.
+        wanted: pairs of the round under way that have no vote yet, the lesser id first; none when
+            all is done.
     """
 
     left: tuple[str, ...]
-    round: int
     wanted: tuple[Duel, ...]
 
 
@@ -235,13 +233,13 @@ def prune(query: str, passages: Sequence[str], votes: Mapping[Duel, PairVotes]) 
         pairs = _meetings(query, number, left)
         wanted = tuple(pair for pair in pairs if pair not in votes)
         if wanted or len(left) <= FEW:
-            return Pruning(left=tuple(left), round=number, wanted=wanted)
+            return Pruning(tuple(left), wanted)
         wins = Counter(votes[pair].winner(pair) for pair in pairs)
         kept = [one for one in left if wins[one] > WINS]
         if not kept or kept == left:
             # Nobody stands out this way: all that are left meet.
             rest = tuple(pair for pair in combinations(left, 2) if pair not in votes)
-            return Pruning(left=tuple(left), round=number + 1, wanted=rest)
+            return Pruning(tuple(left), rest)
         left, number = kept, number + 1
 
 
@@ -268,20 +266,11 @@ def _meetings(query: str, number: int, left: Sequence[str]) -> list[Duel]:
 _NONE = PairVotes(first=0, second=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A pair to be judged next.
-
-    Attributes:
-        pair: query and two documents, the lesser first.
-        votes: how many people have to judge it before anything can be decided.
-    """
-
-    pair: Pair
-    votes: int
+Wanted = Mapping[Pair, int]
+"""Pairs to be judged next -> how many people have to judge each before anything can be decided."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Search:
     """How far the search for a query's best passage has come.
 
@@ -298,11 +287,11 @@ class Search:
 
 def search(
     passages: Sequence[str],
-    votes: Mapping[tuple[str, str], PairVotes],
+    votes: Mapping[Duel, PairVotes],
     *,
     lead: int,
     cap: int,
-    answers: Mapping[tuple[str, str], int] | None = None,
+    answers: Mapping[Duel, int] | None = None,
 ) -> Search:
     """Follow the duels of a pool as far as they are decided.
 
@@ -321,52 +310,10 @@ def search(
         given = found.total if answers is None else max(found.total, answers.get(pair, 0))
         if abs(ahead) < lead and given < cap:
             wanted = min(lead - abs(ahead), cap - given)
-            return Search(best=best, challenger=challenger, wanted=wanted)
+            return Search(best, challenger, wanted)
         if ahead > 0:
             best = challenger
-    return Search(best=best, challenger=None, wanted=0)
-
-
-def next_pairs(
-    pools: Iterable[Pool],
-    judgments: Iterable[Judgment],
-    settings: Settings,
-    *,
-    planned: Mapping[Pair, int] | None = None,
-) -> tuple[Wanted, ...]:
-    """Pairs to be judged next: at most one of each query.
-
-    Args:
-        pools: the passages of each query.
-        judgments: all that were recorded; which count is for `settings` to say.
-        settings: lead, cap, and what failed tests exclude.
-        planned: pair -> copies that are in tasks already; a query whose duel still waits for
-            answers is left out.
-    """
-    kept = tuple(pools)
-    recorded = tuple(judgments)
-    valid = counted(recorded, exclusion=settings.exclusion, failures=settings.failures)
-    votes: Votes = count_votes(valid, same=stand_for(kept))
-    answers = count_answers(recorded, settings)
-    given: dict[str, dict[tuple[str, str], int]] = {pool.query: {} for pool in kept}
-    for (query, a, b), count in answers.items():
-        given.setdefault(query, {})[a, b] = count
-    wanted = []
-    for pool in kept:
-        found = search(
-            meeting_order(pool),
-            votes.get(pool.query, {}),
-            lead=settings.lead,
-            cap=settings.cap,
-            answers=given[pool.query],
-        )
-        if found.challenger is None:
-            continue
-        first, second = sorted((found.best, found.challenger))
-        pair = (pool.query, first, second)
-        if (planned or {}).get(pair, 0) <= answers.get(pair, 0):
-            wanted.append(Wanted(pair=pair, votes=found.wanted))
-    return tuple(wanted)
+    return Search(best, None, 0)
 
 
 def meeting_order(pool: Pool) -> tuple[str, ...]:
@@ -408,40 +355,43 @@ def plan_batch(
     *,
     planned: Mapping[Pair, int],
     method: Method = "duels",
-) -> tuple[Wanted, ...]:
+) -> Wanted:
     """Choose the pairs to be judged next; none when all is done, or while answers are to come.
 
     Args:
-        pools: the passages of each query.
+        pools: the passages of each query; duels want one pair of each at most.
         judgments: all that were recorded.
         settings: lead, cap, judges, and what failed tests exclude.
         planned: pair -> copies that are in tasks already, as `count_planned` gives it. A pair that
             waits for answers is not asked again.
         method: how pairs are chosen.
     """
-    if method == "duels":
-        return next_pairs(pools, judgments, settings, planned=planned)
     valid = counted(judgments, exclusion=settings.exclusion, failures=settings.failures)
     votes = count_votes(valid, same=stand_for(pools))
     answers = count_answers(judgments, settings)
-    waiting = {pair[0] for pair, count in planned.items() if count > answers.get(pair, 0)}
-    ended: dict[str, dict[Duel, PairVotes]] = {}
-    for (query, first, second), count in answers.items():
-        if count >= settings.cap:
-            ended.setdefault(query, {})[first, second] = _NONE
-    wanted: list[Wanted] = []
+    waiting = {pair for pair, count in planned.items() if count > answers.get(pair, 0)}
+    busy = {query for query, *_ in waiting}
+    given: defaultdict[str, dict[Duel, int]] = defaultdict(dict)
+    for (query, *duel), count in answers.items():
+        given[query][duel[0], duel[1]] = count
+    wanted: dict[Pair, int] = {}
     for pool in pools:
-        if pool.query in waiting:
-            continue
-        judged = ended.get(pool.query, {}) | dict(votes.get(pool.query, {}))
-        found = prune(pool.query, [one.doc for one in pool.candidates], judged)
-        wanted += [Wanted(pair=(pool.query, *pair), votes=settings.judges) for pair in found.wanted]
-    return tuple(wanted)
+        cast, came = votes.get(pool.query, {}), given[pool.query]
+        if method == "duels":
+            order = meeting_order(pool)
+            found = search(order, cast, lead=settings.lead, cap=settings.cap, answers=came)
+            if found.challenger is not None:
+                first, second = sorted((found.best, found.challenger))
+                if (pool.query, first, second) not in waiting:
+                    wanted[pool.query, first, second] = found.wanted
+        elif pool.query not in busy:
+            ended = {duel: _NONE for duel, count in came.items() if count >= settings.cap}
+            round_ = prune(pool.query, [one.doc for one in pool.candidates], {**ended, **cast})
+            wanted |= {(pool.query, *duel): settings.judges for duel in round_.wanted}
+    return wanted
 
 
-def missing_votes(
-    pairs: Iterable[Pair], judges: int, *, planned: Mapping[Pair, int]
-) -> tuple[Wanted, ...]:
+def missing_votes(pairs: Iterable[Pair], judges: int, *, planned: Mapping[Pair, int]) -> Wanted:
     """Return how many tasks each pair is missing until it has one for each judge.
 
     Args:
@@ -449,42 +399,40 @@ def missing_votes(
         judges: how many people judge each pair.
         planned: pair -> copies that are in tasks already, as `count_planned` gives it.
     """
-    return tuple(
-        Wanted(pair=pair, votes=judges - planned.get(pair, 0))
-        for pair in pairs
-        if planned.get(pair, 0) < judges
-    )
+    missing = {pair: judges - planned.get(pair, 0) for pair in pairs}
+    return {pair: votes for pair, votes in missing.items() if votes > 0}
 
 
 def draw_batch(
-    wanted: Sequence[Wanted],
+    wanted: Wanted,
     tests: Sequence[Item],
     settings: Settings,
     *,
     seed: int,
     batch: int,
+    why: Why = "pool",
 ) -> tuple[Task, ...]:
     """Tasks for what is wanted: pairs that want as many votes stand in the same tasks.
 
     Args:
-        wanted: different pairs.
+        wanted: pairs, in the order in which they are drawn from.
         tests: to draw from.
         settings: how many pairs and tests a task has.
         seed: with the number of the batch the only chance there is.
         batch: number of the first batch; each number of votes is a batch of its own.
+        why: why the pairs are judged.
 
     Raises:
         InputError: code `too-few-tests`: fewer than a task needs.
     """
     tasks: list[Task] = []
-    numbers = sorted({one.votes for one in wanted})
-    for place, votes in enumerate(numbers):
-        pairs = [one.pair for one in wanted if one.votes == votes]
+    for number, votes in enumerate(dict.fromkeys(wanted.values()), batch):
         tasks += draw_tasks(
-            pairs,
+            [pair for pair, count in wanted.items() if count == votes],
             tests,
             msgspec.structs.replace(settings, judges=votes),
-            rng=np.random.Generator(np.random.PCG64([seed, batch + place])),
-            batch=batch + place,
+            rng=np.random.Generator(np.random.PCG64([seed, number])),
+            batch=number,
+            why=why,
         )
     return tuple(tasks)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import groupby
 from typing import Annotated, Any, BinaryIO
 
 import msgspec
@@ -24,7 +23,7 @@ from heldout.board.scores.session import Session
 from heldout.database.times import format_time
 from heldout.errors import InputError, plural
 from heldout.ids import digest_bytes, query_set_of
-from heldout.judging.campaign.drawing import draw_tasks
+from heldout.judging.campaign.drawing import draw_batch
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment, counted, format_judgments
 from heldout.judging.campaign.pools import Pool, stand_for
@@ -270,26 +269,14 @@ def draw_challenges(
     Raises:
         InputError: code `too-few-tests`.
     """
-    batch = max((task.batch for task in campaign.tasks), default=0)
-    open_ones = sorted(
-        (one for one in challenges if one.wanted), key=lambda one: (-one.wanted, one.query)
-    )
-    tasks: list[Task] = []
-    for judges, group in groupby(open_ones, key=lambda one: one.wanted):
-        batch += 1
-        pairs = [
-            (one.query, min(one.challenger, one.incumbent), max(one.challenger, one.incumbent))
-            for one in group
-        ]
-        tasks += draw_tasks(
-            pairs,
-            campaign.tests,
-            msgspec.structs.replace(campaign.settings, judges=judges),
-            rng=np.random.Generator(np.random.PCG64([seed, batch])),
-            batch=batch,
-            why="challenge",
-        )
-    return tuple(tasks)
+    wanted = {
+        (one.query, min(one.challenger, one.incumbent), max(one.challenger, one.incumbent)): n
+        for one in sorted(challenges, key=lambda one: (-one.wanted, one.query))
+        if (n := one.wanted)
+    }
+    batch = max((task.batch for task in campaign.tasks), default=0) + 1
+    tests, settings = campaign.tests, campaign.settings
+    return draw_batch(wanted, tests, settings, seed=seed, batch=batch, why="challenge")
 
 
 def count_unseen(session: Session, query_set: str, campaign: CampaignContent) -> int:
