@@ -5,8 +5,10 @@
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from importlib.resources import files
 from typing import Literal
+
+import msgspec
 
 from heldout.judging.campaign.settings import Kind
 
@@ -17,8 +19,7 @@ Ticks = Literal["some", "none"]
 """Whether passages are ticked with a choice."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormChoice:
+class FormChoice(msgspec.Struct, frozen=True, kw_only=True):
     """One of the answers that a form offers.
 
     Attributes:
@@ -31,11 +32,10 @@ class FormChoice:
     value: str
     name: str
     meaning: str
-    ticks: Ticks | None
+    ticks: Ticks | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionForm:
+class QuestionForm(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of every query of a campaign.
 
     Attributes:
@@ -57,73 +57,12 @@ class QuestionForm:
         return next((one for one in self.choices if one.value == value), None)
 
 
-_CANNOT = FormChoice(
-    value=CANNOT,
-    name="I can't judge this",
-    meaning="For example, you don't know the language. The answer is stored and does not count.",
-    ticks=None,
-)
-
-TRIAGE = QuestionForm(
-    kind="triage",
-    order="Passages, in the order in which they were shown then",
-    asks="Why was this question left without an answer?",
-    tick="answers it, at least in part",
-    choices=(
-        FormChoice(
-            value="no_ans",
-            name="No answer here",
-            meaning="The question is sound, and no passage answers it, not even in part.",
-            ticks="none",
-        ),
-        FormChoice(
-            value="partial_ans",
-            name="Answered in part",
-            meaning="A passage answers some of it, and none all of it. Tick those that do.",
-            ticks="some",
-        ),
-        FormChoice(
-            value="wrong_lab",
-            name="Answered: wrongly discarded",
-            meaning="A passage answers it fully. Tick those that do.",
-            ticks="some",
-        ),
-        FormChoice(
-            value="ill_form",
-            name="Not a sound question",
-            meaning="It says too little, or nothing could answer it.",
-            ticks="none",
-        ),
-        _CANNOT,
-    ),
-)
-"""Why a query was discarded: the four situations of Gupta and MacAvaney 2022, §3."""
-
-ANSWERABLE = QuestionForm(
-    kind="answerable",
-    order="Passages, in random order",
-    asks="Is the question answered?",
-    tick="answers the question",
-    choices=(
-        FormChoice(
-            value="answered",
-            name="By the passages that I ticked",
-            meaning="Each of them answers it fully; those without a tick do not.",
-            ticks="some",
-        ),
-        FormChoice(
-            value="unanswered",
-            name="None of these answers it",
-            meaning="I have read them all, and no passage answers it fully.",
-            ticks="none",
-        ),
-        _CANNOT,
-    ),
-)
-"""Which of the pooled passages answer a query: Gupta and MacAvaney 2022, table 2."""
-
-FORMS: Mapping[Kind, QuestionForm] = {one.kind: one for one in (TRIAGE, ANSWERABLE)}
+_FILE = files("heldout.judging.campaign") / "templates" / "questions.toml"
+_READ = msgspec.toml.decode(_FILE.read_bytes(), type=dict[str, tuple[QuestionForm, ...]])
+FORMS: Mapping[Kind, QuestionForm] = {one.kind: one for one in _READ["forms"]}
 """By the kind of a campaign; none for preferences."""
+
+TRIAGE, ANSWERABLE = FORMS["triage"], FORMS["answerable"]
 
 
 def find_answer_fault(form: QuestionForm, choice: str, ticked: Collection[str]) -> str:
