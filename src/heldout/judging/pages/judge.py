@@ -32,10 +32,7 @@ from heldout.judging.database.campaigns import Campaign, read_campaign
 from heldout.judging.database.claims import NoTask, Offer
 from heldout.judging.database.organiser import uncounted_pay
 from heldout.judging.pages.questions import (
-    CHOICES,
-    MISSING,
-    NO_TASK,
-    NOTICES,
+    TEXTS,
     WORDS,
     Addresses,
     HandIn,
@@ -86,10 +83,10 @@ def read_choice(
         return fault or Choice(side=chosen, by=how, active_ms=active_ms, ticked=ticked)
     side = _SIDES.get(chosen)
     if side is None and form is None and chosen != "none":
-        return MISSING["choice"]
+        return TEXTS.missing["choice"]
     reason = fields.get("reason") if form is None else "other"
     if side is None and reason not in get_args(Reason):
-        return MISSING["reason"]
+        return TEXTS.missing["reason"]
     why = None if side else cast("Reason", reason)
     return Choice(side=side, reason=why, by=how, active_ms=active_ms)
 
@@ -136,7 +133,7 @@ class Judging:
     def start(self) -> Response:
         """The first page, for who opens the server's address by itself."""
         study, link = Study(), ("/admin", "Sign in as the organiser")
-        return respond_briefly(study, *NOTICES["start"], mturk=self._mturk, link=link)
+        return respond_briefly(study, *TEXTS.notices["start"], mturk=self._mturk, link=link)
 
     def landing(self, code: str, request: Request) -> Response:
         """Return what is agreed to, before any pair."""
@@ -304,8 +301,8 @@ class Judging:
             for name, text in sent.items()
             if name in _SENT_AGAIN or name.startswith("tick-")
         }
-        title, *said = NOTICES["unsaved"]
-        chosen = CHOICES.get(sent.get("choice", ""), "an answer")
+        title, *said = TEXTS.notices["unsaved"]
+        chosen = TEXTS.choices.get(sent.get("choice", ""), "an answer")
         answer = self._respond(
             "end",
             self.campaign.settings,
@@ -409,7 +406,7 @@ class Judging:
             "no-task",
             found.settings,
             status=403 if found.why == "barred" else 200,
-            title=NO_TASK[found.why],
+            title=TEXTS.no_task[found.why],
             found=found,
             last=last,
             code=completion_code(last, self.campaign.key) if last else "",
@@ -454,12 +451,12 @@ class Judging:
         link: tuple[str, str] | None = None,
         **words: object,
     ) -> Response:
-        """A page that says one thing; see `NOTICES`."""
+        """A page that says one thing; see `TEXTS`."""
         settings = self.campaign.settings
         if held is not None:
             settings = held.settings
             words |= {"answered": held.answered, "items": held.items}
-        said = [one.format(**words) for one in NOTICES[which]]
+        said = [one.format(**words) for one in TEXTS.notices[which]]
         return respond_briefly(
             study_of(settings), *said, status=status, mturk=self._mturk, link=link
         )

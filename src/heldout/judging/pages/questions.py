@@ -3,7 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from urllib.parse import quote
+
+import msgspec
 
 from heldout.errors import plural
 from heldout.judging.campaign.judgments import REASONS
@@ -14,70 +17,28 @@ from heldout.judging.database.assignments import LONGEST_WORKER, Assignment, Sho
 from heldout.judging.platforms.links import is_signed, personal_code
 from heldout.web.pages import Study
 
-MISSING: Mapping[str, str] = {
-    "choice": "Please choose Passage A, Passage B, or that you can't judge this.",
-    "reason": "Please choose the reason why you can't judge this.",
-}
-"""What a form says that came without what it is for."""
+
+class PageTexts(msgspec.Struct, frozen=True):
+    """Short texts of the pages, as their file says."""
+
+    missing: Mapping[str, str]
+    choices: Mapping[str, str]
+    no_task: Mapping[str, str]
+    notices: Mapping[str, tuple[str, ...]]
+
+
+_FILE = files("heldout.web") / "templates" / "judging.toml"
+TEXTS = msgspec.toml.decode(_FILE.read_bytes(), type=PageTexts)
 
 WORDS: Mapping[str, object] = {
     "plural": plural,
     "money": format_money,
     "amount_owed": amount_owed,
     "reasons": REASONS,
-    "missing": MISSING,
+    "missing": TEXTS.missing,
     "longest_worker": LONGEST_WORKER,
 }
 """What every template of the judging pages knows."""
-
-NOTICES: Mapping[str, tuple[str, ...]] = {
-    "start": (
-        "A study in which people judge passages",
-        "To take part, open the link that the organiser sent you.",
-        "Are you the organiser? The command “heldout prefer links” writes a link for each person.",
-    ),
-    "unknown": (
-        "Please come through the platform",
-        "The link does not say who you are, so we could not pay you.",
-        "Please open the study again on the platform where you saw it.",
-    ),
-    "unsigned": (
-        "Please use the link that was sent to you",
-        "Each person has a personal link in this study. This link is incomplete or changed.",
-        "Please open the link in your message again, or copy all of it.",
-    ),
-    "too many": (
-        "Please try again later",
-        "Several tasks were stopped early from your network.",
-        "You can begin a new task in {minutes}. Tasks that have begun are not affected.",
-    ),
-    "ahead": ("Question {position} comes later", "You have answered {answered} of {items}."),
-    "no item": ("There is no such question", "This task has {items}."),
-    "unsaved": (
-        "Not saved yet",
-        "The server can't save answers at the moment. Your earlier answers are saved.",
-        "Your choice is still on this page: {chosen}. Press Next again in a moment.",
-    ),
-}
-"""Title and paragraphs of the pages that say one thing."""
-
-NO_TASK: Mapping[str, str] = {
-    "barred": "There are no more tasks for you",
-    "waiting": "No task is free at the moment",
-    "paused": "The study is not open at the moment",
-    "seen": "You have judged everything that you can",
-    "done": "Everything is judged",
-    "elsewhere": "Your task is open elsewhere",
-    "changed": "The terms have changed",
-}
-"""Titles of the pages that say why there is nothing to do, by `NoTask.why`."""
-
-CHOICES: Mapping[str, str] = {
-    "a": "Passage A",
-    "b": "Passage B",
-    "none": "that you can't judge this one",
-}
-"""What was chosen, in words."""
 
 
 def study_of(settings: Settings) -> Study:
