@@ -21,7 +21,6 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import check_unchanged, compare_held_out
 from heldout.board.scores.kept import ScoreFile, read_stored
 from heldout.board.scores.rescoring import Precomputed, check_set, list_published, rescore_each
-from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session, accept_rules
 from heldout.board.scores.sets import load_sets
 from heldout.board.store.repository import SPEC
@@ -29,8 +28,8 @@ from heldout.errors import HeldoutError, InputError, StoreError
 from heldout.files.durable import Folder
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.settings import Exclusion
-from heldout.judging.labels.labels import Algorithm, format_labels
-from heldout.judging.labels.maintenance import Replacement
+from heldout.judging.labels.labels import format_labels
+from heldout.judging.labels.maintenance import LeadRule, Replacement
 from heldout.judging.labels.rescoring import rank_means
 from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import Both, TauRange, find_taus
@@ -46,11 +45,7 @@ class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         set: the query set.
         version: from 1.
         parent: the version before; empty for the first one.
-        algorithm: found the best of each pool before any challenge.
-        lead: a challenger had to lead by so many votes.
-        cap: of so many at most.
-        budget: chance that equally good challengers ever replace a query's first answer; 0 where
-            that is not controlled.
+        rule: when an answer was exchanged.
         exclusion: what a failed test excluded.
         failures: so many failed tests in a task excluded.
         until: the last judgment's time, ISO 8601 in UTC; empty where none has a time.
@@ -63,9 +58,7 @@ class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     set: str
     version: int
     parent: str
-    algorithm: Algorithm
-    lead: int
-    cap: int
+    rule: LeadRule
     exclusion: Exclusion
     failures: int
     until: str
@@ -73,7 +66,6 @@ class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     pools: str
     replaced: tuple[Replacement, ...]
     seen: dict[str, tuple[str, ...]]
-    budget: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,24 +313,32 @@ def compare_version(session: Session, version: BoardLabels) -> RankingChange | N
     before = version.record.parent or _own_view(session.spec(), version.view)
     if before is None:
         return None
-    rows = _read_rows(session, before, version.name)
-    queries = _common_queries(rows)
-    if not queries:
-        return RankingChange(
-            version=version.name, before=before, entries=0, queries=0, taus=(), moves=()
-        )
-    sign = 1.0 if parse_measure(version.view.measure).kind.better == "higher" else -1.0
-    means = Both(
-        before=sign * np.array([_mean(first, queries) for first, _ in rows.values()]),
-        after=sign * np.array([_mean(second, queries) for _, second in rows.values()]),
-    )
+    ids, pairs = [], []
+    for entry in list_published(session):
+        stored = read_stored(session.vault, entry)
+        if stored is not None and {before, version.name} <= stored.views.keys():
+            ids.append(entry.id)
+            pairs.append([stored.views[name].per_query for name in (before, version.name)])
+    known = [{q for q, value in one.items() if value is not None} for both in pairs for one in both]
+    queries = sorted(set.intersection(*known)) if known else []
+    taus: tuple[TauRange, ...] = ()
+    moves: list[Move] = []
+    if queries:
+        sign = 1.0 if parse_measure(version.view.measure).kind.better == "higher" else -1.0
+        values = np.array([[[one[q] for q in queries] for one in both] for both in pairs], float)
+        first, second = sign * values.mean(axis=2).T
+        taus = find_taus(ids, Both(before=first, after=second)) if len(ids) > 1 else ()
+        ranks = (rank_means(one.tolist()) for one in (first, second))
+        moves = [
+            Move(id=one, before=b, after=a) for one, b, a in zip(ids, *ranks, strict=True) if a != b
+        ]
     return RankingChange(
         version=version.name,
         before=before,
-        entries=len(rows),
+        entries=len(ids) if queries else 0,
         queries=len(queries),
-        taus=find_taus(tuple(rows), means) if len(rows) > 1 else (),
-        moves=_find_moves(tuple(rows), means),
+        taus=taus,
+        moves=tuple(sorted(moves, key=lambda one: (one.after, one.id))),
     )
 
 
@@ -353,35 +353,3 @@ def _own_view(spec: BoardSpec, view: View) -> str | None:
         ),
         None,
     )
-
-
-def _read_rows(
-    session: Session, before: str, after: str
-) -> Mapping[str, tuple[ViewScore, ViewScore]]:
-    rows = {}
-    for entry in list_published(session):
-        stored = read_stored(session.vault, entry)
-        if stored is not None and before in stored.views and after in stored.views:
-            rows[entry.id] = (stored.views[before], stored.views[after])
-    return rows
-
-
-def _common_queries(rows: Mapping[str, tuple[ViewScore, ViewScore]]) -> tuple[str, ...]:
-    known = [
-        {query for query, value in score.per_query.items() if value is not None}
-        for pair in rows.values()
-        for score in pair
-    ]
-    return tuple(sorted(set.intersection(*known))) if known else ()
-
-
-def _mean(score: ViewScore, queries: Sequence[str]) -> float:
-    values = [value for query in queries if (value := score.per_query[query]) is not None]
-    return sum(values) / len(values)
-
-
-def _find_moves(ids: Sequence[str], means: Both) -> tuple[Move, ...]:
-    before, after = (rank_means(one.tolist()) for one in (means.before, means.after))
-    moves = (Move(id=one, before=b, after=a) for one, b, a in zip(ids, before, after, strict=True))
-    moved = (move for move in moves if move.before != move.after)
-    return tuple(sorted(moved, key=lambda move: (move.after, move.id)))

@@ -5,7 +5,7 @@ stored nowhere: it follows from the published runs, the pools, the judgments and
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any, BinaryIO
@@ -83,6 +83,11 @@ class CampaignContent:
     tasks: tuple[Task, ...]
     judgments: tuple[Judgment, ...]
 
+    @property
+    def seen(self) -> Mapping[str, set[str]]:
+        """Query of a pool -> every document that was looked at, or whose text was."""
+        return seen_documents(self.pools, self.challengers)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
@@ -97,41 +102,6 @@ class Waiting:
     query_set: str
     labels: str
     tops: int
-
-
-def find_challengers(
-    session: Session,
-    query_set: str,
-    campaign: CampaignContent,
-    *,
-    documents: Mapping[str, str] | None,
-    done: Callable[[], None] = lambda: None,
-) -> tuple[Pool, ...]:
-    """The first documents of published runs that nobody has looked at, with those found before.
-
-    Only runs with such a document are opened.
-
-    Args:
-        session: of the organiser.
-        query_set: of the board, the pools' queries.
-        campaign: with its pools.
-        documents: id -> text; `None` where only ids are known.
-        done: called after each run that was opened.
-
-    Raises:
-        InputError: code `no-text`; and as `read_published`.
-        TrustError, StoreError: likewise.
-    """
-    seen = _hash_seen(seen_documents(campaign.pools, campaign.challengers))
-    entries = [
-        e for e in list_published(session) if _list_unseen(session, e, query_set, seen) != set()
-    ]
-
-    def read(source: BinaryIO, path: str, order: Order) -> Tops:
-        return read_tops(source, path=path, depth=1, order=order)
-
-    tops = read_published(session, query_set, entries, read, done=done)
-    return pool_challengers(tops, campaign.pools, campaign.challengers, documents=documents)
 
 
 def label(campaign: CampaignContent, rule: LeadRule, *, until: str | None = None) -> Maintained:
@@ -160,22 +130,6 @@ def label(campaign: CampaignContent, rule: LeadRule, *, until: str | None = None
     return follow_challenges(best, challenges, rule)
 
 
-def check_judged(campaign: CampaignContent, *, until: str | None = None) -> None:
-    """Refuse to publish labels that nobody judged.
-
-    Raises:
-        InputError: code `no-judgments`: none counts up to this time.
-    """
-    if not _count_valid(campaign, until):
-        raise InputError.of(
-            "no-judgments",
-            "judgments.jsonl",
-            f"{len(campaign.judgments):,} judgments, of which none counts",
-            "at least one that counts, before labels are published",
-            "`heldout prefer export` writes those of the judging pages",
-        )
-
-
 def make_record(
     campaign: CampaignContent, query_set: str, rule: LeadRule, *, until: str | None = None
 ) -> tuple[Mapping[str, tuple[str, ...]], LabelRecord]:
@@ -194,22 +148,18 @@ def make_record(
     until = until or max((one.answered_at for one in campaign.judgments), default="")
     recorded = [one for one in campaign.judgments if not until or one.answered_at <= until]
     found = label(campaign, rule, until=until or None)
-    seen = seen_documents(campaign.pools, campaign.challengers)
     record = LabelRecord(
         set=query_set,
         version=1,
         parent="",
-        algorithm=rule.algorithm,
-        lead=rule.lead,
-        cap=rule.cap,
-        budget=rule.budget,
+        rule=rule,
         exclusion=campaign.settings.exclusion,
         failures=campaign.settings.failures,
         until=until,
         judgments=str(digest_bytes(format_judgments(recorded))),
         pools=str(digest_bytes(format_rows(campaign.pools))),
         replaced=found.replaced,
-        seen={query: tuple(sorted(docs)) for query, docs in sorted(seen.items())},
+        seen={query: tuple(sorted(docs)) for query, docs in sorted(campaign.seen.items())},
     )
     return spread_labels(found.best, campaign.pools, campaign.challengers), record
 
@@ -229,17 +179,13 @@ def is_made_again(campaign: CampaignContent, version: BoardLabels) -> bool:
     settings = msgspec.structs.replace(
         campaign.settings, exclusion=record.exclusion, failures=record.failures
     )
-    labels, again = make_record(
-        replace(campaign, settings=settings),
-        record.set,
-        LeadRule(
-            lead=record.lead, cap=record.cap, algorithm=record.algorithm, budget=record.budget
-        ),
-        until=record.until or None,
-    )
+    then = replace(campaign, settings=settings)
+    labels, again = make_record(then, record.set, record.rule, until=record.until or None)
     # Ids that were found later with the text of a label were not seen then.
-    then = {q: [doc for doc in docs if doc in record.seen.get(q, ())] for q, docs in labels.items()}
-    same = digest_bytes(format_labels(then)) == version.digest
+    known = {
+        q: [one for one in docs if one in record.seen.get(q, ())] for q, docs in labels.items()
+    }
+    same = digest_bytes(format_labels(known)) == version.digest
     return same and (again.judgments, again.pools) == (record.judgments, record.pools)
 
 
@@ -279,12 +225,6 @@ def draw_challenges(
     return draw_batch(wanted, tests, settings, seed=seed, batch=batch, why="challenge")
 
 
-def count_unseen(session: Session, query_set: str, campaign: CampaignContent) -> int:
-    """First documents of published entries that a campaign has not looked at; nothing is opened."""
-    seen = _hash_seen(seen_documents(campaign.pools, campaign.challengers))
-    return len(_list_all_unseen(session, list_published(session), query_set, seen))
-
-
 def count_waiting(session: Session, entries: Collection[str] | None = None) -> tuple[Waiting, ...]:
     """Return what the latest preference labels of each query set were made without.
 
@@ -300,8 +240,7 @@ def count_waiting(session: Session, entries: Collection[str] | None = None) -> t
     chosen = [one for one in list_published(session) if entries is None or one.id in entries]
     found = []
     for query_set, versions in list_versions(session).items():
-        seen = _hash_seen(versions[-1].record.seen)
-        if unseen := _list_all_unseen(session, chosen, query_set, seen):
+        if unseen := _list_all_unseen(session, chosen, query_set, versions[-1].record.seen):
             found.append(Waiting(query_set=query_set, labels=versions[-1].name, tops=len(unseen)))
     return tuple(found)
 
@@ -317,9 +256,14 @@ def _hash_seen(seen: Mapping[str, Collection[str]]) -> _Hashes:
 
 
 def _list_all_unseen(
-    session: Session, entries: Iterable[Submission], query_set: str, seen: _Hashes
+    session: Session,
+    entries: Iterable[Submission],
+    query_set: str,
+    seen: Mapping[str, Collection[str]],
 ) -> set[tuple[str, int]]:
-    return {top for one in entries for top in _list_unseen(session, one, query_set, seen) or ()}
+    """First documents of entries that are not among those; nothing is opened."""
+    hashed = _hash_seen(seen)
+    return {top for one in entries for top in _list_unseen(session, one, query_set, hashed) or ()}
 
 
 def _list_unseen(
@@ -425,7 +369,7 @@ def maintain(
         "rule": rule,
         "error_of_one": chance_of_lead(rule.needed(1), rule.cap),
         "challengers": sum(len(row.candidates) for row in held.challengers),
-        "waiting": count_unseen(session, name, held),
+        "waiting": len(_list_all_unseen(session, list_published(session), name, held.seen)),
         "challenges": challenges,
         "tasks": len(drawn),
         "price": len(drawn) * held.settings.task_price,
@@ -476,7 +420,14 @@ def publish_version(
         InputError: code `no-judgments`.
     """
     until = None if options.until is None else format_time(options.until)
-    check_judged(held, until=until)
+    if not _count_valid(held, until):
+        raise InputError.of(
+            "no-judgments",
+            "judgments.jsonl",
+            f"{len(held.judgments):,} judgments, of which none counts",
+            "at least one that counts, before labels are published",
+            "`heldout prefer export` writes those of the judging pages",
+        )
     labels, record = make_record(held, query_set, rule, until=until)
     return publish_labels(session, labels, record, measure=options.measure, public=options.public)
 
@@ -496,7 +447,7 @@ def _choose_rule(
 ) -> LeadRule:
     """The rule that was asked for; what was not is as in the version before."""
     versions = list_versions(session).get(query_set, ())
-    before = versions[-1].record if versions else LeadRule(cap=CAP, budget=BUDGET)
+    before = versions[-1].record.rule if versions else LeadRule(cap=CAP, budget=BUDGET)
     return LeadRule(
         lead=before.lead,
         cap=options.cap or before.cap,
@@ -514,11 +465,21 @@ def _take_challengers(
     *,
     progress: Progress,
 ) -> CampaignContent:
-    """The campaign with what is new; where it has texts nothing enters without one."""
+    """The campaign with the first documents of published runs that nobody has looked at.
+
+    Where it has texts nothing enters without one. Only runs with such a document are opened.
+    """
     if documents is None and any(one.text for pool in held.pools for one in pool.candidates):
         return held
-    with progress.steps("opening runs", len(list_published(session))) as done:
-        found = find_challengers(session, query_set, held, documents=documents, done=done)
+    seen, published = _hash_seen(held.seen), list_published(session)
+    entries = [one for one in published if _list_unseen(session, one, query_set, seen) != set()]
+
+    def read(source: BinaryIO, path: str, order: Order) -> Tops:
+        return read_tops(source, path=path, depth=1, order=order)
+
+    with progress.steps("opening runs", len(published)) as done:
+        tops = read_published(session, query_set, entries, read, done=done)
+    found = pool_challengers(tops, held.pools, held.challengers, documents=documents)
     if found != held.challengers:
         folder.write_challengers(found)
     return replace(held, challengers=found)
