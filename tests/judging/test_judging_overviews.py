@@ -18,7 +18,6 @@ from heldout.judging.database.organiser import (
     payments_due,
     progress,
     record_payment,
-    workers,
 )
 
 database = judging_databases.database
@@ -42,18 +41,6 @@ def test_progress_counts_tasks_and_votes(database: Database) -> None:
             pairs=6,
         ),
     )
-
-
-def test_workers_are_counted_and_barred(database: Database) -> None:
-    load(database, queries=2, judges=2)
-    finish(database, "ann")
-    held = take(database, "ann")
-    choose(database, held.id, 1, Choice(side=None, reason="same"))
-    finish(database, "bob", fail=True)
-    ann, bob = workers(database)
-    assert (ann.platform_id, ann.states) == ("ann", {"submitted": 1, "consented": 1})
-    assert (ann.answered, ann.cannot, ann.failed, ann.barred, ann.owed) == (5, 1, 0, False, 250)
-    assert (bob.platform_id, bob.failed, bob.barred, bob.owed) == ("bob", 1, True, 200)
 
 
 def test_an_assignment_says_what_was_agreed_to_when(database: Database) -> None:

@@ -75,33 +75,6 @@ class AssignmentOverview:
     paid: Money
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerOverview:
-    """A worker.
-
-    Attributes:
-        worker: the pseudonym.
-        platform_id: the platform's id: for payment only.
-        states: how many assignments are in each state.
-        answered: items with an answer.
-        cannot: of these, without a preference.
-        failed: tests failed.
-        barred: gets no later task.
-        owed: hundredths.
-        paid: hundredths.
-    """
-
-    worker: str
-    platform_id: str
-    states: Mapping[State, int]
-    answered: int
-    cannot: int
-    failed: int
-    barred: bool
-    owed: Money
-    paid: Money
-
-
 def assignments(database: Database) -> tuple[AssignmentOverview, ...]:
     """Every assignment, oldest first.
 
@@ -109,31 +82,6 @@ def assignments(database: Database) -> tuple[AssignmentOverview, ...]:
         DatabaseError: see `ErrorCode`.
     """
     return database.read(read_assignments)
-
-
-def workers(database: Database) -> tuple[WorkerOverview, ...]:
-    """Every worker who ever consented, in the order of their first tasks.
-
-    Raises:
-        DatabaseError: see `ErrorCode`.
-    """
-    by_worker: dict[str, list[AssignmentOverview]] = {}
-    for one in assignments(database):
-        by_worker.setdefault(one.worker, []).append(one)
-    return tuple(
-        WorkerOverview(
-            worker=name,
-            platform_id=own[0].platform_id,
-            states=Counter(one.state for one in own),
-            answered=sum(one.answered for one in own),
-            cannot=sum(one.cannot for one in own),
-            failed=sum(one.failed for one in own),
-            barred=any(one.excluded for one in own),
-            owed=sum(one.owed for one in own),
-            paid=sum(one.paid for one in own),
-        )
-        for name, own in by_worker.items()
-    )
 
 
 def read_assignments(connection: Connection) -> tuple[AssignmentOverview, ...]:

@@ -31,7 +31,7 @@ from heldout.judging.campaign.settings import (
 )
 from heldout.judging.database import organiser
 from heldout.judging.database.campaigns import Campaign, read_campaign
-from heldout.judging.database.organiser import BatchProgress
+from heldout.judging.database.organiser import AssignmentOverview, BatchProgress
 from heldout.judging.platforms.links import completion_address, read_code, study_link
 from heldout.judging.studies.judges import (
     STUDY_ACCURACY,
@@ -212,7 +212,10 @@ class Admin:
 
     def workers(self, request: Request) -> Response:
         """Every worker by pseudonym; who is barred, and why."""
-        return _page(self._enter(request), "workers", workers=organiser.workers(self.database))
+        entered, workers = self._enter(request), dict[str, list[AssignmentOverview]]()
+        for one in organiser.assignments(self.database):
+            workers.setdefault(one.worker, []).append(one)
+        return _page(entered, "workers", workers=[*workers.values()])
 
     def payments(self, request: Request) -> Response:
         """Return what is due and what was paid; whose code is that?"""
