@@ -271,7 +271,8 @@ def take(
 ) -> tuple[Judgment, ...]:
     tasks = tuple({task.task: task for task, _, _ in rows}.values())
     results = read(format_results(rows, TEXTS), tasks=tasks)
-    return take_results(results, earlier, SETTINGS).judgments
+    found = take_results(results, earlier, SETTINGS)["new"]
+    return tuple(one for result in found for one in result.judgments)
 
 
 def test_a_file_taken_in_twice_is_taken_in_once() -> None:
@@ -279,7 +280,7 @@ def test_a_file_taken_in_twice_is_taken_in_once() -> None:
     assert len(first) == 3
     results = read(GOOD)
     again = take_results(results, first, SETTINGS)
-    assert (again.results, again.there) == ((), 1)
+    assert (again["new"], len(again["before"])) == ([], 1)
 
 
 def test_nobody_judges_a_pair_twice() -> None:
@@ -287,8 +288,8 @@ def test_nobody_judges_a_pair_twice() -> None:
     rows = [(TASK, "W1", honest()), (copy, "W1", honest()), (copy, "W2", honest())]
     results = read(format_results(rows, TEXTS), tasks=(TASK, copy))
     taken = take_results(results, (), SETTINGS)
-    assert [one.worker for one in taken.repeated] == ["W1"]
-    assert [(one.worker, one.task) for one in taken.results] == [
+    assert [one.worker for one in taken["repeated"]] == ["W1"]
+    assert [(one.worker, one.task) for one in taken["new"]] == [
         ("W1", TASK.task),
         ("W2", copy.task),
     ]
@@ -301,9 +302,9 @@ def test_a_task_that_counts_is_not_judged_by_more_people_than_planned() -> None:
         (TASK, "W3", honest()),
     ]
     taken = take_results(read(format_results(rows, TEXTS)), (), SETTINGS)
-    assert [one.worker for one in taken.results] == ["W1", "W2"]
-    assert [one.worker for one in taken.surplus] == ["W3"]
-    votes = counted(taken.judgments)
+    assert [one.worker for one in taken["new"]] == ["W1", "W2"]
+    assert [one.worker for one in taken["surplus"]] == ["W3"]
+    votes = counted([one for result in taken["new"] for one in result.judgments])
     assert {one.worker for one in votes} == {"p-W2"}
 
 

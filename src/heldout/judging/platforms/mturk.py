@@ -11,12 +11,12 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import cast, get_args
+from typing import Literal, cast, get_args
 
 from heldout.errors import Problem, quote
 from heldout.files.csv import CsvRow, defuse, format_csv, parse_csv
@@ -201,7 +201,6 @@ class WorkerResult:
         task: the task's id.
         items: how many questions it has.
         judgments: one for each question that has an answer.
-        complete: whether each has.
         failed: tests whose answer is not the known one.
     """
 
@@ -210,56 +209,22 @@ class WorkerResult:
     task: str
     items: int
     judgments: tuple[Judgment, ...]
-    complete: bool
     failed: int
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewResults:
-    """What of the results is new.
-
-    Attributes:
-        results: those taken in, failed ones too: they do not count, and are kept.
-        there: how many were taken in before.
-        repeated: left out: the worker had judged one of the pairs before, in another task.
-        surplus: left out: somebody else had done the task, and it counts.
-    """
-
-    results: tuple[WorkerResult, ...] = ()
-    there: int = 0
-    repeated: tuple[WorkerResult, ...] = ()
-    surplus: tuple[WorkerResult, ...] = ()
-
     @property
-    def judgments(self) -> tuple[Judgment, ...]:
-        """Of all that was taken in."""
-        return tuple(one for result in self.results for one in result.judgments)
+    def complete(self) -> bool:
+        """Whether each question has an answer."""
+        return len(self.judgments) == self.items
+
+    def is_refused(self, settings: Settings) -> bool:
+        """Check whether the task is not paid: tests were failed, and the settings say so."""
+        return self.failed >= settings.failures and not settings.pay_failed
 
 
-@dataclass(slots=True)
-class _Known:
-    """What earlier judgments say, and those of the rows above.
-
-    Attributes:
-        assignments: worker and task.
-        pairs: that each worker judged.
-        done: tasks that count.
-    """
-
-    assignments: set[tuple[str, str]] = field(default_factory=set)
-    pairs: dict[str, set[tuple[str, str, str]]] = field(default_factory=dict)
-    done: set[str] = field(default_factory=set)
-
-    def add(self, judgments: Iterable[Judgment], settings: Settings) -> None:
-        """Learn of judgments, whole tasks of them."""
-        given = list(judgments)
-        failed = failed_tests(given)
-        for one in given:
-            self.assignments.add((one.worker, one.task))
-            if one.answer is None:
-                self.pairs.setdefault(one.worker, set()).add(one.pair)
-            if one.submitted and failed[one.worker, one.task] < settings.failures:
-                self.done.add(one.task)
+Taken = Literal["new", "before", "repeated", "surplus"]
+"""`new`: taken in, failed ones too: they do not count. `before`: taken in earlier. Left out are
+`repeated`: the worker had judged one of the pairs before, in another task; `surplus`: somebody else
+had done the task, and it counts."""
 
 
 def read_results(
@@ -303,7 +268,7 @@ def read_results(
 
 def take_results(
     results: Iterable[WorkerResult], earlier: Iterable[Judgment], settings: Settings
-) -> NewResults:
+) -> Mapping[Taken, Sequence[WorkerResult]]:
     """Return which results are new, and may be taken in.
 
     Args:
@@ -311,25 +276,32 @@ def take_results(
         earlier: all judgments that the campaign has.
         settings: what a failed test excludes.
     """
-    known = _Known()
-    known.add(earlier, settings)
-    taken, there = [], 0
-    repeated, surplus = [], []
+    assignments, done = set[tuple[str, str]](), set[str]()
+    pairs = set[tuple[str, tuple[str, str, str]]]()
+
+    def learn(given: Sequence[Judgment]) -> None:
+        failed = failed_tests(given)
+        for one in given:
+            assignments.add((one.worker, one.task))
+            if one.answer is None:
+                pairs.add((one.worker, one.pair))
+            if one.submitted and failed[one.worker, one.task] < settings.failures:
+                done.add(one.task)
+
+    learn(tuple(earlier))
+    found: dict[Taken, list[WorkerResult]] = {one: [] for one in get_args(Taken)}
     for result in results:
-        worker = result.judgments[0].worker if result.judgments else ""
-        pairs = {one.pair for one in result.judgments if one.answer is None}
-        if (worker, result.task) in known.assignments:
-            there += 1
-        elif pairs & known.pairs.get(worker, set()):
-            repeated.append(result)
-        elif result.task in known.done:
-            surplus.append(result)
+        given, which = result.judgments, cast("Taken", "new")
+        if given and (given[0].worker, result.task) in assignments:
+            which = "before"
+        elif any((one.worker, one.pair) in pairs for one in given if one.answer is None):
+            which = "repeated"
+        elif result.task in done:
+            which = "surplus"
         else:
-            taken.append(result)
-            known.add(result.judgments, settings)
-    return NewResults(
-        results=tuple(taken), there=there, repeated=tuple(repeated), surplus=tuple(surplus)
-    )
+            learn(given)
+        found[which].append(result)
+    return found
 
 
 def format_bonuses(results: Sequence[WorkerResult], settings: Settings) -> bytes:
@@ -345,8 +317,7 @@ def format_bonuses(results: Sequence[WorkerResult], settings: Settings) -> bytes
         owed = amount_owed(reward=settings.reward, answered=answered, items=items)
         paid = _REWARD.fullmatch(result.row.cells.get("Reward", ""))
         bonus = owed - int(f"{paid[1]}{paid[2]}") if paid else 0
-        refused = result.failed >= settings.failures and not settings.pay_failed
-        if bonus > 0 and not refused:
+        if bonus > 0 and not result.is_refused(settings):
             assignment = result.row.cells["AssignmentId"]
             amount, words = f"{bonus // 100}.{bonus % 100:02}", f"{answered} of {items} answered"
             rows.append([result.worker, assignment, amount, words, assignment])
@@ -365,10 +336,11 @@ def format_review(results: Sequence[WorkerResult], settings: Settings) -> bytes:
     rows = []
     for result in results:
         cells = result.row.cells
-        refused = result.failed >= settings.failures and not settings.pay_failed
         decided = cells.get("AssignmentStatus") in _DECIDED
-        verdict = ("", "") if decided else ("", _FAILED) if refused else ("x", "")
-        rows.append([*(defuse(cells[name]) for name in names), *verdict])
+        verdict = (
+            ("", "") if decided else ("", _FAILED) if result.is_refused(settings) else ("x", "")
+        )
+        rows.append([*(defuse(cells[name]) for name in names), *(("", "") if decided else verdict)])
     return format_csv([*map(defuse, names), "Approve", "Reject"], rows)
 
 
@@ -441,7 +413,6 @@ def _make_result(row: CsvRow, task: Task, worker: str) -> WorkerResult:
         task=task.task,
         items=len(task.items),
         judgments=judgments,
-        complete=complete,
         failed=failed_tests(judgments).get((worker, task.task), 0),
     )
 

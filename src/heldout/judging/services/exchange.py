@@ -22,7 +22,6 @@ from heldout.judging.campaign.pools import gather_texts
 from heldout.judging.campaign.rows import amount_owed
 from heldout.judging.campaign.settings import (
     Payment,
-    Settings,
     format_money,
     format_payments,
     totals,
@@ -45,6 +44,8 @@ Facts = list[tuple[str, str]]
 _PRIVATE = 0o600
 _KEY = "workers.key"
 _KEY_BYTES = 32
+_FAILED = ": stored, and not counted"
+_PARTIAL = " without every answer: not counted"
 
 
 DatabaseUrl = Annotated[
@@ -204,14 +205,30 @@ def import_results(folder: CampaignFolder, file: Path) -> Facts:
         pseudonym=_pseudonyms(folder),
     )
     taken = mturk.take_results(results, earlier, settings)
-    folder.write_judgments(merge_judgments(earlier, taken.judgments))
+    new = [one for result in taken["new"] for one in result.judgments]
+    folder.write_judgments(merge_judgments(earlier, new))
     review = file.with_name(f"{file.stem}-reviewed.csv")
     write_whole(review, mturk.format_review(results, settings), mode=_PRIVATE)
     bonuses = mturk.format_bonuses(results, settings)
     place = file.with_name(f"{file.stem}-bonuses.csv")
     if bonuses:
         write_whole(place, bonuses, mode=_PRIVATE)
-    facts = _taken_facts(taken, results, settings, file, review)
+    failures = settings.failures
+    facts = [("taken in", f"{plural(len(taken['new']), 'task')}, {plural(len(new), 'judgment')}")]
+    for name, some, words in (
+        ("before", taken["before"], " taken in already"),
+        ("failed", [one for one in taken["new"] if one.failed >= failures], _FAILED),
+        ("partial", [one for one in taken["new"] if not one.complete], _PARTIAL),
+        ("repeated", taken["repeated"], " left out: the worker had judged a pair before"),
+        ("surplus", taken["surplus"], " left out: judged by somebody else, and counted"),
+    ):
+        if some:
+            facts.append((name, f"{plural(len(some), 'task')}{words}"))
+    if barred := sorted({one.worker for one in results if one.failed >= failures}):
+        names = file.with_name(f"{file.stem}-barred.txt")
+        write_whole(names, "".join(f"{worker}\n" for worker in barred).encode(), mode=_PRIVATE)
+        facts.append(("barred", f"{plural(len(barred), 'worker')}: {names}"))
+    facts.append(("review", str(review)))
     return [*facts, ("bonuses", str(place))] if bonuses else facts
 
 
@@ -275,36 +292,6 @@ def read_ids(path: Path) -> list[str]:
         no_id = Problem("worker-id", str(path), "no id", "one a line")
         raise InputError(problems or no_id)
     return list(names)
-
-
-def _taken_facts(
-    taken: mturk.NewResults,
-    results: tuple[mturk.WorkerResult, ...],
-    settings: Settings,
-    file: Path,
-    review: Path,
-) -> list[tuple[str, str]]:
-    """Return what there is to say; who is barred is written."""
-    failed = sum(one.failed >= settings.failures for one in taken.results)
-    partial = sum(not one.complete for one in taken.results)
-    new = f"{plural(len(taken.results), 'task')}, {plural(len(taken.judgments), 'judgment')}"
-    facts = [("taken in", new)]
-    for name, count, words in (
-        ("before", taken.there, " taken in already"),
-        ("failed", failed, ": stored, and not counted"),
-        ("partial", partial, " without every answer: not counted"),
-        ("repeated", len(taken.repeated), " left out: the worker had judged a pair before"),
-        ("surplus", len(taken.surplus), " left out: judged by somebody else, and counted"),
-    ):
-        if count:
-            facts.append((name, f"{plural(count, 'task')}{words}"))
-    barred = sorted({one.worker for one in results if one.failed >= settings.failures})
-    if barred:
-        place = file.with_name(f"{file.stem}-barred.txt")
-        write_whole(place, "".join(f"{worker}\n" for worker in barred).encode(), mode=_PRIVATE)
-        facts.append(("barred", f"{plural(len(barred), 'worker')}: {place}"))
-    facts.append(("review", str(review)))
-    return facts
 
 
 def _pseudonyms(folder: CampaignFolder) -> Callable[[str], str]:
