@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -151,6 +151,10 @@ _CHOICE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _SEED_LIMIT = 1 << 31
+_AS_ANSWERED = (
+    *("served", "text", "asked_at", "latency_ms", "tries", "input_tokens", "output_tokens"),
+)
+"""Fields of a row that are those of the reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,64 +217,40 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model answered.
+    """What came of a call, tries and all.
 
     Attributes:
         text: the answer.
-        refusal: why the model would not answer; empty where it did.
-        ended: it came to its end, and was not cut off at a limit.
+        failure: why no answer came, or why one says nothing; `None` where its text has to be read.
+        detail: of a failure, in words.
         served: the model's name, as the endpoint said.
         tokens: first token -> probability; `None` where not given.
         input_tokens: as counted by the endpoint.
         output_tokens: the same.
-    """
-
-    text: str
-    refusal: str = ""
-    ended: bool = True
-    served: str = ""
-    tokens: Mapping[str, float] | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedCall:
-    """Why no answer came.
-
-    Attributes:
-        failure: of which kind.
-        detail: in words.
         for_all: every other call would fail in the same way, as with a wrong key.
         may_pass: it is worth another try.
         wait: seconds after which the endpoint may be tried again; `None` where it does not say.
-    """
-
-    failure: CallFailure
-    detail: str
-    for_all: bool = False
-    may_pass: bool = False
-    wait: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCall:
-    """What came of a call, tries and all.
-
-    Attributes:
-        outcome: the answer, or why there is none.
         asked_at: when it was first tried, ISO 8601 in UTC.
         latency_ms: of the last try.
         tries: how many, from 1.
     """
 
-    outcome: Reply | FailedCall
-    asked_at: str
-    latency_ms: int
-    tries: int
+    text: str = ""
+    failure: Failure | None = None
+    detail: str = ""
+    served: str = ""
+    tokens: Mapping[str, float] | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    for_all: bool = False
+    may_pass: bool = False
+    wait: float | None = None
+    asked_at: str = ""
+    latency_ms: int = 0
+    tries: int = 1
 
 
-Ask = Callable[[Sequence[Message]], ModelCall]
+Ask = Callable[[Sequence[Message]], Reply]
 """Asks a model; never raises for what an endpoint does."""
 
 
@@ -325,16 +305,18 @@ def rows_of(rows: Iterable[ModelJudgment], judge: ModelJudge) -> tuple[ModelJudg
     return tuple(one for one in rows if (one.model, one.prompt, one.seed) == mine)
 
 
-def row_of(call: Call, judge: ModelJudge, asked: ModelCall) -> ModelJudgment:
+def row_of(call: Call, judge: ModelJudge, reply: Reply) -> ModelJudgment:
     """Return what came of asking about one pair in one order, as a row; a failure is one too.
 
     Args:
         call: the pair.
         judge: who was asked `call.messages(judge.instruction)`.
-        asked: what came of it.
+        reply: what came of it.
     """
-    reply = asked.outcome if isinstance(asked.outcome, Reply) else None
-    choice, failure, detail = _read(asked.outcome)
+    choice = None if reply.failure else choice_of(reply.text)
+    failure, detail = reply.failure, reply.detail
+    if choice is None and failure is None:
+        failure, detail = "unparsed", "the last line is neither A nor B"
     return ModelJudgment(
         query=call.query,
         a=call.a,
@@ -343,17 +325,11 @@ def row_of(call: Call, judge: ModelJudge, asked: ModelCall) -> ModelJudgment:
         failure=failure,
         detail=detail,
         model=judge.model,
-        served=reply.served if reply else "",
         prompt=judge.prompt,
         asked=digest_bytes(msgspec.json.encode(call.messages(judge.instruction))),
         seed=judge.seed,
-        text=reply.text if reply else "",
-        probability=_probability(reply.tokens) if reply and choice else None,
-        asked_at=asked.asked_at,
-        latency_ms=asked.latency_ms,
-        tries=asked.tries,
-        input_tokens=reply.input_tokens if reply else None,
-        output_tokens=reply.output_tokens if reply else None,
+        probability=_probability(reply.tokens) if choice else None,
+        **{name: getattr(reply, name) for name in _AS_ANSWERED},
     )
 
 
@@ -369,22 +345,6 @@ def choice_of(text: str) -> Literal["A", "B"] | None:
     return "A" if found[1] in "aA" else "B"
 
 
-def _read(
-    outcome: Reply | FailedCall,
-) -> tuple[Literal["A", "B"] | None, Failure | None, str]:
-    """Return what was chosen, else why nothing was, in a word and in words."""
-    if isinstance(outcome, FailedCall):
-        return None, outcome.failure, outcome.detail
-    if outcome.refusal:
-        return None, "refusal", outcome.refusal
-    choice = choice_of(outcome.text) if outcome.ended else None
-    if choice is not None:
-        return choice, None, ""
-    if not outcome.ended:
-        return None, "cut-off", "the answer ended at a limit of tokens"
-    return None, "unparsed", "the last line is neither A nor B"
-
-
 def _probability(tokens: Mapping[str, float] | None) -> float | None:
     """The share of A among the probabilities of the two letters."""
     mass = {"A": 0.0, "B": 0.0}
@@ -398,7 +358,7 @@ def _probability(tokens: Mapping[str, float] | None) -> float | None:
 
 # Asks a language model behind an OpenAI-compatible chat endpoint, with httpx2.
 #
-# Whatever an endpoint does is an answer or a `FailedCall`, never an exception: bounded bytes and
+# Whatever an endpoint does is an answer or a failed `Reply`, never an exception: bounded bytes and
 # time, few tries with growing waits. No redirect is followed, for the key would go along.
 
 
@@ -502,9 +462,8 @@ def ask_model(
 
 def _answer(call: Call, judge: ModelJudge, ask: Ask) -> _Answered:
     """The row, and whether every other call would fail alike."""
-    asked = ask(call.messages(judge.instruction))
-    for_all = isinstance(asked.outcome, FailedCall) and asked.outcome.for_all
-    return row_of(call, judge, asked), for_all
+    reply = ask(call.messages(judge.instruction))
+    return row_of(call, judge, reply), reply.for_all
 
 
 def _write(handle: int, data: bytes) -> None:
@@ -533,6 +492,13 @@ _MEANINGS: Mapping[int, str] = {
     404: "no such model or address (--endpoint, --model)",
     405: "no chat endpoint (--endpoint)",
 }
+
+
+_ENDED: Mapping[str, str] = {
+    "content_filter": "stopped by a content filter",
+    "length": "the answer ended at a limit of tokens",
+}
+"""Why an answer says nothing, by its `finish_reason`."""
 
 
 class _Usage(msgspec.Struct, frozen=True):
@@ -598,31 +564,24 @@ class ModelClient:
     tick: Callable[[], float]
     sleep: Callable[[float], None]
 
-    def __call__(self, messages: Sequence[Message]) -> ModelCall:
+    def __call__(self, messages: Sequence[Message]) -> Reply:
         """Ask, up to four times where a failure may pass.
 
         Waits between tries are 1, 2 and 4 seconds, or what the endpoint says, up to two minutes;
         one that wants more is not waited for.
         """
         asked_at = self.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        for attempt in range(_TRIES):
+        for tries in range(1, _TRIES + 1):
             begun = self.tick()
-            outcome = self._try(messages, begun)
+            reply = self._try(messages, begun)
             latency = max(0, round((self.tick() - begun) * 1000))
-            if isinstance(outcome, FailedCall) and outcome.may_pass and attempt < _TRIES - 1:
-                wait = float(2**attempt) if outcome.wait is None else outcome.wait
-                if wait <= LONGEST_WAIT:
-                    self.sleep(wait)
-                    continue
-            return ModelCall(
-                outcome=outcome,
-                asked_at=asked_at,
-                latency_ms=latency,
-                tries=attempt + 1,
-            )
-        raise AssertionError  # the last attempt returns
+            wait = 2.0 ** (tries - 1) if reply.wait is None else reply.wait
+            if not reply.may_pass or tries == _TRIES or wait > LONGEST_WAIT:
+                break
+            self.sleep(wait)
+        return replace(reply, asked_at=asked_at, latency_ms=latency, tries=tries)
 
-    def _try(self, messages: Sequence[Message], begun: float) -> Reply | FailedCall:
+    def _try(self, messages: Sequence[Message], begun: float) -> Reply:
         headers = {"Accept-Encoding": "identity"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -640,10 +599,10 @@ class ModelClient:
         try:
             response, body = work_within(self.seconds, ask)
         except (httpx2.TimeoutException, TimeoutError):
-            return FailedCall(failure="timeout", detail="no whole answer in time", may_pass=True)
+            return Reply(failure="timeout", detail="no whole answer in time", may_pass=True)
         except httpx2.HTTPError as error:
             detail = f"no connection, or a broken one ({type(error).__name__})"
-            return FailedCall(failure="unreachable", detail=detail, may_pass=True)
+            return Reply(failure="unreachable", detail=detail, may_pass=True)
         if response.status_code != _OK:
             return self._explain(response, body or b"")
         return _decode(body, response)
@@ -670,14 +629,14 @@ class ModelClient:
                 raise TimeoutError
         return bytes(body)
 
-    def _explain(self, response: httpx2.Response, body: bytes) -> FailedCall:
+    def _explain(self, response: httpx2.Response, body: bytes) -> Reply:
         status = response.status_code
         said = body[: 1 << 12].decode("utf-8", "replace")
         said = said.replace(self.key, "…") if self.key else said
         detail = ": ".join(filter(None, (f"status {status}", _MEANINGS.get(status))))
         if said.strip():
             detail += f"; it says {quote(said, limit=_DETAIL)}"
-        return FailedCall(
+        return Reply(
             failure="http",
             detail=detail,
             for_all=status in _ALIKE,
@@ -740,26 +699,26 @@ def new_client(*, seconds: float, connections: int) -> httpx2.Client:
     )
 
 
-def _decode(body: bytes | None, response: httpx2.Response) -> Reply | FailedCall:
+def _decode(body: bytes | None, response: httpx2.Response) -> Reply:
     if body is None:
-        return FailedCall(failure="too-large", detail=f"an answer of over {BODY_LIMIT >> 20} MiB")
+        return Reply(failure="too-large", detail=f"an answer of over {BODY_LIMIT >> 20} MiB")
     if response.headers.get("content-encoding", "identity") != "identity":
-        return FailedCall(
-            failure="malformed", detail="the answer is compressed, though not asked for"
-        )
+        return Reply(failure="malformed", detail="the answer is compressed, though not asked for")
     try:
         found = msgspec.json.decode(body, type=_Completion)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return FailedCall(failure="malformed", detail=f"no chat completion: {str(error)[:_DETAIL]}")
+        return Reply(failure="malformed", detail=f"no chat completion: {str(error)[:_DETAIL]}")
     if not found.choices:
-        return FailedCall(failure="malformed", detail="a chat completion without a choice")
-    choice = found.choices[0]
-    filtered = choice.finish_reason == "content_filter"
-    usage = found.usage or _Usage()
+        return Reply(failure="malformed", detail="a chat completion without a choice")
+    choice, usage = found.choices[0], found.usage or _Usage()
+    failure: Failure | None = None
+    detail = choice.message.refusal or _ENDED.get(choice.finish_reason or "", "")
+    if detail:
+        failure = "cut-off" if detail == _ENDED["length"] else "refusal"
     return Reply(
         text=choice.message.content or "",
-        refusal=choice.message.refusal or ("stopped by a content filter" if filtered else ""),
-        ended=choice.finish_reason != "length",
+        failure=failure,
+        detail=detail,
         served=found.model,
         tokens=_first_token(choice.logprobs),
         input_tokens=_count(usage.prompt_tokens),
