@@ -17,19 +17,8 @@ from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
 from heldout.errors import InputError, quote
 from heldout.judging.campaign.settings import Settings
+from heldout.judging.database import assignments
 from heldout.judging.database import tables as t
-from heldout.judging.database.assignments import (
-    LONGEST_WORKER,
-    Assignment,
-    Worker,
-    close_expired,
-    end,
-    end_lapsed,
-    is_barred,
-    lock_assignment,
-    prolong,
-    read_assignment,
-)
 from heldout.judging.database.campaigns import read_settings
 from heldout.judging.database.organiser import read_launch, read_uncounted_pay
 
@@ -83,7 +72,9 @@ class NoTask:
     settings: Settings
 
 
-def offer(database: Database, worker: Worker | None, *, now: datetime) -> Offer | NoTask:
+def offer(
+    database: Database, worker: assignments.Worker | None, *, now: datetime
+) -> Offer | NoTask:
     """Return what a worker would consent to; reads only.
 
     Args:
@@ -94,7 +85,7 @@ def offer(database: Database, worker: Worker | None, *, now: datetime) -> Offer 
     Raises:
         DatabaseError: code `database-empty`: no batch was loaded yet; see `ErrorCode`.
     """
-    known = _clean_place(worker or Worker(platform_id=""))
+    known = _clean_place(worker or assignments.Worker(platform_id=""))
     if not _is_usable(known.platform_id):
         known = replace(known, platform_id="")
 
@@ -105,7 +96,9 @@ def offer(database: Database, worker: Worker | None, *, now: datetime) -> Offer 
     return database.read(read)
 
 
-def claim(database: Database, worker: Worker, *, batch: int, now: datetime) -> Assignment | NoTask:
+def claim(
+    database: Database, worker: assignments.Worker, *, batch: int, now: datetime
+) -> assignments.Assignment | NoTask:
     """Give a worker who consented a task; the one under way where this worker may continue it.
 
     A task with answers stays with the platform's assignment, or the link, that it was begun with:
@@ -126,10 +119,10 @@ def claim(database: Database, worker: Worker, *, batch: int, now: datetime) -> A
             "worker-id",
             "worker",
             quote(worker.platform_id),
-            f"1 to {LONGEST_WORKER} printable characters",
+            f"1 to {assignments.LONGEST_WORKER} printable characters",
         )
 
-    def write(connection: sa.Connection) -> Assignment | NoTask:
+    def write(connection: sa.Connection) -> assignments.Assignment | NoTask:
         terms = _read_terms(connection)
         judge = _register(connection, worker, now)
         return _Visit(connection, _clean_place(worker), judge, terms, now).claim(batch)
@@ -138,7 +131,7 @@ def claim(database: Database, worker: Worker, *, batch: int, now: datetime) -> A
 
 
 def _is_usable(name: str) -> bool:
-    return 0 < len(name) <= LONGEST_WORKER and name.isprintable()
+    return 0 < len(name) <= assignments.LONGEST_WORKER and name.isprintable()
 
 
 def _read_terms(connection: sa.Connection) -> Mapping[int, Settings]:
@@ -150,11 +143,11 @@ def _read_terms(connection: sa.Connection) -> Mapping[int, Settings]:
     return terms
 
 
-def _select_worker(worker: Worker) -> sa.Select[Any]:
+def _select_worker(worker: assignments.Worker) -> sa.Select[Any]:
     return sa.select(t.workers.c.id).where(t.workers.c.platform_id == worker.platform_id)
 
 
-def _register(connection: sa.Connection, worker: Worker, now: datetime) -> int:
+def _register(connection: sa.Connection, worker: assignments.Worker, now: datetime) -> int:
     """The worker's id; until the transaction ends the same worker gets no second task."""
     row = {"platform_id": worker.platform_id, "pseudonym": secrets.token_hex(8), "first_seen": now}
     engine = postgresql if connection.dialect.name == "postgresql" else sqlite
@@ -170,7 +163,7 @@ class _Visit:
     """A worker comes, within a transaction; `judge` is the worker's number, 0 before the first."""
 
     connection: sa.Connection
-    worker: Worker
+    worker: assignments.Worker
     judge: int
     terms: Mapping[int, Settings]
     now: datetime
@@ -182,7 +175,7 @@ class _Visit:
     def offer(self) -> Offer | NoTask:
         number = self._find_under_way()
         if number is not None:
-            found = read_assignment(self.connection, number)
+            found = assignments.read_assignment(self.connection, number)
             if self._may_continue(found):
                 batch, settings = found.batch, found.settings
                 return Offer(batch=batch, settings=settings, items=found.items, assignment=number)
@@ -197,7 +190,7 @@ class _Visit:
         shown = int(self.connection.execute(size).scalar_one())
         return Offer(batch=task.batch, settings=self.terms[task.batch], items=shown)
 
-    def claim(self, batch: int) -> Assignment | NoTask:
+    def claim(self, batch: int) -> assignments.Assignment | NoTask:
         closed = self._is_closed()
         again = self._come_back(closed=closed)
         if again is not None:
@@ -208,13 +201,13 @@ class _Visit:
             return self._none("paused")
         if self._has_its_share():
             return self._none("waiting")
-        end_lapsed(self.connection, now=self.now)
+        assignments.end_lapsed(self.connection, now=self.now)
         task = self._take_task(batch) if batch in self.terms else None
         if task is None:
             return self._explain(batch if batch in self.terms else 0)
         name = task.task
         if task.state == "void":
-            close_expired(self.connection, name, now=self.now)
+            assignments.close_expired(self.connection, name, now=self.now)
             name = t.add_copy(self.connection, name, keep_sides=self.terms[batch].judges % 2 == 0)
         return self._assign(name, self.terms[batch])
 
@@ -230,7 +223,7 @@ class _Visit:
         return "waiting" if self._has_its_share() else None
 
     def _is_barred(self) -> bool:
-        return is_barred(self.connection, self.judge, self._newest)
+        return assignments.is_barred(self.connection, self.judge, self._newest)
 
     def _is_closed(self) -> bool:
         """Check whether this worker gets no new task: paused, or too much paid for void ones.
@@ -290,7 +283,7 @@ class _Visit:
         ).one()
         return int(row[0]), int(row[1])
 
-    def _come_back(self, *, closed: bool) -> Assignment | NoTask | None:
+    def _come_back(self, *, closed: bool) -> assignments.Assignment | NoTask | None:
         """The assignment that is under way; `None` where this worker may be given a new one.
 
         Without proof that it is the same worker, a task with answers waits until its lease ends;
@@ -300,19 +293,19 @@ class _Visit:
         number = self._find_under_way()
         if number is None:
             return None
-        lock_assignment(self.connection, number)
-        found = read_assignment(self.connection, number)
+        assignments.lock_assignment(self.connection, number)
+        found = assignments.read_assignment(self.connection, number)
         if not found.open:
             return None
         if self._may_continue(found):
-            prolong(self.connection, found, now=self.now)
-            return read_assignment(self.connection, number)
+            assignments.prolong(self.connection, found, now=self.now)
+            return assignments.read_assignment(self.connection, number)
         if self._is_held(found):
             return self._none("elsewhere")
         if self._is_barred() or closed:
             return None
-        end(self.connection, number, "expired", found.settings, now=self.now)
-        close_expired(self.connection, found.task, now=self.now)
+        assignments.end(self.connection, number, "expired", found.settings, now=self.now)
+        assignments.close_expired(self.connection, found.task, now=self.now)
         t.add_copy(self.connection, found.task, keep_sides=found.settings.judges % 2 == 0)
         if not found.answered:  # nothing was judged: the same worker may be given the same pairs
             of_task = sa.select(t.items.c.pair).where(t.items.c.task == found.task)
@@ -322,13 +315,13 @@ class _Visit:
             self.connection.execute(forget)
         return None
 
-    def _may_continue(self, found: Assignment) -> bool:
+    def _may_continue(self, found: assignments.Assignment) -> bool:
         """Check whether it can be nobody but the worker who began the task."""
         begun_at = found.worker.place
         same = self.worker.place == begun_at
         return same and bool(self.worker.signed or begun_at)
 
-    def _is_held(self, found: Assignment) -> bool:
+    def _is_held(self, found: assignments.Assignment) -> bool:
         """Check whether a task has answers, and its lease has not ended."""
         return found.lease_until >= self.now and found.answered > 0
 
@@ -396,7 +389,7 @@ class _Visit:
         left = self.connection.scalar(sa.select(sa.exists().where(unfinished)))
         return self._none("seen" if left else "done")
 
-    def _assign(self, task: str, settings: Settings) -> Assignment:
+    def _assign(self, task: str, settings: Settings) -> assignments.Assignment:
         values: dict[str, object] = {"task": task, "worker": self.judge, "state": "consented"}
         values |= {"consent_version": settings.consent_version, "consented_at": self.now}
         values["lease_until"] = self.now + timedelta(minutes=settings.lease_minutes)
@@ -412,10 +405,10 @@ class _Visit:
         )
         text = settings.consent_version
         t.log_event(self.connection, "consented", at=self.now, assignment=number, text=text)
-        return read_assignment(self.connection, number)
+        return assignments.read_assignment(self.connection, number)
 
 
-def _clean_place(worker: Worker) -> Worker:
+def _clean_place(worker: assignments.Worker) -> assignments.Worker:
     """Make the texts on where a worker is and comes from such as a database can store."""
     texts = {name: getattr(worker, name).encode(errors="replace") for name in _PLACES}
     found = {name: text.decode().replace("\0", "")[:_LONGEST_PLACE] for name, text in texts.items()}

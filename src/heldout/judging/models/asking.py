@@ -19,6 +19,7 @@ from heldout.judging.campaign.drawing import Pair, list_pairs
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Votes, count_votes, counted
 from heldout.judging.campaign.pools import Pool, stand_for
+from heldout.judging.models import judges
 from heldout.judging.models.calibration import (
     ENOUGH,
     LEADS,
@@ -30,26 +31,12 @@ from heldout.judging.models.calibration import (
     order_pairs,
     reach_verdicts,
 )
-from heldout.judging.models.judges import (
-    INSTRUCTION,
-    ModelClient,
-    ModelJudge,
-    ModelJudgment,
-    ask_model,
-    completions_url,
-    new_client,
-    open_rows,
-    plan_calls,
-    read_key,
-    read_rows,
-    rows_of,
-)
 from heldout.options import Level, Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.stats.regression import MeanFit
 
 
-def asked_answer(rows: Sequence[ModelJudgment], *, new: int) -> Answer:
+def asked_answer(rows: Sequence[judges.ModelJudgment], *, new: int) -> Answer:
     """Return what a model was asked in all, and what came of it.
 
     Args:
@@ -303,7 +290,7 @@ def judge_by_model(
         SetupError: no key.
     """
     called, rng = options.called, _rng(options.seed)
-    judge = ModelJudge(
+    judge = judges.ModelJudge(
         model=options.model, instruction=_instruction(options.prompt), seed=options.seed
     )
     pools, settings = folder.pools(), folder.settings()
@@ -321,7 +308,7 @@ def judge_by_model(
             variables=variables,
             progress=progress,
         )
-    rows = rows_of(read_rows(folder.path), judge)
+    rows = judges.rows_of(judges.read_rows(folder.path), judge)
     answers, verdicts = [_describe_judge(judge), asked_answer(rows, new=new)], reach_verdicts(rows)
     if options.calibrate:
         rng, level = _rng(options.seed), options.level
@@ -346,7 +333,7 @@ def _rng(seed: int) -> np.random.Generator:
 
 def _instruction(prompt: Path | None) -> str:
     if prompt is None:
-        return INSTRUCTION
+        return judges.INSTRUCTION
     data = prompt.read_bytes()
     try:
         text = data.decode()
@@ -385,7 +372,7 @@ def _pairs(
 
 def _ask(
     folder: CampaignFolder,
-    judge: ModelJudge,
+    judge: judges.ModelJudge,
     called: EndpointOptions,
     *,
     pairs: Sequence[Pair],
@@ -394,17 +381,17 @@ def _ask(
     progress: Progress,
 ) -> int:
     """Ask what was not answered yet, and give how many calls that were."""
-    url = completions_url(called.endpoint or "")
-    key = read_key(variables, called.key_env)
-    calls = plan_calls(pairs, pools, judge, done=read_rows(folder.path))
+    url = judges.completions_url(called.endpoint or "")
+    key = judges.read_key(variables, called.key_env)
+    calls = judges.plan_calls(pairs, pools, judge, done=judges.read_rows(folder.path))
     if not calls:
         return 0
     with (
-        open_rows(folder.path) as record,
-        new_client(seconds=called.timeout, connections=called.concurrency) as http,
+        judges.open_rows(folder.path) as record,
+        judges.new_client(seconds=called.timeout, connections=called.concurrency) as http,
         progress.steps("asking", len(calls)) as done,
     ):
-        client = ModelClient(
+        client = judges.ModelClient(
             client=http,
             url=url,
             model=judge.model,
@@ -416,14 +403,14 @@ def _ask(
             tick=time.monotonic,
             sleep=time.sleep,
         )
-        work = ask_model(calls, judge, client, concurrency=called.concurrency, record=record)
+        work = judges.ask_model(calls, judge, client, concurrency=called.concurrency, record=record)
         with closing(work):
             for _ in work:
                 done()
     return len(calls)
 
 
-def _describe_judge(judge: ModelJudge) -> Answer:
+def _describe_judge(judge: judges.ModelJudge) -> Answer:
     line = f"{judge.model}, prompt {judge.prompt[:12]}, seed {judge.seed}"
     document = {"model": judge.model, "prompt": judge.prompt, "seed": judge.seed}
     return Answer(

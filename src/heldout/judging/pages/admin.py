@@ -33,14 +33,7 @@ from heldout.judging.database import organiser
 from heldout.judging.database.campaigns import Campaign, read_campaign
 from heldout.judging.database.organiser import AssignmentOverview, BatchProgress
 from heldout.judging.platforms.links import completion_address, read_code, study_link
-from heldout.judging.studies.judges import (
-    STUDY_ACCURACY,
-    describe_effect,
-    expected_alpha,
-    judge_agreement,
-    judging_quality,
-    measure_bias,
-)
+from heldout.judging.studies import judges
 from heldout.web.forms import Form, address_of, go_to, read_count, refuse_elsewhere
 from heldout.web.pages import render_template
 from heldout.web.sessions import COOKIE, SESSION, Attempts, SessionSigner
@@ -177,9 +170,9 @@ class Admin:
             "quality",
             judgments=len(found),
             effects=effects,
-            quality=judging_quality(found, settings),
-            agreement=judge_agreement(votes, rng, trials=_DRAWS if effects else 0),
-            bias=measure_bias(votes, lengths=lengths, effects=effects),
+            quality=judges.judging_quality(found, settings),
+            agreement=judges.judge_agreement(votes, rng, trials=_DRAWS if effects else 0),
+            bias=judges.measure_bias(votes, lengths=lengths, effects=effects),
         )
 
     def pairs(self, request: Request) -> Response:
@@ -394,10 +387,10 @@ _WORDS: Mapping[str, object] = {
     "left": _left,
     "seconds": _seconds,
     "describe_hourly": describe_hourly,
-    "describe_effect": describe_effect,
+    "describe_effect": judges.describe_effect,
     "completion_address": completion_address,
-    "expected_alpha": expected_alpha,
-    "study": STUDY_ACCURACY,
+    "expected_alpha": judges.expected_alpha,
+    "study": judges.STUDY_ACCURACY,
     "reasons": REASONS,
 }
 """What every template of the organiser knows."""

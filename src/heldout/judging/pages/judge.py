@@ -31,22 +31,7 @@ from heldout.judging.database.assignments import LONGEST_WORKER, Answered, Assig
 from heldout.judging.database.campaigns import Campaign, read_campaign
 from heldout.judging.database.claims import NoTask, Offer
 from heldout.judging.database.organiser import uncounted_pay
-from heldout.judging.pages.questions import (
-    TEXTS,
-    WORDS,
-    Addresses,
-    HandIn,
-    LandingVisitor,
-    ask_worker,
-    completion_code,
-    find_chosen,
-    hand_in,
-    read_arrival,
-    say_end,
-    show_passages,
-    split_paragraphs,
-    study_of,
-)
+from heldout.judging.pages import questions
 from heldout.web.forms import Form, address_of, go_to, make_application, network_of, read_count
 from heldout.web.guard import RETRY_SECONDS, respond, respond_briefly
 from heldout.web.pages import Study
@@ -83,10 +68,10 @@ def read_choice(
         return fault or Choice(side=chosen, by=how, active_ms=active_ms, ticked=ticked)
     side = _SIDES.get(chosen)
     if side is None and form is None and chosen != "none":
-        return TEXTS.missing["choice"]
+        return questions.TEXTS.missing["choice"]
     reason = fields.get("reason") if form is None else "other"
     if side is None and reason not in get_args(Reason):
-        return TEXTS.missing["reason"]
+        return questions.TEXTS.missing["reason"]
     why = None if side else cast("Reason", reason)
     return Choice(side=side, reason=why, by=how, active_ms=active_ms)
 
@@ -133,7 +118,9 @@ class Judging:
     def start(self) -> Response:
         """The first page, for who opens the server's address by itself."""
         study, link = Study(), ("/admin", "Sign in as the organiser")
-        return respond_briefly(study, *TEXTS.notices["start"], mturk=self._mturk, link=link)
+        return respond_briefly(
+            study, *questions.TEXTS.notices["start"], mturk=self._mturk, link=link
+        )
 
     def landing(self, code: str, request: Request) -> Response:
         """Return what is agreed to, before any pair."""
@@ -154,7 +141,7 @@ class Judging:
 
     def item(self, token: str, position: Position) -> Response:
         """A pair; the same at every refresh."""
-        addresses, assignment = Addresses(token), self._open(token)
+        addresses, assignment = questions.Addresses(token), self._open(token)
         shown = assignments.item(self.database, assignment, position)
         if shown is None:
             held = assignments.get_assignment(self.database, assignment)
@@ -169,7 +156,7 @@ class Judging:
 
     def answer(self, token: str, position: Position, fields: Form) -> Response:
         """Save an answer; after the last one, submit."""
-        addresses, assignment = Addresses(token), self._open(token, fields)
+        addresses, assignment = questions.Addresses(token), self._open(token, fields)
         stamp = self._signer.read_stamp(fields.get("stamp", ""))
         if (stamp.owner, stamp.item) != (str(assignment), str(position)):
             raise BadTokenError
@@ -183,13 +170,13 @@ class Judging:
 
     def keep(self, token: str, position: Position, fields: Form) -> Response:
         """Lengthen the lease: somebody needs more time."""
-        addresses, assignment = Addresses(token), self._open(token, fields)
+        addresses, assignment = questions.Addresses(token), self._open(token, fields)
         assignments.resume(self.database, assignment, now=self.clock())
         return go_to(addresses.item(position))
 
     def stop(self, token: str) -> Response:
         """Return what is the worker's, before stopping."""
-        addresses = Addresses(token)
+        addresses = questions.Addresses(token)
         held = assignments.get_assignment(self.database, self._open(token))
         if not held.open:
             return go_to(addresses.done)
@@ -202,24 +189,26 @@ class Judging:
         if assignments.get_assignment(self.database, assignment).open:
             self.exits.note(address_of(request), now=now)
         assignments.exit_assignment(self.database, assignment, now=now)
-        return go_to(Addresses(token).done)
+        return go_to(questions.Addresses(token).done)
 
     def done(self, token: str) -> Response:
         """The end, whichever it was."""
         held = assignments.get_assignment(self.database, self._open(token))
         if held.open:
-            return go_to(Addresses(token).item(held.first_open or held.items))
+            return go_to(questions.Addresses(token).item(held.first_open or held.items))
         return self._respond(
             "ended",
             held.settings,
-            title=say_end(held),
+            title=questions.say_end(held),
             held=held,
-            code=completion_code(held, self.campaign.key),
-            hand_in=hand_in(held),
+            code=questions.completion_code(held, self.campaign.key),
+            hand_in=questions.hand_in(held),
             link=None,
         )
 
-    def _save(self, addresses: Addresses, assignment: int, stamp: Stamp, fields: Form) -> Response:
+    def _save(
+        self, addresses: questions.Addresses, assignment: int, stamp: Stamp, fields: Form
+    ) -> Response:
         now, position = self.clock(), int(stamp.item)
         form = FORMS.get(self.campaign.settings.kind)
         shown = form and assignments.item(self.database, assignment, position)
@@ -243,7 +232,7 @@ class Judging:
             raise BadTokenError
         return self._after(found, addresses, now)
 
-    def _after(self, found: Answered, addresses: Addresses, now: datetime) -> Response:
+    def _after(self, found: Answered, addresses: questions.Addresses, now: datetime) -> Response:
         """Return where an answer leads."""
         shown, held = found.shown, found.shown.assignment
         if found.outcome == "stale":
@@ -262,7 +251,7 @@ class Judging:
     def _show(
         self,
         shown: Shown,
-        addresses: Addresses,
+        addresses: questions.Addresses,
         *,
         sent: Mapping[str, str] | None = None,
         problem: str = "",
@@ -276,7 +265,7 @@ class Judging:
             replaces=shown.revision,
         )
         settings, form = shown.assignment.settings, FORMS.get(shown.assignment.settings.kind)
-        choice, reason = find_chosen(shown, sent)
+        choice, reason = questions.find_chosen(shown, sent)
         return self._respond(
             "item" if form is None else "question",
             settings,
@@ -284,7 +273,7 @@ class Judging:
             title=f"Question {shown.position} of {shown.assignment.items}",
             shown=shown,
             form=form,
-            passages=show_passages(shown, sent),
+            passages=questions.show_passages(shown, sent),
             choice=choice,
             reason=reason,
             addresses=addresses,
@@ -294,15 +283,17 @@ class Judging:
             problem=problem,
         )
 
-    def _unsaved(self, addresses: Addresses, position: int, sent: Mapping[str, str]) -> Response:
+    def _unsaved(
+        self, addresses: questions.Addresses, position: int, sent: Mapping[str, str]
+    ) -> Response:
         """The database does not answer: the choice is on the page, and is sent again from there."""
         fields = {
             name: text
             for name, text in sent.items()
             if name in _SENT_AGAIN or name.startswith("tick-")
         }
-        title, *said = TEXTS.notices["unsaved"]
-        chosen = TEXTS.choices.get(sent.get("choice", ""), "an answer")
+        title, *said = questions.TEXTS.notices["unsaved"]
+        chosen = questions.TEXTS.choices.get(sent.get("choice", ""), "an answer")
         answer = self._respond(
             "end",
             self.campaign.settings,
@@ -310,23 +301,23 @@ class Judging:
             title=title,
             paragraphs=[one.format(chosen=chosen) for one in said],
             code="",
-            hand_in=HandIn(action=addresses.item(position), fields=fields, button="Next"),
+            hand_in=questions.HandIn(action=addresses.item(position), fields=fields, button="Next"),
             link=None,
         )
         answer.headers["Retry-After"] = RETRY_SECONDS
         return answer
 
-    def _arrival(self, values: Mapping[str, str]) -> LandingVisitor:
+    def _arrival(self, values: Mapping[str, str]) -> questions.LandingVisitor:
         key = self.campaign.key if self.campaign.settings.signed else None
-        return read_arrival(self._platform, values, signed_with=key)
+        return questions.read_arrival(self._platform, values, signed_with=key)
 
-    def _ended(self, arrival: LandingVisitor) -> Response | None:
+    def _ended(self, arrival: questions.LandingVisitor) -> Response | None:
         """The end of what was done at this place of the platform: each is paid once."""
         found = assignments.ended_at(self.database, arrival.worker) if arrival.worker else None
         return None if found is None else go_to(self._addresses(found).done)
 
     def _begin(
-        self, arrival: LandingVisitor, worker: Worker, batch: int, request: Request
+        self, arrival: questions.LandingVisitor, worker: Worker, batch: int, request: Request
     ) -> Response:
         now, address = self.clock(), address_of(request)
         worker = self._from(request, worker)
@@ -341,7 +332,7 @@ class Judging:
             found = claims.claim(self.database, worker, batch=batch, now=now)
         except InputError:
             unsigned = self.campaign.settings.signed
-            nobody = LandingVisitor(fields={}, worker=None, unsigned=unsigned)
+            nobody = questions.LandingVisitor(fields={}, worker=None, unsigned=unsigned)
             return self._offer(nobody, request, problem=self._no_worker)
         if isinstance(found, Assignment):
             addresses = self._addresses(found.id)
@@ -353,13 +344,13 @@ class Judging:
     @property
     def _no_worker(self) -> str:
         """What is said where nothing that can be a worker's id was entered."""
-        label, meaning = ask_worker(self.campaign.settings)
+        label, meaning = questions.ask_worker(self.campaign.settings)
         asked = f"Please enter {label[0].lower()}{label[1:]} ({meaning})"
         return f"{asked}: at most {LONGEST_WORKER} characters."
 
-    def _addresses(self, assignment: int) -> Addresses:
+    def _addresses(self, assignment: int) -> questions.Addresses:
         expires = self.clock() + timedelta(days=_TOKEN_DAYS)
-        return Addresses(self._signer.sign_owner(str(assignment), expires=expires))
+        return questions.Addresses(self._signer.sign_owner(str(assignment), expires=expires))
 
     def _from(self, request: Request, worker: Worker | None) -> Worker:
         """Return who comes, with a digest of their network's address."""
@@ -368,7 +359,9 @@ class Judging:
         origin = digest.hexdigest()[:_ORIGIN_DIGITS] if found else ""
         return replace(worker or Worker(platform_id=""), origin=origin)
 
-    def _offer(self, arrival: LandingVisitor, request: Request, *, problem: str = "") -> Response:
+    def _offer(
+        self, arrival: questions.LandingVisitor, request: Request, *, problem: str = ""
+    ) -> Response:
         """The landing page, for who comes."""
         if arrival.unsigned:
             return self._notice("unsigned", status=403)
@@ -387,17 +380,17 @@ class Judging:
             status=422 if problem else 200,
             title="Before you begin",
             offer=found,
-            paragraphs=split_paragraphs(settings.consent),
+            paragraphs=questions.split_paragraphs(settings.consent),
             action=f"/j/{self.campaign.code}/consent",
             fields=arrival.fields,
-            asks=ask_worker(settings) if asks else None,
+            asks=questions.ask_worker(settings) if asks else None,
             preview=arrival.preview,
             problem=problem,
             last=last,
-            code=completion_code(last, self.campaign.key) if last else "",
+            code=questions.completion_code(last, self.campaign.key) if last else "",
         )
 
-    def _no_task(self, found: NoTask, arrival: LandingVisitor) -> Response:
+    def _no_task(self, found: NoTask, arrival: questions.LandingVisitor) -> Response:
         if found.why == "paused" and uncounted_pay(self.database).is_spent:
             _LOG.warning("a judge got no task: those that do not count earned too much; see /admin")
         again = f"/j/{self.campaign.code}?{urlencode(arrival.fields)}"
@@ -406,15 +399,15 @@ class Judging:
             "no-task",
             found.settings,
             status=403 if found.why == "barred" else 200,
-            title=TEXTS.no_task[found.why],
+            title=questions.TEXTS.no_task[found.why],
             found=found,
             last=last,
-            code=completion_code(last, self.campaign.key) if last else "",
+            code=questions.completion_code(last, self.campaign.key) if last else "",
             hand_in=None,
             link=(again, "Try again") if found.why in _LATER else None,
         )
 
-    def _last_end(self, arrival: LandingVisitor) -> Assignment | None:
+    def _last_end(self, arrival: questions.LandingVisitor) -> Assignment | None:
         """Return what a worker ended before, for whoever came by that worker's own signed link.
 
         An id alone is known to others: they would read what its owner earned, and the code.
@@ -438,7 +431,7 @@ class Judging:
         if not secrets.compare_digest(code.encode(), self.campaign.code.encode()):
             raise HTTPException(404)
 
-    def _ahead(self, held: Assignment, addresses: Addresses, position: int) -> Response:
+    def _ahead(self, held: Assignment, addresses: questions.Addresses, position: int) -> Response:
         link = _go_on(addresses, held.first_open or position)
         return self._notice("ahead", held, link=link, status=409, position=position)
 
@@ -456,16 +449,18 @@ class Judging:
         if held is not None:
             settings = held.settings
             words |= {"answered": held.answered, "items": held.items}
-        said = [one.format(**words) for one in TEXTS.notices[which]]
+        said = [one.format(**words) for one in questions.TEXTS.notices[which]]
         return respond_briefly(
-            study_of(settings), *said, status=status, mturk=self._mturk, link=link
+            questions.study_of(settings), *said, status=status, mturk=self._mturk, link=link
         )
 
     def _respond(
         self, template: str, settings: Settings, *, title: str, status: int = 200, **values: object
     ) -> HTMLResponse:
-        study, mturk = study_of(settings), self._mturk
-        return respond(template, study, values, title=title, status=status, mturk=mturk, **WORDS)
+        study, mturk = questions.study_of(settings), self._mturk
+        return respond(
+            template, study, values, title=title, status=status, mturk=mturk, **questions.WORDS
+        )
 
     @property
     def _platform(self) -> Platform:
@@ -480,7 +475,7 @@ class Judging:
         return PageSigner(key=self.campaign.key, pages="judging")
 
 
-def _go_on(addresses: Addresses, position: int) -> tuple[str, str]:
+def _go_on(addresses: questions.Addresses, position: int) -> tuple[str, str]:
     return addresses.item(position), f"Continue with question {position}"
 
 
@@ -525,7 +520,7 @@ def make_app(
     campaign = read_campaign(database)
     judging = Judging(database=database, campaign=campaign, clock=clock)
     return make_application(
-        study_of(campaign.settings),
+        questions.study_of(campaign.settings),
         (judging_routes(judging), *routers),
         mounts=mounts,
         mturk=campaign.settings.platform == "mturk",

@@ -26,13 +26,7 @@ from heldout.judging.campaign.settings import (
     format_payments,
     totals,
 )
-from heldout.judging.platforms import mturk
-from heldout.judging.platforms.links import (
-    personal_link,
-    prolific_files,
-    repeat_tasks,
-    unjudged_tasks,
-)
+from heldout.judging.platforms import links, mturk
 from heldout.options import Opt
 from heldout.trec.text import show
 
@@ -116,7 +110,7 @@ def write_payments(folder: CampaignFolder, out: Path | None, url: str | None) ->
 def write_bonuses(folder: CampaignFolder, out: Path | None, url: str | None) -> Facts:
     """Write what Prolific needs for each study: approvals, returns, bonuses."""
     payments, currency = _read_payments(folder, url)
-    studies, left_out = prolific_files(payments)
+    studies, left_out = links.prolific_files(payments)
     place, facts = out or folder.path / "prolific", []
     for one in studies:
         write_whole(place / f"{one.study}-approve.txt", one.approve, mode=_PRIVATE)
@@ -154,13 +148,13 @@ def write_tasks(
     if seed is not None:
         newest = max((task.batch for task in tasks), default=0)
         rng = np.random.Generator(np.random.PCG64([seed, newest]))
-        copies = repeat_tasks(tasks, judged, settings, rng)
+        copies = links.repeat_tasks(tasks, judged, settings, rng)
         facts.append(("drawn", f"{plural(len(copies), 'task')} again"))
         if copies:
             tasks = (*tasks, *copies)
             folder.write_tasks(tasks)
     number = batch or max((task.batch for task in tasks), default=0)
-    wanted = unjudged_tasks((task for task in tasks if task.batch == number), judged)
+    wanted = links.unjudged_tasks((task for task in tasks if task.batch == number), judged)
     place = out or folder.path / "mturk"
     for files in mturk.hit_files(
         wanted, gather_texts((*folder.pools(), *folder.challengers())), settings
@@ -253,7 +247,7 @@ def write_links(
         found = read_campaign(database)
     place = out or folder.path / "links.csv"
     rows = (
-        [defuse(name), personal_link(root, found.code, key=found.key, worker=name)]
+        [defuse(name), links.personal_link(root, found.code, key=found.key, worker=name)]
         for name in names
     )
     write_whole(place, format_csv(("worker", "link"), rows), mode=_PRIVATE)

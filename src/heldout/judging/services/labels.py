@@ -15,6 +15,7 @@ from heldout.files.durable import Folder
 from heldout.files.executors import open_executor
 from heldout.judging.campaign.judgments import pooled_tops
 from heldout.judging.campaign.pools import stand_for
+from heldout.judging.labels import rescoring
 from heldout.judging.labels.contests import PASSAGE_PRIOR, PERFECT
 from heldout.judging.labels.labels import (
     Algorithm,
@@ -30,18 +31,6 @@ from heldout.judging.labels.labels import (
     read_version,
     rules_of,
     write_version,
-)
-from heldout.judging.labels.rescoring import (
-    Labels,
-    Rescored,
-    ScoredLabels,
-    differs,
-    grade,
-    leave_each_out,
-    perfect_places,
-    redraw_labels,
-    rescore,
-    spread_labels,
 )
 from heldout.judging.labels.source import (
     Judged,
@@ -255,7 +244,7 @@ def write_report(
         places={} if labels is None else runs.places,
         before=None
         if labels is None
-        else ScoredLabels(name=BEFORE, labels=labels, measure=measure),
+        else rescoring.ScoredLabels(name=BEFORE, labels=labels, measure=measure),
         relabelled=relabel(judged, made, scoring, runs.places, progress=progress),
         split=options.split,
         count=options.examples,
@@ -374,15 +363,17 @@ def relabel(
     Raises:
         InputError: as `rescore`.
     """
-    before = spread_labels(_labels_before(judged), judged.pools)
+    before = rescoring.spread_labels(_labels_before(judged), judged.pools)
     pairings = _count_pairings(judged, made, before.labels)
     if not runs:
         return Relabelled(made=made, pairings=pairings, orderings={}, spread=before)
     measure = read_own_measure(scoring.measure, path="--measure")
-    after = ScoredLabels(name=AFTER, labels=grade(made.labels.labels), measure=measure)
+    after = rescoring.ScoredLabels(
+        name=AFTER, labels=rescoring.grade(made.labels.labels), measure=measure
+    )
     same = stand_for(judged.pools)
     with progress.steps("leaving out runs", len(runs)) as done:
-        left_out = leave_each_out(
+        left_out = rescoring.leave_each_out(
             runs,
             judged.pools,
             made.votes,
@@ -407,20 +398,20 @@ def _rescore(
     runs: Mapping[str, Places],
     judged: Judged,
     made: Made,
-    labels: tuple[Labels, ScoredLabels],
+    labels: tuple[rescoring.Labels, rescoring.ScoredLabels],
     scoring: Scoring,
     *,
     progress: Progress,
-) -> Rescored:
+) -> rescoring.Rescored:
     there, after = labels
     measure = read_own_measure(scoring.measure_before or scoring.measure, path="--measure-before")
-    before = ScoredLabels(name=BEFORE, labels=there, measure=measure)
+    before = rescoring.ScoredLabels(name=BEFORE, labels=there, measure=measure)
     known = {query: docs for query, docs in judged.known.items() if query in before.labels}
     rng = Generator(PCG64(scoring.seed))
     redrawn = None
     if scoring.redraws:
         with progress.steps("drawing judgments again", len(judged.pools)) as done:
-            redrawn = redraw_labels(
+            redrawn = rescoring.redraw_labels(
                 judged.pools,
                 made.votes,
                 draws=scoring.redraws,
@@ -428,19 +419,19 @@ def _rescore(
                 find=find_by(made.rules),
                 done=done,
             )
-    return rescore(
-        {**runs, **({PERFECT: perfect_places(known)} if known else {})},
+    return rescoring.rescore(
+        {**runs, **({PERFECT: rescoring.perfect_places(known)} if known else {})},
         before,
         after,
         rng,
         pooled={run for pool in judged.pools for one in pool.candidates for run in one.runs},
-        redrawn=redrawn if redrawn and differs(redrawn) else None,
+        redrawn=redrawn if redrawn and rescoring.differs(redrawn) else None,
         level=scoring.level,
         trials=scoring.trials,
     )
 
 
-def _count_pairings(judged: Judged, made: Made, before: Labels) -> Mapping[str, Pairings]:
+def _count_pairings(judged: Judged, made: Made, before: rescoring.Labels) -> Mapping[str, Pairings]:
     """Return how known answers, all labels there were, and the new ones did in the judged pairs."""
     same = stand_for(judged.pools)
     named: Mapping[str, Mapping[str, Sequence[str]]] = {
@@ -455,11 +446,13 @@ def _count_pairings(judged: Judged, made: Made, before: Labels) -> Mapping[str, 
     }
 
 
-def _labels_before(judged: Judged) -> Labels:
+def _labels_before(judged: Judged) -> rescoring.Labels:
     """The labels of the pooled queries: those of the file, or the known answers of the pools."""
     pooled = {pool.query for pool in judged.pools}
     if judged.labels is None:
-        return grade({query: docs for query, docs in judged.known.items() if query in pooled})
+        return rescoring.grade(
+            {query: docs for query, docs in judged.known.items() if query in pooled}
+        )
     return {query: grades for query, grades in judged.labels.items() if query in pooled}
 
 

@@ -12,17 +12,7 @@ from heldout.answers.answer import to_document
 from heldout.collections.named import load_qrels, load_queries
 from heldout.collections.tables import parse_documents
 from heldout.errors import InputError, OptionError, StoreError, plural
-from heldout.judging.campaign.drawing import (
-    Method,
-    count_answers,
-    count_planned,
-    draw_batch,
-    list_pairs,
-    list_queries,
-    missing_votes,
-    plan_batch,
-    propose_tests,
-)
+from heldout.judging.campaign import drawing
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sample_pools
 from heldout.judging.campaign.rows import Task, read_text
@@ -152,7 +142,7 @@ def create_campaign(
     rng = np.random.Generator(np.random.PCG64(options.seed))
     if options.sample is not None:
         pools = sample_pools(pools, count=options.sample, rng=rng)
-    proposed = () if documents is None else propose_tests(pools, count=tests, rng=rng)
+    proposed = () if documents is None else drawing.propose_tests(pools, count=tests, rng=rng)
     folder.create(name)
     folder.write_tests(proposed)
     folder.write_pools(pools)
@@ -244,12 +234,12 @@ class Drawn:
     @property
     def price(self) -> Price:
         """Of the new tasks."""
-        planned = count_planned(self.tasks)
+        planned = drawing.count_planned(self.tasks)
         judgments = sum(planned.values())
         return price_tasks(len(self.tasks), self.settings, pairs=len(planned), judgments=judgments)
 
 
-def draw_next(folder: CampaignFolder, *, method: Method | None, seed: int) -> Drawn:
+def draw_next(folder: CampaignFolder, *, method: drawing.Method | None, seed: int) -> Drawn:
     """Draw the next tasks of a campaign and write them.
 
     Args:
@@ -269,8 +259,10 @@ def draw_next(folder: CampaignFolder, *, method: Method | None, seed: int) -> Dr
         folder.write_tasks([*earlier, *drawn])
     waiting = 0
     if settings.mode == "sequential" and not drawn:
-        given = count_answers(folder.judgments(), settings)
-        waiting = sum(count > given.get(pair, 0) for pair, count in count_planned(earlier).items())
+        given = drawing.count_answers(folder.judgments(), settings)
+        waiting = sum(
+            count > given.get(pair, 0) for pair, count in drawing.count_planned(earlier).items()
+        )
     return Drawn(settings=settings, earlier=earlier, tasks=drawn, waiting=waiting)
 
 
@@ -279,24 +271,24 @@ def _draw(
     settings: Settings,
     earlier: Sequence[Task],
     *,
-    method: Method,
+    method: drawing.Method,
     seed: int,
 ) -> tuple[Task, ...]:
     batch = max((task.batch for task in earlier), default=0) + 1
     if settings.mode == "sequential":
-        wanted = plan_batch(
+        wanted = drawing.plan_batch(
             folder.pools(),
             folder.judgments(),
             settings,
-            planned=count_planned(earlier),
+            planned=drawing.count_planned(earlier),
             method=method,
         )
     else:
-        planned = count_planned(first_tasks(earlier))
-        listed = list_pairs if settings.kind == "preference" else list_queries
-        wanted = missing_votes(listed(folder.pools()), settings.judges, planned=planned)
+        planned = drawing.count_planned(first_tasks(earlier))
+        listed = drawing.list_pairs if settings.kind == "preference" else drawing.list_queries
+        wanted = drawing.missing_votes(listed(folder.pools()), settings.judges, planned=planned)
     tests = folder.tests() if settings.tests else ()
-    return draw_batch(wanted, tests, settings, seed=seed, batch=batch)
+    return drawing.draw_batch(wanted, tests, settings, seed=seed, batch=batch)
 
 
 # Sizes of pools and what judging them costs, in words and as JSON.

@@ -15,12 +15,8 @@ from numpy.random import PCG64, Generator
 from heldout.answers.answer import Answer
 from heldout.collections.named import load_queries, open_qrels
 from heldout.errors import InputError
+from heldout.judging.campaign import judgments
 from heldout.judging.campaign import pools as campaign_pools
-from heldout.judging.campaign.judgments import (
-    Judgment,
-    parse_judgments,
-    pool_judged,
-)
 from heldout.judging.campaign.pools import Pool, sample_pools
 from heldout.judging.campaign.settings import Exclusion
 from heldout.judging.labels.labels import Algorithm, Made, Rules, make_version
@@ -58,7 +54,7 @@ Grades: TypeAlias = Mapping[str, Mapping[str, int]]
 GivenLabels: TypeAlias = str | PathLike[str] | Grades | Qrels | Made
 """Labels: the path of qrels, query -> document -> grade, or what `make_labels` made."""
 
-GivenJudgments: TypeAlias = str | PathLike[str] | Iterable[Judgment | Sequence[str]]
+GivenJudgments: TypeAlias = str | PathLike[str] | Iterable[judgments.Judgment | Sequence[str]]
 """Judgments: a file, a campaign's folder, or rows of query, passage, passage, preferred one."""
 
 _COLUMNS = 4
@@ -99,7 +95,7 @@ def read_judgments(
         return load_judged(JudgedSource(campaign=Path(source)), tops=tops, labels=labels)
     rules = Rules(exclusion=exclusion, failures=failures, until=until)
     if isinstance(source, str | PathLike):
-        found = parse_judgments(Path(source).read_bytes(), path=str(source))
+        found = judgments.parse_judgments(Path(source).read_bytes(), path=str(source))
     else:
         found = tuple(map(_as_judgment, source))
     if not found:
@@ -107,8 +103,8 @@ def read_judgments(
     return join_judged(found, rules, pools=pools, labels=labels, tops=tops)
 
 
-def _as_judgment(row: Judgment | Sequence[str]) -> Judgment:
-    if isinstance(row, Judgment):
+def _as_judgment(row: judgments.Judgment | Sequence[str]) -> judgments.Judgment:
+    if isinstance(row, judgments.Judgment):
         return row
     cells = tuple(row)
     right = len(cells) == _COLUMNS and all(isinstance(one, str) for one in cells)
@@ -120,7 +116,7 @@ def _as_judgment(row: Judgment | Sequence[str]) -> Judgment:
             "query, two different passages, and one of the two again, all of them texts",
         )
     query, left, right_, preferred = cells
-    return Judgment(query=query, left=left, right=right_, preferred=preferred)
+    return judgments.Judgment(query=query, left=left, right=right_, preferred=preferred)
 
 
 def read_ratings(path: str | PathLike[str]) -> Mapping[str, Grades]:
@@ -326,7 +322,7 @@ def rescore(
     )
     if judged.folder is None and not any(one.runs for p in judged.pools for one in p.candidates):
         tops = read_given_tops(runs, depth=1)
-        pools = pool_judged(judged.judgments, known=judged.known, tops=tops)
+        pools = judgments.pool_judged(judged.judgments, known=judged.known, tops=tops)
         judged = replace(judged, pools=pools)
     places = read_given_places(runs, documents=documents_to_find(judged))
     return relabelled_answer(judged, labels, scoring, places)

@@ -24,16 +24,9 @@ from heldout.judging.campaign.pools import Candidate, Pool, PoolSizes, build_poo
 from heldout.judging.labels.contests import PERFECT, first_documents, hold_contests
 from heldout.judging.labels.rescoring import ScoredLabels
 from heldout.judging.labels.source import Judged
-from heldout.judging.studies import sample
+from heldout.judging.studies import judges, sample
 from heldout.judging.studies.categories import split_answer
 from heldout.judging.studies.contests import contests_answer
-from heldout.judging.studies.judges import (
-    STUDY_ACCURACY,
-    StudyAgreement,
-    bias_answer,
-    expected_alpha,
-    judge_agreement,
-)
 from heldout.judging.studies.labels import Relabelled, labels_answer
 from heldout.trec.tops import Places, Tops
 
@@ -53,9 +46,9 @@ def implied_accuracy(alike: float) -> float | None:
     return (1 + sqrt(2 * alike - 1)) / 2 if alike >= _HALF else None
 
 
-def agreement_answer(found: StudyAgreement) -> Answer:
+def agreement_answer(found: judges.StudyAgreement) -> Answer:
     """Alpha beside what it would be if judges were right as often as those of the study."""
-    expected = expected_alpha(STUDY_ACCURACY)
+    expected = judges.expected_alpha(judges.STUDY_ACCURACY)
     accuracy = None if found.alike is None else implied_accuracy(found.alike)
     low, high = found.interval or (None, None)
     counts = found.pairs, found.votes, found.alike, found.alpha
@@ -89,7 +82,7 @@ def agreement_answer(found: StudyAgreement) -> Answer:
                         "alpha: Krippendorff's, nominal; its interval draws queries. alike: of two "
                         "votes on one pair. a vote is right: what that comes to if all pairs are "
                         "equally hard. expected alpha: of judges who are right in "
-                        f"{STUDY_ACCURACY:.1%} of pairs, as in the study."
+                        f"{judges.STUDY_ACCURACY:.1%} of pairs, as in the study."
                     ),
                 ),
             )
@@ -99,7 +92,7 @@ def agreement_answer(found: StudyAgreement) -> Answer:
     )
 
 
-def _headline(found: StudyAgreement) -> str:
+def _headline(found: judges.StudyAgreement) -> str:
     """Return how far judges agree beyond chance."""
     if found.alpha is None:
         return f"How far judges agree is undefined: {found.why}."
@@ -408,8 +401,8 @@ def _no_runs() -> InputError:
 
 def _judges(section: ReportSection, given: ReportInput) -> ReportSection:
     valid, recorded = given.judged.valid, given.relabelled.made.version.recorded
-    agreement = agreement_answer(judge_agreement(valid, given.rng(), level=given.level))
-    habits = bias_answer(given.judged, level=given.level)
+    agreement = agreement_answer(judges.judge_agreement(valid, given.rng(), level=given.level))
+    habits = judges.bias_answer(given.judged, level=given.level)
     counts = f"{len(valid):,} of {recorded:,} count"
     answer = Answer(
         answer=agreement.answer,
