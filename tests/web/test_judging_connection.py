@@ -8,7 +8,7 @@ from browser_visit import Visit
 from playwright.sync_api import expect
 
 import chromium
-from heldout.judging.pages.questions import MISSING
+from heldout.judging.pages.questions import TEXTS
 
 pytestmark = pytest.mark.browser
 browser = chromium.browser
@@ -90,11 +90,11 @@ def test_an_empty_next_is_asked_about_here_and_leaves_back_as_it_was(
     page.on("request", lambda r: posted.append(r.url) if r.method == "POST" else None)
     alert = page.get_by_role("alert")
     page.get_by_role("button", name="Next").click()
-    expect(alert).to_have_text(MISSING["choice"])
+    expect(alert).to_have_text(TEXTS.missing["choice"])
     expect(alert).to_be_focused()
     page.get_by_role("radio", name="I can't judge this").check()
     page.get_by_role("button", name="Next").click()
-    expect(alert).to_have_text(MISSING["reason"])
+    expect(alert).to_have_text(TEXTS.missing["reason"])
     assert posted == []
     page.get_by_role("radio", name="Passage A").check()
     page.get_by_role("button", name="Next").click()

@@ -11,7 +11,7 @@ version.
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -495,39 +495,6 @@ def format_labels(labels: Mapping[str, Sequence[str]]) -> bytes:
     return format_qrels({query: dict.fromkeys(docs, 1) for query, docs in found})
 
 
-def rules_of(version: LabelVersion) -> Rules:
-    """The rules that a version was made by."""
-    return Rules(**{one.name: getattr(version, one.name) for one in fields(Rules)})
-
-
-def differences(before: LabelVersion, after: LabelVersion) -> tuple[str, ...]:
-    """Return what of a version is not the same when it is made again; none where all is."""
-    return tuple(
-        field
-        for field in LabelVersion.__struct_fields__
-        if getattr(before, field) != getattr(after, field)
-    )
-
-
-def format_version(version: LabelVersion) -> bytes:
-    """A version as indented JSON, keys in the order of its fields."""
-    return msgspec.json.format(msgspec.json.encode(version), indent=2) + b"\n"
-
-
-def parse_version(data: bytes, *, path: str) -> LabelVersion:
-    """Read a version.
-
-    Raises:
-        InputError: code `bad-row`: this is no description of a label version.
-    """
-    try:
-        return msgspec.json.decode(data, type=LabelVersion)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputError.of(
-            "bad-row", path, show(data[:80]), "the description of a label version", str(error)
-        ) from None
-
-
 # Label versions on disk: NAME.qrels with the labels, NAME.json with what they are made of.
 
 _PRIVATE = 0o600
@@ -538,7 +505,7 @@ def newest_version(folder: Path) -> LabelVersion | None:
     """The last version of a folder, which is no other's parent; `None` where there is none.
 
     Raises:
-        InputError: as `parse_version`.
+        InputError: as `read_version`.
         StoreError: a parent is missing.
     """
     names = (name for name in Folder(folder).names() if name.endswith(".json"))
@@ -553,7 +520,7 @@ def read_version(folder: Path, name: str) -> LabelVersion:
     """A version, whose labels are there and as they were written.
 
     Raises:
-        InputError: as `parse_version`.
+        InputError: code `bad-row`: this is no description of a label version.
         StoreError: it is missing, or its labels are missing or were changed.
     """
     _check_name(name)
@@ -561,7 +528,12 @@ def read_version(folder: Path, name: str) -> LabelVersion:
     for file in (place, labels):
         if not file.is_file():
             raise StoreError(f"{file} is missing; `heldout prefer labels` makes label versions")
-    version = parse_version(place.read_bytes(), path=str(place))
+    data = place.read_bytes()
+    try:
+        version = msgspec.json.decode(data, type=LabelVersion)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        expected = "the description of a label version"
+        raise InputError.of("bad-row", str(place), show(data[:80]), expected, str(error)) from None
     if digest_bytes(labels.read_bytes()) != version.qrels_sha256:
         raise StoreError(f"{labels} was changed since it was made; make another version instead")
     return version
@@ -582,7 +554,8 @@ def write_version(folder: Path, made: Made) -> bool:
             return False
         raise StoreError(f"{place} is another version; versions are never changed: name another")
     files.write_whole(f"{name}.qrels", made.qrels, mode=_PRIVATE)
-    place.write_whole(format_version(made.version), mode=_PRIVATE)
+    description = msgspec.json.format(msgspec.json.encode(made.version), indent=2) + b"\n"
+    place.write_whole(description, mode=_PRIVATE)
     return True
 
 

@@ -1,7 +1,7 @@
 """Labels from preferences, every run scored on them and on the labels before, and the report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,12 +24,10 @@ from heldout.judging.labels.labels import (
     Pairings,
     Rules,
     count_pairings,
-    differences,
     find_by,
     make_version,
     newest_version,
     read_version,
-    rules_of,
     write_version,
 )
 from heldout.judging.labels.source import (
@@ -199,9 +197,11 @@ def rebuild_labels(
     if folder is None:
         raise OptionError("where do versions lie? name a campaign, or --out DIR")
     before = read_version(folder, name)
-    rules, parent = rules_of(before), before.parent
-    made = make_version(name, judged.pools, judged.judgments, rules, parent=parent)
-    return made.version, differences(before, made.version)
+    rules = Rules(**{one.name: getattr(before, one.name) for one in fields(Rules)})
+    parent = before.parent
+    again = make_version(name, judged.pools, judged.judgments, rules, parent=parent).version
+    names = LabelVersion.__struct_fields__
+    return again, tuple(one for one in names if getattr(before, one) != getattr(again, one))
 
 
 def write_report(
