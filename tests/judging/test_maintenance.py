@@ -17,6 +17,7 @@ from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.rows import Item, Task
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.labels.maintenance import (
+    Challenge,
     LeadRule,
     chance_of_lead,
     first_best,
@@ -65,6 +66,28 @@ def pool(*docs: str, known: str | None = "a", texts: bool = False) -> Pool:
 
 def challengers(*docs: str) -> tuple[Pool, ...]:
     return (Pool(query="q", candidates=tuple(Candidate(doc=doc) for doc in docs)),)
+
+
+def listed(
+    judgments: Sequence[Judgment],
+    *,
+    tasks: Sequence[Task] = (),
+    pools: Sequence[Pool] | None = None,
+    rows: Sequence[Pool] | None = None,
+    rule: LeadRule | None = None,
+) -> tuple[Challenge, ...]:
+    """Challenges of b, or of others, to the best known answer a, with the votes on them."""
+    rule, pools = rule or LeadRule(), pools or [pool("a")]
+    found = follow_challenges(first_best(pools, counted(judgments)), counted(judgments), rule)
+    return list_challenges(
+        found,
+        pools,
+        challengers("b") if rows is None else rows,
+        judgments=judgments,
+        tasks=tasks,
+        settings=SETTINGS,
+        rule=rule,
+    )
 
 
 def test_one_vote_less_than_the_lead_exchanges_nothing() -> None:
@@ -134,15 +157,13 @@ def test_a_challenge_ends_and_no_more_is_asked_than_may_decide_it(
     answers: list[str], lead: int, cap: int
 ) -> None:
     rule = LeadRule(lead=lead, cap=cap)
-    pools, rows = [pool("a", "c")], challengers("b")
+    pools = [pool("a", "c")]
     judgments: list[Judgment] = []
     tasks: list[Task] = []
     for _ in range(cap + 1):
         votes_now = counted(judgments)
         now = follow_challenges(first_best(pools, votes_now), votes_now, rule)
-        found = list_challenges(
-            now, pools, rows, judgments=judgments, tasks=tasks, settings=SETTINGS, rule=rule
-        )
+        found = listed(judgments, tasks=tasks, pools=pools, rule=rule)
         wanted = sum(one.wanted for one in found)
         if not wanted:
             break
@@ -164,15 +185,7 @@ def test_a_challenge_ends_and_no_more_is_asked_than_may_decide_it(
 def test_judgments_that_were_drawn_are_not_asked_for_again() -> None:
     item = Item(query="q", left="a", right="b")
     tasks = [Task(task=f"t{number}", items=(item,)) for number in range(2)]
-    (one,) = list_challenges(
-        follow_challenges({"q": ("a",)}, [], LeadRule()),
-        [pool("a")],
-        challengers("b"),
-        judgments=[vote("b", "a", 0)],
-        tasks=tasks,
-        settings=SETTINGS,
-        rule=LeadRule(),
-    )
+    (one,) = listed([vote("b", "a", 0)], tasks=tasks)
     assert (one.ahead, one.behind, one.drawn, one.wanted) == (1, 0, 1, 1)
 
 
@@ -187,15 +200,7 @@ def test_a_worker_who_failed_a_test_is_asked_for_again() -> None:
         task="t0",
         position=2,
     )
-    (one,) = list_challenges(
-        follow_challenges({"q": ("a",)}, [], LeadRule()),
-        [pool("a")],
-        challengers("b"),
-        judgments=[vote("b", "a", 0), failed],
-        tasks=[],
-        settings=SETTINGS,
-        rule=LeadRule(),
-    )
+    (one,) = listed([vote("b", "a", 0), failed])
     assert (one.ahead, one.answers, one.wanted) == (0, 0, 3)
 
 
@@ -216,16 +221,7 @@ def test_a_challenger_of_a_known_text_is_none_and_its_id_gets_the_label_too() ->
     assert found.keys() == {"a", "y"}
     assert found["a"].same == ("z",)
     assert found["y"].runs == ("other",)
-    asked = list_challenges(
-        follow_challenges({"q": ("a",)}, [], LeadRule()),
-        pools,
-        rows,
-        judgments=[],
-        tasks=[],
-        settings=SETTINGS,
-        rule=LeadRule(),
-    )
-    assert [one.challenger for one in asked] == ["y"]
+    assert [one.challenger for one in listed([], pools=pools, rows=rows)] == ["y"]
     assert spread_labels({"q": ("a",)}, pools, rows) == {"q": ("a", "z")}
     assert seen_documents(pools, rows) == {"q": {"a", "c", "y", "z"}}
 
@@ -326,30 +322,10 @@ def test_the_chance_of_a_lead_is_that_of_all_orders_of_votes(lead: int, cap: int
 def test_a_hopeless_challenge_asks_for_no_more_votes() -> None:
     rule = LeadRule(cap=21, budget=0.1)
     assert rule.needed(1) == 10
-    pools, rows = [pool("a")], challengers("b")
-    cast = votes([("a", "b")] * 5)
-    for number, (outcome, wanted) in enumerate([("open", 6), ("open", 5)]):
-        (one,) = list_challenges(
-            follow_challenges({"q": ("a",)}, cast[:number], rule),
-            pools,
-            rows,
-            judgments=cast[:number],
-            tasks=[],
-            settings=SETTINGS,
-            rule=rule,
-        )
+    cast = votes([("a", "b")] * 6)
+    for number, outcome, wanted in ((0, "open", 6), (1, "open", 5), (6, "stays", 0)):
+        (one,) = listed(cast[:number], rule=rule)
         assert (one.outcome, one.wanted, one.lead) == (outcome, wanted, 10)
-    lost = votes([("a", "b")] * 6)
-    (one,) = list_challenges(
-        follow_challenges({"q": ("a",)}, lost, rule),
-        pools,
-        rows,
-        judgments=lost,
-        tasks=[],
-        settings=SETTINGS,
-        rule=rule,
-    )
-    assert (one.outcome, one.wanted) == ("stays", 0)
 
 
 def test_a_budget_that_no_number_of_votes_could_meet_is_refused() -> None:

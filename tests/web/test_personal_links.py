@@ -7,13 +7,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given
-from hypothesis import strategies as st
 from judging_stage import Stage, Stages, fields_of, words_of
 from organiser_stage import Organiser
 
 from heldout.cli.program import main
-from heldout.judging.platforms.links import is_signed, personal_link
+from heldout.judging.platforms.links import personal_link
 
 KEY = bytes(range(32))
 
@@ -121,18 +119,6 @@ def test_the_organiser_reads_where_the_links_are(stages: Stages, personal: Stage
     words = organiser.words("/admin")
     assert "heldout prefer links" in words
     assert personal.link not in words
-
-
-@given(
-    st.text(st.characters(codec="utf-8"), min_size=1, max_size=40),
-    st.text(st.characters(codec="utf-8"), max_size=40),
-)
-def test_a_link_is_of_one_worker_alone(worker: str, other: str) -> None:
-    fields = fields_in(personal_link("http://a.example", "c", key=KEY, worker=worker))
-    assert fields["worker"] == worker
-    assert is_signed(KEY, worker, fields["sig"])
-    assert is_signed(KEY, other, fields["sig"]) == (other == worker)
-    assert not is_signed(KEY, worker, other)
 
 
 def write_links(one: Stage, *arguments: object) -> Result:
