@@ -75,7 +75,7 @@ def test_a_change_supersedes_and_erases_nothing(database: Database) -> None:
     shown = item(database, held.id, 1)
     assert shown is not None
     assert shown.given is not None
-    assert (shown.given.revision, shown.given.reason) == (3, "unreadable")
+    assert (shown.revision, shown.given.reason) == (3, "unreadable")
 
 
 def test_a_form_of_another_window_overwrites_nothing(database: Database) -> None:

@@ -88,7 +88,7 @@ class RandomCampaign(RuleBasedStateMachine):
         if done.outcome == "recorded":
             assert not stale
             assert given is not None
-            assert (given.revision, given.side) == (shown.revision + 1, choice.side)
+            assert (done.shown.revision, given.side) == (shown.revision + 1, choice.side)
         else:
             assert given == shown.given
 

@@ -11,7 +11,7 @@ changes again.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
-from heldout.judging.campaign.judgments import Choice, Reason, failed_tests
+from heldout.judging.campaign.judgments import Choice, failed_tests
 from heldout.judging.campaign.rows import State, amount_owed
 from heldout.judging.campaign.settings import Money, Settings
 from heldout.judging.database import tables as t
@@ -111,25 +111,6 @@ class TaskPassage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """The answer that stands.
-
-    Attributes:
-        revision: 1 for the first answer to the item, one more with every change.
-        side: what was chosen, as in `Choice`; `None` where the worker could not judge.
-        reason: why not; `None` where something was chosen.
-        ticked: ids of passages that were ticked with it.
-        answered_at: when it came.
-    """
-
-    revision: int
-    side: str | None
-    reason: Reason | None
-    ticked: tuple[str, ...]
-    answered_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """An item as it is shown, the same at every refresh.
 
@@ -138,19 +119,16 @@ class Shown:
         position: from 1.
         query: text of the query.
         passages: A and B; or all of the query, in the order shown.
-        given: the answer that stands; `None` before there is one.
+        given: the answer that stands, without `by` and `active_ms`; `None` before there is one.
+        revision: 1 for the first answer to the item, one more with every change; 0 before one.
     """
 
     assignment: Assignment
     position: int
     query: str
     passages: tuple[TaskPassage, ...]
-    given: Given | None
-
-    @property
-    def revision(self) -> int:
-        """Of the answer that stands; 0 before there is one."""
-        return 0 if self.given is None else self.given.revision
+    given: Choice | None
+    revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -403,7 +381,6 @@ _ITEM = (
             t.judgments.c.revision,
             t.judgments.c.side,
             t.judgments.c.reason,
-            t.judgments.c.answered_at,
         ),
         *(t.judgments.c.ticked, t.items.c.query.label("asked")),
     )
@@ -456,13 +433,7 @@ def _read_shown(connection: sa.Connection, number: int, position: int) -> Shown 
     row = connection.execute(_ITEM, {"assignment": number, "position": position}).one()
     given = None
     if row.revision is not None:
-        given = Given(
-            revision=row.revision,
-            side=row.side,
-            reason=row.reason,
-            ticked=tuple(row.ticked),
-            answered_at=row.answered_at,
-        )
+        given = Choice(side=row.side, reason=row.reason, ticked=tuple(row.ticked))
     texts: Iterable[tuple[str, str]] = (row.left, row.left_text), (row.right, row.right_text)
     if row.left is None:
         of_query = t.question_passages.c
@@ -479,6 +450,7 @@ def _read_shown(connection: sa.Connection, number: int, position: int) -> Shown 
         query=row.query,
         passages=tuple(TaskPassage(doc=doc, text=text) for doc, text in texts),
         given=given,
+        revision=row.revision or 0,
     )
 
 
@@ -490,10 +462,7 @@ def _count_failed(connection: sa.Connection, number: int) -> int:
 
 def _weigh(shown: Shown, choice: Choice, replaces: int) -> Outcome:
     """Return what becomes of an answer to an item as it stands."""
-    given = shown.given
-    stands = given and (given.side, given.reason, given.ticked) == (
-        *(choice.side, choice.reason, choice.ticked),
-    )
+    stands = shown.given == replace(choice, by=None, active_ms=None)
     if not shown.assignment.open:
         return "repeated" if stands else "ended"
     first_open = shown.assignment.first_open
