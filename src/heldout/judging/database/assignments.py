@@ -377,12 +377,8 @@ _ITEM = (
         t.queries.c.text.label("query"),
         _left.c.text.label("left_text"),
         _right.c.text.label("right_text"),
-        *(
-            t.judgments.c.revision,
-            t.judgments.c.side,
-            t.judgments.c.reason,
-        ),
-        *(t.judgments.c.ticked, t.items.c.query.label("asked")),
+        t.items.c.query.label("asked"),
+        *(t.judgments.c[name] for name in ("revision", "side", "reason", "ticked")),
     )
     .join(t.assignments, t.assignments.c.task == t.items.c.task)
     .join(t.queries, t.queries.c.query == t.items.c.query)
