@@ -162,15 +162,21 @@ def parse_campaign(data: bytes, *, path: str = "campaign.toml") -> Settings:
     try:
         text = data.decode()
         settings = msgspec.convert(tomllib.loads(text), Settings, strict=True)
-    except UnicodeDecodeError:
-        raise InputError(_problem("not-toml", path, "bytes that are not UTF-8")) from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = _LINE.search(str(error))
-        line = int(found.group(1)) if found else None
-        raise InputError(_problem("not-toml", path, str(error), line)) from None
     except msgspec.ValidationError as error:
-        raise InputError(_misplaced(str(error), text, path)) from None
-    problems = list(_contradictions(settings, text, path))
+        key = _AT.search(str(error)) or _UNKNOWN.search(str(error))
+        line, row = _line_of(key.group(1) if key else "", text)
+        said, keys = _AT.sub("", str(error)), "the keys that `heldout prefer pool` writes"
+        found, expected = (show(row), said) if line else (said, keys)
+        raise InputError.of("campaign-settings", path, found, expected, line=line) from None
+    except (ValueError, RecursionError) as error:
+        at = _LINE.search(str(error))
+        odd = isinstance(error, UnicodeDecodeError)
+        said, line = "bytes that are not UTF-8" if odd else str(error), int(at[1]) if at else None
+        raise InputError.of("not-toml", path, said, "TOML in UTF-8", line=line) from None
+    problems = []
+    for name, expected in _contradictions(settings):
+        line, row = _line_of(name, text)
+        problems.append(Problem("campaign-settings", path, show(row or name), expected, line=line))
     if problems:
         raise InputError(problems)
     return settings
@@ -183,32 +189,24 @@ def new_campaign(name: str, kind: Kind = "preference") -> bytes:
     return Template(text).substitute(name=quoted, kind=json.dumps(kind), tests=tests).encode()
 
 
-def _contradictions(settings: Settings, text: str, path: str) -> Iterator[Problem]:
-    """Yield what each key allows by itself and another key, or a reader, does not."""
+def _contradictions(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield keys that another key, or a reader, does not allow so, and what they do."""
     if settings.kind != "preference" and (settings.tests or settings.mode != "paper"):
-        yield _refused("kind", 'preference; or tests = 0 and mode = "paper"', text, path)
+        yield "kind", 'preference; or tests = 0 and mode = "paper"'
     if settings.tests and settings.failures > settings.tests:
-        most = f"at most the {settings.tests} of `tests`: nobody can fail more"
-        yield _refused("failures", most, text, path)
+        yield "failures", f"at most the {settings.tests} of `tests`: nobody can fail more"
     if settings.mode == "sequential" and settings.lead > settings.cap:
-        yield _refused(
-            "lead", f"at most `cap`, {settings.cap}: nobody can lead by more", text, path
-        )
+        yield "lead", f"at most `cap`, {settings.cap}: nobody can lead by more"
     if settings.excludes != settings.exclusion:
         own = (
             'task, or links = "personal": an open link lets anybody fail tests under another\'s id'
         )
-        yield _refused("exclusion", own, text, path)
+        yield "exclusion", own
     if not _LANGUAGE.fullmatch(settings.language):
-        yield _refused("language", "a tag of BCP 47, as en, de-CH or zh-Hant", text, path)
+        yield "language", "a tag of BCP 47, as en, de-CH or zh-Hant"
     for key in _TEXTS:
         if _CONTROL.search(getattr(settings, key)):
-            yield _refused(key, "text without control characters", text, path)
-
-
-def _refused(key: str, expected: str, text: str, path: str) -> Problem:
-    line, row = _line_of(key, text)
-    return Problem("campaign-settings", path, show(row or key), expected, line=line)
+            yield key, "text without control characters"
 
 
 def _line_of(key: str, text: str) -> tuple[int | None, str]:
@@ -218,23 +216,6 @@ def _line_of(key: str, text: str) -> tuple[int | None, str]:
         if key and begins.match(row):
             return number, row.strip()
     return None, ""
-
-
-def _misplaced(message: str, text: str, path: str) -> Problem:
-    found = _AT.search(message) or _UNKNOWN.search(message)
-    line, row = _line_of(found.group(1) if found else "", text)
-    place = _AT.sub("", message)
-    return Problem(
-        "campaign-settings",
-        path,
-        show(row) if line else place,
-        place if line else "the keys that `heldout prefer pool` writes",
-        line=line,
-    )
-
-
-def _problem(code: str, path: str, found: str, line: int | None = None) -> Problem:
-    return Problem(code=code, path=path, line=line, found=found, expected="TOML in UTF-8")
 
 
 # What judging costs (Arabzadeh et al. 2021, §§3.1 and 4.1).
