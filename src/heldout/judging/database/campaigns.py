@@ -160,31 +160,21 @@ def _check_settings(settings: Settings, terms: Mapping[int, Settings]) -> tuple[
     """
     problems = []
     for number, before in terms.items():
-        changed = [
-            name
-            for name in (*_FIXED, *_CONSENT)
-            if getattr(settings, name) != getattr(before, name)
-        ]
-        for name in changed:
-            if name in _FIXED:
-                found = str(getattr(settings, name))
-                expected = f"{getattr(before, name)}, as in batch {number}"
-                hint = "it is fixed once a campaign runs; create a new campaign for another one"
-            elif settings.consent_version == before.consent_version:
-                found = f"another text than in batch {number}"
-                expected = "another consent_version with it"
-                hint = "each consent is recorded by its version"
-            else:
+        for name in (*_FIXED, *_CONSENT):
+            old, new, path = getattr(before, name), getattr(settings, name), f"campaign.toml:{name}"
+            if old == new:
                 continue
-            problems.append(
-                Problem(
-                    "changed-setting" if name in _FIXED else "changed-consent",
-                    f"campaign.toml:{name}",
-                    found,
-                    expected,
-                    hint,
+            if name in _FIXED:
+                as_there = f"{old}, as in batch {number}"
+                hint = "it is fixed once a campaign runs; create a new campaign for another one"
+                problems.append(Problem("changed-setting", path, str(new), as_there, hint))
+            elif settings.consent_version == before.consent_version:
+                other, hint = (
+                    f"another text than in batch {number}",
+                    "each is recorded by its version",
                 )
-            )
+                wanted = "another consent_version with it"
+                problems.append(Problem("changed-consent", path, other, wanted, hint))
     raise_problems(problems)
     return tuple(
         name
@@ -302,23 +292,16 @@ def _read_shown(connection: Connection) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _add_tasks(connection: Connection, new: Iterable[Task]) -> None:
-    first = (connection.scalar(select(func.max(t.tasks.c.number))) or 0) + 1
-    task_rows = [
-        {
-            "task": task.task,
-            "batch": task.batch,
-            "number": number,
-            "why": task.why,
-            "state": "open",
-            "root": task.task,
-            "copy": 1,
-        }
-        for number, task in enumerate(new, first)
-    ]
-    if not task_rows:
+def _add_tasks(connection: Connection, new: Sequence[Task]) -> None:
+    if not new:
         return
-    connection.execute(insert(t.tasks), task_rows)
+    first = (connection.scalar(select(func.max(t.tasks.c.number))) or 0) + 1
+    rows = [
+        {"task": one.task, "batch": one.batch, "number": number, "why": one.why}
+        | {"state": "open", "root": one.task, "copy": 1}
+        for number, one in enumerate(new, first)
+    ]
+    connection.execute(insert(t.tasks), rows)
     t.add_items(connection, new, _add_pairs(connection, new))
 
 
