@@ -15,29 +15,10 @@ from heldout.files.durable import Folder
 from heldout.files.executors import open_executor
 from heldout.judging.campaign.judgments import pooled_tops
 from heldout.judging.campaign.pools import stand_for
+from heldout.judging.labels import labels as making
 from heldout.judging.labels import rescoring
+from heldout.judging.labels import source as sources
 from heldout.judging.labels.contests import PASSAGE_PRIOR, PERFECT
-from heldout.judging.labels.labels import (
-    Algorithm,
-    LabelVersion,
-    Made,
-    Pairings,
-    Rules,
-    count_pairings,
-    find_by,
-    make_version,
-    newest_version,
-    read_version,
-    write_version,
-)
-from heldout.judging.labels.source import (
-    Judged,
-    JudgedSource,
-    count_valid,
-    load_judged,
-    name_judged_runs,
-    read_first,
-)
 from heldout.judging.services.boards import PublishedSource, ScoredRuns, open_set
 from heldout.judging.studies.labels import Relabelled, labels_answer
 from heldout.judging.studies.sample import fold_places, order_agreement
@@ -58,7 +39,7 @@ _PRIVATE = 0o600
 
 
 _Mode = Annotated[
-    Algorithm | None,
+    making.Algorithm | None,
     Opt(
         "Way to find the best of a pool [tournament, or what the campaign's mode needs].",
         names=("--mode",),
@@ -138,7 +119,7 @@ class Scoring:
 
 
 def make_labels(
-    source: JudgedSource,
+    source: sources.JudgedSource,
     published: PublishedSource,
     options: LabelOptions,
     scoring: Scoring,
@@ -168,23 +149,23 @@ def make_labels(
     """
     if published.board is None:
         judged = _load(source, progress)
-        count_valid(judged)
+        sources.count_valid(judged)
         runs = read_runs(source, judged, progress=progress)
     else:
         judged, scored = _load_board(source, published, now=now, progress=progress)
-        count_valid(judged)
+        sources.count_valid(judged)
         runs = scored.places
     folder = options.out or (None if judged.folder is None else judged.folder.labels)
     made = _make(judged, choose_rules(judged.rules, options), options.name, folder)
-    written = folder is not None and write_version(folder, made)
+    written = folder is not None and making.write_version(folder, made)
     answer = relabelled_answer(judged, made, scoring, runs, progress=progress)
     return answer, folder and folder / f"{made.version.name}.qrels", written
 
 
 @open_executor(jobs=1)
 def rebuild_labels(
-    source: JudgedSource, options: LabelOptions, name: str, *, progress: Progress = SILENT
-) -> tuple[LabelVersion, tuple[str, ...]]:
+    source: sources.JudgedSource, options: LabelOptions, name: str, *, progress: Progress = SILENT
+) -> tuple[making.LabelVersion, tuple[str, ...]]:
     """Make a version again, of the judgments that it names; and what differs from the files.
 
     Raises:
@@ -196,16 +177,16 @@ def rebuild_labels(
     folder = options.out or (None if judged.folder is None else judged.folder.labels)
     if folder is None:
         raise OptionError("where do versions lie? name a campaign, or --out DIR")
-    before = read_version(folder, name)
-    rules = Rules(**{one.name: getattr(before, one.name) for one in fields(Rules)})
+    before = making.read_version(folder, name)
+    rules = making.Rules(**{one.name: getattr(before, one.name) for one in fields(making.Rules)})
     parent = before.parent
-    again = make_version(name, judged.pools, judged.judgments, rules, parent=parent).version
-    names = LabelVersion.__struct_fields__
+    again = making.make_version(name, judged.pools, judged.judgments, rules, parent=parent).version
+    names = making.LabelVersion.__struct_fields__
     return again, tuple(one for one in names if getattr(before, one) != getattr(again, one))
 
 
 def write_report(
-    source: JudgedSource,
+    source: sources.JudgedSource,
     published: PublishedSource,
     options: ReportOptions,
     scoring: Scoring,
@@ -229,13 +210,13 @@ def write_report(
     if out.is_dir() and any(out.iterdir()):
         raise StoreError(f"{out} holds files already; name a new folder with --out")
     if published.board is None:
-        tops = read_first(source, depth=2, progress=progress)
-        judged = load_judged(source, tops=report.first_tops(tops), progress=progress)
+        tops = sources.read_first(source, depth=2, progress=progress)
+        judged = sources.load_judged(source, tops=report.first_tops(tops), progress=progress)
         runs = ScoredRuns(tops=tops, places=read_runs(source, judged, progress=progress))
     else:
         judged, runs = _load_board(source, published, now=now, progress=progress)
     rules = replace(judged.rules, algorithm=options.algorithm or judged.rules.algorithm)
-    made = make_version("report", judged.pools, judged.judgments, rules)
+    made = making.make_version("report", judged.pools, judged.judgments, rules)
     measure = read_own_measure(scoring.measure_before or scoring.measure, path="--measure-before")
     labels = judged.labels
     given = report.ReportInput(
@@ -266,14 +247,14 @@ def write_report(
     return out, sections, sorted(files)
 
 
-def _load(source: JudgedSource, progress: Progress) -> Judged:
-    tops = read_first(source, progress=progress) if source.judgments is not None else {}
-    return load_judged(source, tops=tops, progress=progress)
+def _load(source: sources.JudgedSource, progress: Progress) -> sources.Judged:
+    tops = sources.read_first(source, progress=progress) if source.judgments is not None else {}
+    return sources.load_judged(source, tops=tops, progress=progress)
 
 
 def _load_board(
-    source: JudgedSource, published: PublishedSource, *, now: datetime, progress: Progress
-) -> tuple[Judged, ScoredRuns]:
+    source: sources.JudgedSource, published: PublishedSource, *, now: datetime, progress: Progress
+) -> tuple[sources.Judged, ScoredRuns]:
     """A campaign with a board's own labels, and the board's published runs."""
     if source.runs or source.qrels or source.judgments:
         raise OptionError(
@@ -281,11 +262,11 @@ def _load_board(
             "--judgments with it"
         )
     board = open_set(published, now=now)
-    judged = load_judged(source, labels=board.data.judgments(None), progress=progress)
+    judged = sources.load_judged(source, labels=board.data.judgments(None), progress=progress)
     return judged, board.read_runs(documents_to_find(judged), progress=progress)
 
 
-def choose_rules(rules: Rules, options: LabelOptions) -> Rules:
+def choose_rules(rules: making.Rules, options: LabelOptions) -> making.Rules:
     """The rules that were asked for.
 
     Args:
@@ -304,10 +285,12 @@ def choose_rules(rules: Rules, options: LabelOptions) -> Rules:
 
 
 @open_executor(jobs=1)
-def _make(judged: Judged, rules: Rules, name: str | None, folder: Path | None) -> Made:
+def _make(
+    judged: sources.Judged, rules: making.Rules, name: str | None, folder: Path | None
+) -> making.Made:
     """The labels; the newest version again where nothing is new and no other name is asked for."""
-    newest = None if folder is None else newest_version(folder)
-    made = make_version(
+    newest = None if folder is None else making.newest_version(folder)
+    made = making.make_version(
         name or _next_name(folder),
         judged.pools,
         judged.judgments,
@@ -328,8 +311,8 @@ def _next_name(folder: Path | None) -> str:
 
 
 def relabelled_answer(
-    judged: Judged,
-    made: Made,
+    judged: sources.Judged,
+    made: making.Made,
     scoring: Scoring,
     runs: Mapping[str, Places],
     *,
@@ -343,8 +326,8 @@ def relabelled_answer(
 # Fits are many and small: threads of the linear algebra library would only wait, busily.
 @open_executor(jobs=1)
 def relabel(
-    judged: Judged,
-    made: Made,
+    judged: sources.Judged,
+    made: making.Made,
     scoring: Scoring,
     runs: Mapping[str, Places],
     *,
@@ -378,7 +361,7 @@ def relabel(
             judged.pools,
             made.votes,
             after,
-            find=find_by(made.rules),
+            find=making.find_by(made.rules),
             done=done,
         )
     return Relabelled(
@@ -396,8 +379,8 @@ def relabel(
 
 def _rescore(
     runs: Mapping[str, Places],
-    judged: Judged,
-    made: Made,
+    judged: sources.Judged,
+    made: making.Made,
     labels: tuple[rescoring.Labels, rescoring.ScoredLabels],
     scoring: Scoring,
     *,
@@ -416,7 +399,7 @@ def _rescore(
                 made.votes,
                 draws=scoring.redraws,
                 rng=rng,
-                find=find_by(made.rules),
+                find=making.find_by(made.rules),
                 done=done,
             )
     return rescoring.rescore(
@@ -431,7 +414,9 @@ def _rescore(
     )
 
 
-def _count_pairings(judged: Judged, made: Made, before: rescoring.Labels) -> Mapping[str, Pairings]:
+def _count_pairings(
+    judged: sources.Judged, made: making.Made, before: rescoring.Labels
+) -> Mapping[str, making.Pairings]:
     """Return how known answers, all labels there were, and the new ones did in the judged pairs."""
     same = stand_for(judged.pools)
     named: Mapping[str, Mapping[str, Sequence[str]]] = {
@@ -442,11 +427,13 @@ def _count_pairings(judged: Judged, made: Made, before: rescoring.Labels) -> Map
         AFTER: made.labels.labels,
     }
     return {
-        name: count_pairings(_stand(one, same), made.votes) for name, one in named.items() if one
+        name: making.count_pairings(_stand(one, same), made.votes)
+        for name, one in named.items()
+        if one
     }
 
 
-def _labels_before(judged: Judged) -> rescoring.Labels:
+def _labels_before(judged: sources.Judged) -> rescoring.Labels:
     """The labels of the pooled queries: those of the file, or the known answers of the pools."""
     pooled = {pool.query for pool in judged.pools}
     if judged.labels is None:
@@ -466,7 +453,7 @@ def _stand(
     }
 
 
-def documents_to_find(judged: Judged) -> Mapping[str, set[str]]:
+def documents_to_find(judged: sources.Judged) -> Mapping[str, set[str]]:
     """Query -> passages of its pool and labelled documents: all that scores depend on."""
     wanted = {query: set(grades) for query, grades in (judged.labels or {}).items()}
     for pool in judged.pools:
@@ -476,7 +463,7 @@ def documents_to_find(judged: Judged) -> Mapping[str, set[str]]:
 
 
 def read_runs(
-    source: JudgedSource, judged: Judged, *, progress: Progress = SILENT
+    source: sources.JudgedSource, judged: sources.Judged, *, progress: Progress = SILENT
 ) -> Mapping[str, Places]:
     """Return where each run file has the documents that scores depend on; none without run files.
 
@@ -485,7 +472,7 @@ def read_runs(
     """
     if not source.runs:
         return {}
-    paths, wanted = name_judged_runs(source.runs), documents_to_find(judged)
+    paths, wanted = sources.name_judged_runs(source.runs), documents_to_find(judged)
     runs: dict[str, Places] = {}
     with progress.steps("reading runs", len(paths)) as done:
         for name, path in paths.items():

@@ -16,17 +16,7 @@ from heldout.charts.svg import MUTED, RECORD
 from heldout.errors import plural
 from heldout.judging.campaign.judgments import count_votes
 from heldout.judging.campaign.pools import stand_for
-from heldout.judging.labels.contests import (
-    PERFECT,
-    Contest,
-    Contests,
-    Ends,
-    RunDifference,
-    RunStrengths,
-    compare_runs,
-    find_cycles,
-    hold_contests,
-)
+from heldout.judging.labels import contests as compared
 from heldout.judging.labels.labels import CLOSE
 from heldout.judging.labels.source import Judged, count_valid, first_of
 from heldout.stats.bradley_terry import PRIOR
@@ -52,10 +42,10 @@ def compare_by_contests(
         InputError: code `no-judgments`: none counts; `deep-pool`.
     """
     votes = count_votes(count_valid(judged), same=stand_for(judged.pools))
-    return contests_answer(hold_contests(first_of(judged, tops), votes, level=level))
+    return contests_answer(compared.hold_contests(first_of(judged, tops), votes, level=level))
 
 
-def contests_answer(found: Contests) -> Answer:
+def contests_answer(found: compared.Contests) -> Answer:
     """Return who wins, all against all where there is room for it, and each contest."""
     drawn = bool(found.contests)
     square = [_square(found)] if len(found.runs) <= _MOST_SQUARE else []
@@ -73,7 +63,7 @@ def contests_answer(found: Contests) -> Answer:
         document=to_document(found)
         | {
             "contests": contests,
-            "cycles": find_cycles(found),
+            "cycles": compared.find_cycles(found),
             "correction": "bonferroni",
             "family": len(found.contests),
             "test": "binomial, exact, two-sided",
@@ -88,10 +78,10 @@ def contests_answer(found: Contests) -> Answer:
     )
 
 
-def _say_contests(found: Contests) -> str:
+def _say_contests(found: compared.Contests) -> str:
     """Return who wins most contests, and how many runs people prefer to the known answers."""
     queries = plural(found.judged, "judged query", "judged queries")
-    runs = {run: wins for run, wins in found.wins.items() if run != PERFECT}
+    runs = {run: wins for run, wins in found.wins.items() if run != compared.PERFECT}
     most = max(runs.values(), default=0)
     if not most:
         return f"No run wins a contest on the {queries}."
@@ -100,9 +90,9 @@ def _say_contests(found: Contests) -> str:
         f"{name_some(best)} {'wins' if len(best) == 1 else 'win'} most contests, {most:,} of "
         f"{len(found.runs) - 1:,}, on {queries}"
     )
-    if PERFECT not in found.runs:
+    if compared.PERFECT not in found.runs:
         return f"{said}."
-    against = [_against(found, run, PERFECT) for run in runs]
+    against = [_against(found, run, compared.PERFECT) for run in runs]
     better = [one for one in against if one.a_preferred > one.b_preferred]
     sure = sum(_significant(one, found.level) for one in better)
     if not better:
@@ -113,7 +103,7 @@ def _say_contests(found: Contests) -> str:
     )
 
 
-def draw_contests(found: Contests) -> Plot:
+def draw_contests(found: compared.Contests) -> Plot:
     """The share of each run against the perfect run, or else against the one with most wins."""
     rival = _rival(found)
     against = [_against(found, run, rival) for run in found.runs if run != rival]
@@ -140,19 +130,19 @@ def draw_contests(found: Contests) -> Plot:
     return plot
 
 
-def _rival(found: Contests) -> str:
-    if PERFECT in found.runs:
-        return PERFECT
+def _rival(found: compared.Contests) -> str:
+    if compared.PERFECT in found.runs:
+        return compared.PERFECT
     return max(found.runs, key=lambda run: found.wins[run])
 
 
-def _against(found: Contests, run: str, rival: str) -> Contest:
+def _against(found: compared.Contests, run: str, rival: str) -> compared.Contest:
     """The contest of two runs, with the first as a."""
     one = next(one for one in found.contests if {one.a, one.b} == {run, rival})
     return one if one.a == run else _turned(one)
 
 
-def _turned(one: Contest) -> Contest:
+def _turned(one: compared.Contest) -> compared.Contest:
     """The same contest, seen from the other side."""
     return replace(
         one,
@@ -165,12 +155,12 @@ def _turned(one: Contest) -> Contest:
     )
 
 
-def _significant(one: Contest, level: float) -> bool:
+def _significant(one: compared.Contest, level: float) -> bool:
     return one.p_bonferroni is not None and one.p_bonferroni <= 1 - level + 1e-12
 
 
-def _facts_of_cycles(found: Contests) -> list[tuple[str, str]]:
-    cycles, count = find_cycles(found), len(found.runs)
+def _facts_of_cycles(found: compared.Contests) -> list[tuple[str, str]]:
+    cycles, count = compared.find_cycles(found), len(found.runs)
     triples = comb(count, 3)
     if not cycles:
         return [("circles", f"none among {triples:,} triples of runs")] if triples else []
@@ -182,8 +172,8 @@ def _facts_of_cycles(found: Contests) -> list[tuple[str, str]]:
     ]
 
 
-def _wins(found: Contests) -> Table:
-    perfect = PERFECT in found.runs
+def _wins(found: compared.Contests) -> Table:
+    perfect = compared.PERFECT in found.runs
     runs = sorted(found.runs, key=lambda run: -found.wins[run])
     against_known = (
         *columns("share", "preferred to known", decimals=3),
@@ -198,7 +188,7 @@ def _wins(found: Contests) -> Table:
             *(against_known if perfect else ()),
         ),
         rows=tuple(_wins_row(found, run, perfect=perfect) for run in runs),
-        notes=(f"{PERFECT}: a run that shows the known answer first on every query.",)
+        notes=(f"{compared.PERFECT}: a run that shows the known answer first on every query.",)
         if perfect
         else (),
         method=(
@@ -210,17 +200,17 @@ def _wins(found: Contests) -> Table:
     )
 
 
-def _wins_row(found: Contests, run: str, *, perfect: bool) -> tuple[Cell, ...]:
+def _wins_row(found: compared.Contests, run: str, *, perfect: bool) -> tuple[Cell, ...]:
     own = [one if one.a == run else _turned(one) for one in found.contests if run in (one.a, one.b)]
     losses = sum(one.a_preferred < one.b_preferred for one in own)
     row = (run, found.wins[run], losses, len(own) - found.wins[run] - losses)
-    if not perfect or run == PERFECT:
+    if not perfect or run == compared.PERFECT:
         return (*row, *((None,) * 4 if perfect else ()))
-    one = _against(found, run, PERFECT)
+    one = _against(found, run, compared.PERFECT)
     return (*row, one.share, one.queries, one.p, one.p_bonferroni)
 
 
-def _square(found: Contests) -> Table:
+def _square(found: compared.Contests) -> Table:
     rows = [(row, *(_cell(found, column, row) for column in found.runs)) for row in found.runs]
     rows.append(("wins", *(f"{found.wins[run]:,}" for run in found.runs)))
     return Table(
@@ -239,7 +229,7 @@ def _square(found: Contests) -> Table:
     )
 
 
-def _cell(found: Contests, column: str, row: str) -> Cell:
+def _cell(found: compared.Contests, column: str, row: str) -> Cell:
     one = None if column == row else _against(found, column, row)
     if one is None or one.share is None:
         return None
@@ -247,7 +237,7 @@ def _cell(found: Contests, column: str, row: str) -> Cell:
     return f"{100 * one.share:.1f}{star} ({one.queries:,})"
 
 
-def _pairs(found: Contests) -> Table:
+def _pairs(found: compared.Contests) -> Table:
     return Table(
         title="Each contest",
         columns=(
@@ -309,7 +299,7 @@ def compare_strengths(
     Raises:
         InputError: code `no-judgments`: none counts; `deep-pool`.
     """
-    found = compare_runs(
+    found = compared.compare_runs(
         first_of(judged, tops),
         count_votes(count_valid(judged), same=stand_for(judged.pools)),
         rng=Generator(PCG64(seed)),
@@ -321,7 +311,7 @@ def compare_strengths(
     return strengths_answer(found, seed=seed)
 
 
-def strengths_answer(found: RunStrengths, *, seed: int) -> Answer:
+def strengths_answer(found: compared.RunStrengths, *, seed: int) -> Answer:
     """Strengths, and the difference of each two runs; all in logits."""
     several, tables = bool(found.differences), (_strengths(found), _differences(found))
     return Answer(
@@ -339,7 +329,7 @@ def strengths_answer(found: RunStrengths, *, seed: int) -> Answer:
     )
 
 
-def _facts_of_strengths(found: RunStrengths) -> list[tuple[str, str]]:
+def _facts_of_strengths(found: compared.RunStrengths) -> list[tuple[str, str]]:
     compared = f"{found.comparisons:,} comparisons on {plural(found.queries, 'query', 'queries')}"
     lines = [("strengths", f"{len(found.strengths):,} runs, {compared}")]
     if len(found.groups) > 1:
@@ -351,7 +341,7 @@ def _facts_of_strengths(found: RunStrengths) -> list[tuple[str, str]]:
     return lines
 
 
-def draw_strengths(found: RunStrengths) -> Plot:
+def draw_strengths(found: compared.RunStrengths) -> Plot:
     """Each run's difference to the strongest; with at least two runs."""
     shown = _against_first(found)[:_MOST_ROWS]
     ends = [-end for one in shown for end in one.sandwich or (one.difference,)]
@@ -374,7 +364,7 @@ def draw_strengths(found: RunStrengths) -> Plot:
     return plot
 
 
-def _say_strengths(found: RunStrengths) -> str:
+def _say_strengths(found: compared.RunStrengths) -> str:
     """Return who is strongest and who may be as strong; nobody where nothing shows it."""
     if not found.comparisons:
         return "No run is strongest: no judged pair compares two of the runs."
@@ -389,10 +379,10 @@ def _say_strengths(found: RunStrengths) -> str:
     unknown = sum(one.sandwich is None for one in against)
     first, second = [*found.strengths, ""][:2]
     said = f"{name_one(first)} is strongest"
-    if first == PERFECT:
+    if first == compared.PERFECT:
         said = f"The known answers are strongest, and of the runs {name_one(second)}"
     if unknown < len(against):
-        as_strong = "the known answers" if first == PERFECT else name_one(first)
+        as_strong = "the known answers" if first == compared.PERFECT else name_one(first)
         said += f"; {unsure:,} of {len(against):,} other runs may be as strong as {as_strong}"
         said += f" ({found.level:.0%} confidence)"
     if unknown:
@@ -400,16 +390,16 @@ def _say_strengths(found: RunStrengths) -> str:
     return f"{said}."
 
 
-def _apart(ends: Ends | None) -> bool:
+def _apart(ends: compared.Ends | None) -> bool:
     return ends is not None and not ends[0] <= 0 <= ends[1]
 
 
-def _against_first(found: RunStrengths) -> list[RunDifference]:
+def _against_first(found: compared.RunStrengths) -> list[compared.RunDifference]:
     first = next(iter(found.strengths), None)
     return [one for one in found.differences if one.a == first]
 
 
-def _strengths(found: RunStrengths) -> Table:
+def _strengths(found: compared.RunStrengths) -> Table:
     against = {one.b: one for one in _against_first(found)}
     return Table(
         title="Strengths of runs",
@@ -430,7 +420,7 @@ def _strengths(found: RunStrengths) -> Table:
     )
 
 
-def _cells(one: RunDifference | None) -> tuple[Cell, ...]:
+def _cells(one: compared.RunDifference | None) -> tuple[Cell, ...]:
     if one is None:
         return (None,) * 5
     return (one.difference, *(one.sandwich or (None, None)), *(one.bootstrap or (None, None)))
@@ -440,7 +430,7 @@ def _logits(*names: str) -> tuple[Column, ...]:
     return columns("difference", *names, decimals=3)
 
 
-def _differences(found: RunStrengths) -> Table:
+def _differences(found: compared.RunStrengths) -> Table:
     reasons = Counter(one.why for one in found.differences if one.why is not None)
     return Table(
         title="Differences",
@@ -460,7 +450,7 @@ def _differences(found: RunStrengths) -> Table:
     )
 
 
-def _method_of_strengths(found: RunStrengths) -> tuple[str, ...]:
+def _method_of_strengths(found: compared.RunStrengths) -> tuple[str, ...]:
     if found.nu is None:
         ties = "Queries with as many votes on each side are half a win for each."
     else:
