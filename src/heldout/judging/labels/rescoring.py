@@ -9,7 +9,7 @@ too wide rather than too narrow: see docs/explanation/preferences.md for how oft
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -557,21 +557,6 @@ class Remaining:
     touched: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Scored:
-    """Runs on the labels of all.
-
-    Attributes:
-        runs: by name.
-        queries: those with labels, sorted.
-        values: scores, shape (runs, queries).
-    """
-
-    runs: Mapping[str, Places]
-    queries: Sequence[str]
-    values: NDArray[np.float64]
-
-
 def remove_run(run: str, pools: Sequence[Pool], votes: Votes) -> Remaining:
     """Pools and votes without the passages that a run alone contributed; known answers stay."""
     left, remaining, passages, pairs = [], {}, 0, 0
@@ -621,40 +606,41 @@ def leave_each_out(
         done: called after each run.
     """
     scored = {run: places for run, places in runs.items() if run != PERFECT}
-    pooled = sorted({run for pool in pools for one in pool.candidates for run in one.runs})
     queries = sorted(query for query, grades in after.labels.items() if grades)
-    whole = _Scored(
-        runs=scored, queries=queries, values=score_labels(scored, after, queries=queries)
-    )
+    values = score_labels(scored, after, queries=queries)
     found = []
-    for run in pooled:
+    for run in sorted({run for pool in pools for one in pool.candidates for run in one.runs}):
         if run in scored:
-            found.append(_compare(run, whole, remove_run(run, pools, votes), after, find))
+            left = remove_run(run, pools, votes)
+            found.append(_compare(run, scored, left, after, find, before=(queries, values)))
         done()
     return tuple(one for one in found if one is not None)
 
 
 def _compare(
-    run: str, scored: _Scored, remaining: Remaining, after: ScoredLabels, find: Find
+    run: str,
+    runs: Mapping[str, Places],
+    remaining: Remaining,
+    after: ScoredLabels,
+    find: Find,
+    *,
+    before: tuple[Sequence[str], Floats],
 ) -> LeftOut | None:
-    """`None` where no query has a label any more."""
+    """`None` where no query has a label any more; `before` are the queries and scores of all."""
+    queries, scores = before
     touched = [pool for pool in remaining.pools if pool.query in remaining.touched]
-    again = grade(make_labels(touched, remaining.votes, find=find).labels)
-    kept = {query: one for query, one in after.labels.items() if query not in remaining.touched}
-    labels = {**kept, **again}
-    columns = [place for place, query in enumerate(scored.queries) if query in labels]
+    labels = {query: one for query, one in after.labels.items() if query not in remaining.touched}
+    labels |= grade(make_labels(touched, remaining.votes, find=find).labels)
+    columns = [place for place, query in enumerate(queries) if query in labels]
     if not columns:
         return None
-    differ = {query for query in labels if labels[query] != after.labels[query]}
-    changed = [place for place in columns if scored.queries[place] in differ]
-    values = scored.values.copy()
+    changed = [place for place in columns if labels[queries[place]] != after.labels[queries[place]]]
+    values = scores.copy()
     if changed:  # the scores of all other queries are as they were
-        now = ScoredLabels(name=after.name, labels=labels, measure=after.measure)
-        values[:, changed] = score_labels(
-            scored.runs, now, queries=[scored.queries[place] for place in changed]
-        )
-    whole, without = (means_of(one[:, columns]) for one in (scored.values, values))
-    place = list(scored.runs).index(run)
+        now = replace(after, labels=labels)
+        values[:, changed] = score_labels(runs, now, queries=[queries[place] for place in changed])
+    whole, without = (means_of(one[:, columns]) for one in (scores, values))
+    place = list(runs).index(run)
     return LeftOut(
         run=run,
         passages=remaining.passages,
