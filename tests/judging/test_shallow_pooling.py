@@ -14,7 +14,7 @@ from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.labels.contests import PERFECT, Contests, find_cycles, hold_contests
 from heldout.judging.labels.labels import count_pairings, make_labels, play
 from heldout.judging.labels.rescoring import ScoredLabels, grade, perfect_places, score_labels
-from heldout.judging.studies.categories import Split, count_preferences
+from heldout.judging.studies.categories import Category, Split, count_preferences
 from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import Both, find_taus, kendall
 from heldout.stats.tests import compare_counts
@@ -196,7 +196,8 @@ def test_perfect_scores_the_share_of_queries_whose_known_answer_stayed_best() ->
 
 def test_the_category_tables_follow_from_their_counts() -> None:
     splits, votes = [], {}
-    for category, won, lost in (("A", 1228, 640), ("B", 2116, 2996)):
+    counted: dict[Category, tuple[int, int]] = {"A": (1228, 640), "B": (2116, 2996)}
+    for category, (won, lost) in counted.items():
         for number in range(won + lost):
             query = f"{category}{number}"
             splits.append(Split(query=query, category=category, known="k", other="x"))
