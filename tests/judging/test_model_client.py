@@ -92,9 +92,12 @@ def test_a_call_says_what_it_should_and_reads_what_came() -> None:
         }
     ]
     assert chat.headers[0]["authorization"] == f"Bearer {KEY}"
-    counts = {"input_tokens": 90, "output_tokens": 1}
     assert asked == Reply(
-        text="B", served="served-model", asked_at="2026-11-21T12:00:00Z", **counts
+        text="B",
+        served="served-model",
+        input_tokens=90,
+        output_tokens=1,
+        asked_at="2026-11-21T12:00:00Z",
     )
 
 

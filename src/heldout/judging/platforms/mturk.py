@@ -291,7 +291,8 @@ def take_results(
     learn(tuple(earlier))
     found: dict[Taken, list[WorkerResult]] = {one: [] for one in get_args(Taken)}
     for result in results:
-        given, which = result.judgments, cast("Taken", "new")
+        which: Taken = "new"
+        given = result.judgments
         if given and (given[0].worker, result.task) in assignments:
             which = "before"
         elif any((one.worker, one.pair) in pairs for one in given if one.answer is None):
