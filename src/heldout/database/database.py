@@ -18,26 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import (
-    URL,
-    Column,
-    Connection,
-    Dialect,
-    Engine,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    TypeDecorator,
-    create_engine,
-    event,
-    insert,
-    inspect,
-    make_url,
-    select,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from heldout.database.errors import DatabaseError, is_passing, translated
@@ -65,17 +46,17 @@ _FORMS = "expected sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 def sqlite_url(path: Path) -> str:
     """The address of a SQLite file."""
-    return URL.create("sqlite", database=str(path)).render_as_string(hide_password=False)
+    return sa.URL.create("sqlite", database=str(path)).render_as_string(hide_password=False)
 
 
-def parse_url(text: str) -> URL:
+def parse_url(text: str) -> sa.URL:
     """An address, with the driver that we use.
 
     Raises:
         DatabaseError: code `database-address`.
     """
     try:
-        url = make_url(text)
+        url = sa.make_url(text)
     except (ArgumentError, ValueError):
         raise DatabaseError("database-address", f"not an address; {_FORMS}") from None
     engine = url.drivername.partition("+")[0]
@@ -88,7 +69,7 @@ def parse_url(text: str) -> URL:
     return url
 
 
-def connections_each(engine: Engine, processes: int) -> int:
+def connections_each(engine: sa.Engine, processes: int) -> int:
     """Return how many connections each of some processes may open: at most 40.
 
     On PostgreSQL all of them together leave 10 of the server's free for others.
@@ -117,7 +98,7 @@ def connections_each(engine: Engine, processes: int) -> int:
     return min(_CONNECTIONS, share)
 
 
-def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
+def make_engine(url: sa.URL, *, connections: int = _CONNECTIONS) -> sa.Engine:
     """An engine; it connects when it is first used.
 
     SQLite: a new file is for its owner alone, as it holds the key that signs; a write-ahead log
@@ -135,15 +116,15 @@ def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
     if url.get_backend_name() == "sqlite":
         _make_private(url)
         options: dict[str, Any] = {"isolation_level": None, "timeout": _PATIENCE_S}
-        engine = create_engine(
+        engine = sa.create_engine(
             url, connect_args=options, pool_size=connections, max_overflow=0, pool_use_lifo=True
         )
-        event.listen(engine, "connect", _set_up_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+        sa.event.listen(engine, "connect", _set_up_sqlite)
+        sa.event.listen(engine, "begin", _begin_sqlite)
         return engine
     alive = {"connect_timeout": 10, "keepalives_idle": 10, "tcp_user_timeout": 10_000}
     try:
-        engine = create_engine(
+        engine = sa.create_engine(
             url,
             connect_args=alive,
             pool_size=connections,
@@ -152,11 +133,11 @@ def make_engine(url: URL, *, connections: int = _CONNECTIONS) -> Engine:
         )
     except ImportError as error:
         raise SetupError("PostgreSQL needs psycopg: pip install 'heldout[web]'") from error
-    event.listen(engine, "connect", _set_up_postgresql)
+    sa.event.listen(engine, "connect", _set_up_postgresql)
     return engine
 
 
-def _make_private(url: URL) -> None:
+def _make_private(url: sa.URL) -> None:
     """Make a file that is not there; SQLite gives its log and its index the same rights.
 
     One that is there is not opened, and no thread uses one before it is closed here: closing a file
@@ -189,7 +170,7 @@ def _set_up_postgresql(connection: Any, _record: object) -> None:
     connection.commit()
 
 
-def _begin_sqlite(connection: Connection) -> None:
+def _begin_sqlite(connection: sa.Connection) -> None:
     writing = connection.get_execution_options().get(WRITING, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
@@ -211,10 +192,10 @@ class Database:
     """
 
     name: str
-    engine: Engine
+    engine: sa.Engine
     writers: AbstractContextManager[object]
 
-    def read(self, work: Callable[[Connection], Result]) -> Result:
+    def read(self, work: Callable[[sa.Connection], Result]) -> Result:
         """Read everything as of one moment.
 
         Raises:
@@ -228,7 +209,7 @@ class Database:
             with connection.begin():
                 return work(connection)
 
-    def write(self, work: Callable[[Connection], Result]) -> Result:
+    def write(self, work: Callable[[sa.Connection], Result]) -> Result:
         """Write all of it or nothing; done again where the database undid it for others.
 
         Args:
@@ -250,18 +231,18 @@ class Database:
         """Close every connection that is not in use."""
         self.engine.dispose()
 
-    def _write(self, work: Callable[[Connection], Result]) -> Result:
+    def _write(self, work: Callable[[sa.Connection], Result]) -> Result:
         with self.writers, self.engine.connect() as connection:
             writing = connection.execution_options(**{WRITING: True})
             with writing.begin():
                 return work(writing)
 
 
-versions = Table(
+versions = sa.Table(
     "heldout_versions",
-    MetaData(),
-    Column("name", Text, primary_key=True),
-    Column("version", Integer, nullable=False),
+    sa.MetaData(),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
 )
 """Which tables a database has: name and version of each schema."""
 
@@ -277,14 +258,14 @@ class Schema:
     """
 
     name: str
-    metadata: MetaData
+    metadata: sa.MetaData
     version: int = 1
 
-    def find_version(self, connection: Connection) -> int | None:
+    def find_version(self, connection: sa.Connection) -> int | None:
         """Return the version of a database's tables; `None` where it has none of this wing."""
-        if not inspect(connection).has_table(versions.name):
+        if not sa.inspect(connection).has_table(versions.name):
             return None
-        own = select(versions.c.version).where(versions.c.name == self.name)
+        own = sa.select(versions.c.version).where(versions.c.name == self.name)
         return connection.execute(own).scalar()
 
 
@@ -352,17 +333,17 @@ def check_schemas(database: Database, *schemas: Schema) -> str:
     return "ok" if found == [one.version for one in schemas] else "database-other"
 
 
-def keep_others_out(connection: Connection) -> None:
+def keep_others_out(connection: sa.Connection) -> None:
     """Wait until no other transaction is here, and keep them waiting until this one ends.
 
     For what is done seldom and whole: making tables, loading a campaign.
     """
     if connection.dialect.name == "postgresql":
-        lock = text("SELECT pg_advisory_xact_lock(:lock)")
+        lock = sa.text("SELECT pg_advisory_xact_lock(:lock)")
         connection.execute(lock, {"lock": _LOCK})
 
 
-def _make_tables(connection: Connection, *, name: str, schema: Schema) -> None:
+def _make_tables(connection: sa.Connection, *, name: str, schema: Schema) -> None:
     """Make the tables of a schema, all of them or none.
 
     Raises:
@@ -378,35 +359,35 @@ def _make_tables(connection: Connection, *, name: str, schema: Schema) -> None:
             f"{name} holds version {found} of the tables of a {schema.name}, and this heldout "
             f"has version {schema.version}: use the heldout that wrote it",
         )
-    if set(inspect(connection).get_table_names()) & set(schema.metadata.tables):
+    if set(sa.inspect(connection).get_table_names()) & set(schema.metadata.tables):
         raise DatabaseError("database-other", f"{name} holds tables that are no {schema.name}'s")
     versions.create(connection, checkfirst=True)
     schema.metadata.create_all(connection)
     row = {"name": schema.name, "version": schema.version}
-    connection.execute(insert(versions).values(row))
+    connection.execute(sa.insert(versions).values(row))
 
 
 # What the tables of every wing are made with: times, and the names of their constraints.
 
 
-class Instant(TypeDecorator[datetime]):
+class Instant(sa.TypeDecorator[datetime]):
     """A time, stored as text: SQLite has no type for it that keeps the zone."""
 
-    impl = String(24)
+    impl = sa.String(24)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
         """Return what is stored."""
         return None if value is None else format_time(value)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
         """Return what is read."""
         return None if value is None else datetime.fromisoformat(value)
 
 
-def new_metadata() -> MetaData:
+def new_metadata() -> sa.MetaData:
     """Tables whose constraints and indexes are named by one convention."""
-    return MetaData(
+    return sa.MetaData(
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",
             "uq": "uq_%(table_name)s_%(column_0_N_name)s",
