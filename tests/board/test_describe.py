@@ -115,11 +115,6 @@ def test_the_document_is_json_and_says_why_a_value_is_missing() -> None:
     assert document["collection"] == {"documents": 2, "mean_length": 2.0, "median_length": 2.0}
 
 
-def test_median_length_is_not_the_mean() -> None:
-    facts = describe_collection(["a", "a b", "a b c d e f"])
-    assert (facts.documents, facts.mean_length, facts.median_length) == (3, 3.0, 2)
-
-
 @pytest.mark.real
 def test_passage_dev_row_of_table_1(data: Callable[[str], Path]) -> None:
     """Lin et al. 2022, Table 1: 6,980 queries, 5.92 tokens, 7,437 judgments, 1.07, 1.07."""

@@ -158,17 +158,7 @@ def test_an_id_that_leaves_its_folder_is_replaced(given: str) -> None:
     assert [(r.kind, r.found) for r in told] == [("unfit-id", given)]
 
 
-def test_ids_of_the_first_days_stay_as_they_are() -> None:
-    given = ["20200811a", "20201009", "20220929-doc2query--", "20220330-openplm_ltrbert"]
-    assert [entry.id for entry in table(*(row(id=name) for name in given)).entries] == given
-
-
 # days
-
-
-def test_a_day_with_hyphens_is_the_same_day() -> None:
-    entry, told = one(date="2021-08-09")
-    assert (entry.day.isoformat(), told) == ("2021-08-09", ())
 
 
 @pytest.mark.parametrize(
@@ -261,11 +251,6 @@ def test_zero_width_and_bidirectional_characters_are_left_out_and_told() -> None
     }
 
 
-def test_lines_are_counted_past_a_cell_that_holds_several() -> None:
-    read = table(row(description='"two\nlines"'), row(id="b", dev=""))
-    assert [entry.line for entry in read.entries] == [2, 4]
-
-
 def test_markup_in_a_description_is_text() -> None:
     text = "<script>alert(1)</script> &amp; <b>BERT</b>"
     entry, told = one(description=text)
@@ -276,11 +261,6 @@ def test_markup_in_a_description_is_text() -> None:
 def test_an_address_that_no_page_may_link_to_is_not_used(link: str) -> None:
     entry, told = one(paper=link)
     assert (entry.paper, [(r.column, r.kind) for r in told]) == ("", [("paper", "not-a-link")])
-
-
-def test_a_tweet_s_number_stays_text() -> None:
-    entry, _ = one(tweet="1293306436399685632")
-    assert entry.cells[-1] == "1293306436399685632"
 
 
 # files that are no such table

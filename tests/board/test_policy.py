@@ -191,26 +191,6 @@ def test_findings_come_in_the_order_of_the_table() -> None:
     assert rules_of(findings) == ["id-date", "team-named", "description", "type-known", "runs"]
 
 
-@pytest.mark.parametrize(
-    ("day", "months", "expected"),
-    [
-        (date(2026, 5, 31), 9, date(2027, 2, 28)),
-        (date(2027, 5, 31), 9, date(2028, 2, 29)),
-        (date(2026, 5, 30), 9, date(2027, 2, 28)),
-        (date(2026, 1, 31), 1, date(2026, 2, 28)),
-        (date(2028, 1, 31), 1, date(2028, 2, 29)),
-        (date(2099, 12, 31), 2, date(2100, 2, 28)),
-        (date(2026, 3, 15), 9, date(2026, 12, 15)),
-        (date(2026, 4, 1), 9, date(2027, 1, 1)),
-        (date(2026, 12, 31), 12, date(2027, 12, 31)),
-        (date(2028, 2, 29), 12, date(2029, 2, 28)),
-        (date(2026, 11, 1), 0, date(2026, 11, 1)),
-    ],
-)
-def test_months(day: date, months: int, expected: date) -> None:
-    assert add_months(day, months) == expected
-
-
 @given(st.dates(date(2000, 1, 1), date(2100, 1, 1)), st.integers(0, 120))
 def test_months_keep_the_day_or_the_last_of_the_month(day: date, months: int) -> None:
     later = add_months(day, months)

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 import msgspec
 import pytest
-from sample_boards import AS_OF, BOARDS, RULES, busy, facts, seasonal, spec, trusted
+from sample_boards import BOARDS, RULES, busy, facts, seasonal, spec, trusted
 
 from heldout.board.rules.spec import BoardSpec, Trust
 from heldout.board.site.pages import make_board_page
@@ -76,21 +76,6 @@ def test_the_data_hold_what_the_page_shows() -> None:
         assert low <= rows[name]["rank"] <= high + more
 
 
-def test_the_lead_group_ends_with_a_line_and_stars_have_words() -> None:
-    text = page(BOARDS["trusted"], RULES["trusted"])
-    assert text.count('class="lead-end"') == 1
-    assert '★</span><span class="unseen"> best when submitted, significantly' in text
-    assert '☆</span><span class="unseen"> best when submitted, within noise' in text
-
-
-def test_a_lead_group_with_a_gap_has_no_line() -> None:
-    board = trusted()
-    rows = list(board.rows)
-    last = max(n for n, row in enumerate(rows) if row.rank_low is not None)
-    rows[last] = replace(rows[last], rank_low=1)
-    assert 'class="lead-end"' not in page(replace(board, rows=tuple(rows)), RULES["trusted"])
-
-
 def test_no_name_behind_an_embargo_is_in_the_section() -> None:
     board = trusted()
     assert board.measured is not None
@@ -99,12 +84,6 @@ def test_no_name_behind_an_embargo_is_in_the_section() -> None:
         replace(r, identity=None, embargo_until=None) if r.id == hidden else r for r in board.rows
     )
     assert "an anonymous entry" in section(page(replace(board, rows=rows), RULES["trusted"]))
-
-
-def test_the_same_board_gives_the_same_bytes() -> None:
-    first, second = (render_board(trusted(), RULES["trusted"], facts()) for _ in range(2))
-    assert first == second
-    assert BOARDS["trusted"].as_of == AS_OF
 
 
 def test_the_chart_of_records_says_which_were_significant() -> None:
@@ -174,18 +153,6 @@ def test_the_page_of_seasons_has_the_ranges_of_each_season_that_tells_it() -> No
         assert text.count('<table class="heat"') == maps
         assert text.count('href="trust-winter.json"') == maps
         assert ('id="ranks-season-winter"' in text) == bool(maps)
-
-
-def test_a_part_that_cannot_be_published_is_named_with_the_reason() -> None:
-    board = trusted()
-    assert board.measured is not None
-    told = msgspec.structs.replace(
-        board.measured.figures, ranges=None, why={"ranges": "some entry has no score"}
-    )
-    silent = replace(board, measured=replace(board.measured, figures=told))
-    said = section(page(silent, RULES["trusted"]))
-    assert "No ranges of ranks: some entry has no score." in said
-    assert '<h3 id="possible-ranks">Records</h3>' in said
 
 
 def test_the_ranges_are_those_of_the_table() -> None:

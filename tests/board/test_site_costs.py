@@ -5,10 +5,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_boards import HOSTILE, baseline, facts, row, spec, standings
+from sample_boards import baseline, facts, row, spec, standings
 
 from heldout.board.log.manifest import Efficiency
 from heldout.board.site.columns import STATED as COLUMNS
@@ -84,30 +83,3 @@ def test_only_columns_with_something_in_them_are_shown() -> None:
     assert 'data-key="energy_kwh"' in page
     assert 'data-key="parameters"' not in page
     assert page.count('title="not stated"') == 1
-
-
-def test_without_any_cost_there_is_nothing_to_toggle() -> None:
-    page = render(row("0.4", days=1, training_data=""), baseline())
-    assert 'id="costs"' not in page
-    assert 'class="cost' not in page
-
-
-def test_each_column_says_what_it_means() -> None:
-    page = render(row("0.4", days=1, efficiency=STATED))
-    for column in COLUMNS:
-        assert column.means in page
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_hardware_stays_text_in_its_cell(name: str) -> None:
-    text = HOSTILE[name]
-    harmless = render(row("0.4", days=1, training_data="x", efficiency=Efficiency(hardware="y")))
-    page = render(row("0.4", days=1, training_data=text, efficiency=Efficiency(hardware=text)))
-    assert re.findall("<[a-z/]+", page) == re.findall("<[a-z/]+", harmless)
-
-
-def test_a_long_text_is_cut_in_the_cell_and_whole_in_its_title() -> None:
-    cost = costs(efficiency=Efficiency(hardware="GPU " * 200))["hardware"]
-    assert len(cost.text) <= 60
-    assert cost.text.endswith("…")
-    assert cost.whole == ("GPU " * 200).strip()

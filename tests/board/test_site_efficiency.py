@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_boards import HOSTILE, baseline, busy, facts, row, spec, standings
+from sample_boards import HOSTILE, baseline, facts, row, spec, standings
 
 from drawings import tips
 from heldout.board.log.manifest import (
@@ -25,7 +25,6 @@ from heldout.board.log.manifest import (
     format_manifest,
     identity_fields,
     parse_manifest,
-    read_efficiency,
 )
 from heldout.board.site.columns import STATED, full_text
 from heldout.board.site.exports import format_csv, format_json
@@ -88,21 +87,10 @@ def test_any_json_writer_makes_the_bytes_that_are_sealed(efficiency: Efficiency)
     assert ours == theirs
 
 
-def test_metadata_without_the_field_states_nothing() -> None:
-    assert parse_manifest(json.dumps(GOOD).encode()).efficiency is None
-    assert read(None).efficiency is read({}).efficiency is None
-    assert read_efficiency(None) is None
-
-
 def test_a_draft_shows_what_may_be_stated_and_states_nothing() -> None:
     draft = format_manifest(empty_manifest(types=("full ranking",), embargo_until=None))
     assert list(json.loads(draft)["efficiency"]) == [*Efficiency.__struct_fields__]
     assert parse_manifest(draft).efficiency is None
-
-
-def test_whole_numbers_may_stand_for_amounts() -> None:
-    found = read({"query_latency_ms": 12, "energy_kwh": 1}).efficiency
-    assert found == Efficiency(query_latency_ms=12.0, energy_kwh=1.0)
 
 
 @pytest.mark.parametrize("name", LIMITS)
@@ -288,21 +276,6 @@ def test_any_costs_can_be_drawn(pairs: list[tuple[float, float]]) -> None:
     assert sorted(tips(chart)) == sorted(one.label for one in marks)
 
 
-def test_equal_charts_of_costs_are_equal_bytes() -> None:
-    shown, columns = public_rows(busy()), make_columns(spec())
-    first = make_cost_figures(shown, columns)
-    assert {f.key for f in first} == {"cost-query_latency_ms", "cost-parameters"}
-    again = make_cost_figures(shown, columns)
-    assert [(f.says, f.wide, f.narrow) for f in first] == [
-        (f.says, f.wide, f.narrow) for f in again
-    ]
-
-
-def test_a_single_cost_can_be_drawn() -> None:
-    only = ChartEntry(label="one", day=date(2026, 1, 1), score=0.4, other=7.0, record=True)
-    assert tips(cost_chart([only], head="RR", foot="ms")) == ["one"]
-
-
 def decades(low: float, high: float) -> Axis:
     return log_axis([10**low, 10**high], room=0)
 
@@ -315,11 +288,3 @@ def test_ticks_of_logarithms_are_few_round_and_inside(low: float, wide: float, m
     assert all(-1e-9 <= axis.share(tick.at) <= 1 + 1e-9 for tick in ticks)
     assert all(one.at < two.at for one, two in pairwise(ticks))
     assert len({tick.label for tick in ticks}) == len(ticks)
-
-
-def test_ticks_of_logarithms_read_as_sizes_do() -> None:
-    assert [t.label for t in decades(6.5, 10.1).ticks(5)] == ["10M", "100M", "1B", "10B"]
-    assert [t.label for t in decades(-1.1, 1.1).ticks(9)] == [
-        *("0.1", "0.2", "0.5", "1", "2", "5", "10"),
-    ]
-    assert [t.label for t in decades(1.5, 1.7).ticks(5)] == ["35", "40", "45", "50"]

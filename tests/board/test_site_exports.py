@@ -49,11 +49,6 @@ def test_csv_has_the_rows_in_their_order() -> None:
     assert rows[0][9] == board.rows[0].scores["eval"]
 
 
-def test_csv_lines_end_as_rfc_4180_says() -> None:
-    data = format_csv(busy(), spec())
-    assert data.count(b"\r\n") == data.count(b"\n") == len(busy().rows) + 1
-
-
 def test_no_cell_of_a_hostile_board_starts_a_formula() -> None:
     rows = read_csv(format_csv(hostile(), spec()))
     assert len(rows) == len(hostile().rows) + 1

@@ -1,20 +1,15 @@
 """The page of a board in every state."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
 import page_documents
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from page_documents import Document, render_page
-from sample_boards import RULES, baseline, busy, facts, row, spec, standings
+from sample_boards import baseline, busy, facts, row, spec, standings
 
 from heldout.board.rules.spec import Baselines
 from heldout.board.site.pages import make_board_page
 from heldout.board.site.render import render_board
-from heldout.board.site.rows import make_columns
 
 shown = page_documents.shown
 
@@ -24,11 +19,6 @@ def test_the_empty_board_shows_baseline_day_and_commands(shown: Callable[[str], 
     assert "No entries yet" in document.text
     assert document.text.count("heldout submit ID") == 2
     assert not [tag for tag, _ in document.elements if tag == "figure"]
-
-
-def test_a_board_without_any_row_has_no_table() -> None:
-    document = render_page(make_board_page(standings([]), spec(), facts()))
-    assert not [tag for tag, _ in document.elements if tag == "table"]
 
 
 def test_a_baseline_has_no_rank_and_no_trophy() -> None:
@@ -61,11 +51,6 @@ def heads(document: Document) -> list[str | None]:
     return [name for name in names if not (name or "").startswith("cost")]
 
 
-def score_labels(document: Document) -> set[str | None]:
-    labelled = [a for _, a in document.elements if "data-label" in a]
-    return {a["data-label"] for a in labelled if a["class"] == "score"}
-
-
 def test_a_column_that_is_empty_in_every_row_is_not_shown(
     shown: Callable[[str], Document],
 ) -> None:
@@ -82,41 +67,6 @@ def test_a_column_that_is_empty_in_every_row_is_not_shown(
     assert "dev RR@10" not in document.text
 
 
-@pytest.mark.parametrize("name", ["paper", "code"])
-def test_the_column_of_links_is_named_for_what_it_holds(name: str) -> None:
-    link: Any = {name: "https://papers.example.org/1"}
-    page = make_board_page(standings([row("0.4", days=1, **link), baseline()]), spec(), facts())
-    assert page.table.links == name
-    assert f"{name.capitalize()}\n" in render_page(page).text
-
-
-def test_one_query_set_is_named_once_and_not_in_every_column(
-    shown: Callable[[str], Document],
-) -> None:
-    document = shown("crowded/index.html")
-    assert score_labels(document) == {"P@5", "RBP(p=0.5,max_rel=2)"}
-    assert document.text.count("(eval)") == 1
-    assert "eval nDCG@10" not in document.text
-    both = shown("busy/index.html")
-    assert score_labels(both) == {"dev RR@10"}
-
-
-def test_a_wide_measure_may_break_between_its_parts() -> None:
-    pieces = [column.pieces for column in make_columns(RULES["crowded"])]
-    assert pieces == [("nDCG@10",), ("P@5",), ("RBP", "(p=0.5,", "max_rel=2)")]
-
-
-@given(st.text("R(p=0.5,) @", min_size=1))
-def test_the_pieces_of_a_measure_are_the_measure(text: str) -> None:
-    column = replace(make_columns(spec())[0], measure=text)
-    assert "".join(column.pieces) == text
-
-
-def test_progress_is_linked_where_there_is_any(shown: Callable[[str], Document]) -> None:
-    assert "#progress" in shown("busy/index.html").links
-    assert "#progress" not in shown("empty/index.html").links
-
-
 def test_the_key_speaks_of_baselines_only_where_there_are_some(
     shown: Callable[[str], Document],
 ) -> None:
@@ -128,14 +78,6 @@ def test_the_key_speaks_of_baselines_only_where_there_are_some(
     free = spec(baselines=Baselines(bar=False))
     page = make_board_page(busy(), free, facts())
     assert said not in render_page(page).text
-
-
-def test_sections_come_in_their_order(shown: Callable[[str], Document]) -> None:
-    ids = [a["id"] for tag, a in shown("busy/index.html").elements if tag == "h2"]
-    assert ids == [
-        *("standing-title", "table-title", "progress"),
-        *("task", "take-part", "rules", "trust", "downloads"),
-    ]
 
 
 @pytest.mark.parametrize("path", ["busy/index.html", "empty/index.html", "hostile/index.html"])

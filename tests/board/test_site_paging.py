@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 from page_documents import Document
-from sample_boards import BOARDS, busy, facts, row, spec, standings, trusted
+from sample_boards import BOARDS, busy, facts, row, spec, trusted
 
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import Season, Trust
@@ -16,7 +16,6 @@ from heldout.board.site.render import make_seasons_page, render_board
 from heldout.board.site.rules import BoardFacts
 from heldout.board.site.table import make_table
 from heldout.board.standings.standings import SeasonStandings, Standings
-from heldout.charts.svg import draw_marks
 from heldout.ids import Digest
 
 MANY = {
@@ -113,14 +112,6 @@ def test_lists_of_a_long_board_are_cut_and_say_where_all_are() -> None:
     assert 'The first 50 of 300; <a href="trust.json">trust.json</a> has all.' in first
 
 
-def test_a_crowd_of_circles_is_one_shape_of_dots() -> None:
-    spots = [(float(n), 1.0, f"S{n}") for n in range(301)]
-    drawn = draw_marks(spots, "circle", high=9)
-    assert drawn.count("<") == 1
-    assert len(drawn) < 301 * 12
-    assert draw_marks(spots[:300], "circle", high=9).count("<title>") == 300
-
-
 def test_a_page_of_rows_changes_with_its_own_rows_alone() -> None:
     board, asked = busy(400), dict[str, bytes]()
 
@@ -138,9 +129,3 @@ def test_a_page_of_rows_changes_with_its_own_rows_alone() -> None:
     assert after.keys() == {path for path in before if path.startswith("rows-5")}
     whole = render_rows(later, told)
     assert {path for path, data in whole.items() if before[path] != data} == after.keys()
-
-
-def test_a_short_table_has_no_other_page() -> None:
-    files = render_board(standings([row("0.4", days=1)]), spec(), facts())
-    assert not [path for path in files if "rows-" in path]
-    assert 'id="pages"' not in files["leaderboard/index.html"].decode()

@@ -1,7 +1,5 @@
 """The generated sentences: standing, facts, rules, what a chart shows."""
 
-import re
-from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -11,9 +9,7 @@ from sample_boards import (
     baseline,
     busy,
     crowded,
-    empty,
     facts,
-    one_set,
     row,
     spec,
     standings,
@@ -167,12 +163,6 @@ def test_a_long_task_is_above_the_table_in_part_and_below_it_in_full() -> None:
     assert said("a" * 200) == ("a" * 159 + "…", "a" * 200)
 
 
-def test_the_only_query_set_is_named_with_its_size() -> None:
-    assert (
-        make_board_page(crowded(), one_set(), facts()).facts[-1] == "1,050 held-out queries (eval)"
-    )
-
-
 def _first_fact(board: Standings, **changes: Any) -> str:
     return make_board_page(board, spec(**changes), facts()).facts[0]
 
@@ -183,23 +173,6 @@ def test_when_a_board_is_open() -> None:
     assert _first_fact(board, closes=AS_OF.date()) == "Open until 20 Nov 2026"
     assert _first_fact(board, closes=AS_OF.date() - timedelta(days=1)) == "Closed since 19 Nov 2026"
     assert _first_fact(board, opens=AS_OF.date() + timedelta(days=1)) == "Opens on 21 Nov 2026"
-
-
-def test_how_long_a_decision_takes() -> None:
-    def decision_times(days: float) -> str:
-        board = standings([baseline()], decision_days=days, waiting=0)
-        return make_board_page(board, spec(), facts()).decision_times
-
-    assert decision_times(0.2) == "median decision within a day"
-    assert decision_times(1.0) == "median decision 1 day"
-    assert decision_times(1.5) == "median decision 1.5 days"
-    assert decision_times(12.4) == "median decision 12 days"
-    assert make_board_page(empty(), spec(), facts()).decision_times == ""
-
-
-def test_unknown_sizes_are_left_out() -> None:
-    page = make_board_page(standings([baseline()]), spec(), facts(sets={}))
-    assert not any("quer" in fact for fact in page.facts)
 
 
 def _rule(about: str, **changes: Any) -> str:
@@ -273,28 +246,6 @@ def test_rules_for_runs() -> None:
     assert "float64" in _rule("Runs", runs=Runs(order="trec"))
 
 
-def test_only_a_board_with_candidates_binds_reranking() -> None:
-    sets = {"dev": QuerySet(queries="d"), "eval": QuerySet(queries="e")}
-    assert "official candidates" in _rule("Types")
-    assert "official candidates" not in _rule("Types", sets=sets)
-    assert _rule("Types", types=("full ranking",)) == "Full ranking."
-
-
-def test_the_three_commands_name_the_sets() -> None:
-    commands = [step.command for step in list_steps(spec())]
-    assert commands == [
-        "heldout draft my-system --dev dev.run.gz --eval eval.run.gz",
-        "heldout check ID",
-        "heldout submit ID",
-    ]
-
-
-def test_other_sets_are_given_by_name() -> None:
-    sets = {"summer": QuerySet(queries="s", qrels="q"), "eval": QuerySet(queries="e")}
-    first = list_steps(spec(sets=sets))[0].command
-    assert first == "heldout draft my-system --run summer=summer.run.gz --eval eval.run.gz"
-
-
 def test_downloads_are_the_public_files() -> None:
     names = {file.href for file in list_downloads(spec(), facts())}
     assert names == {
@@ -315,10 +266,6 @@ def _figures(rows: list[Row], **changes: Any) -> list[str]:
     return [plain(f.says) for f in make_figures(board, public_rows(board), columns)]
 
 
-def test_no_chart_without_an_entry() -> None:
-    assert _figures([baseline()]) == []
-
-
 def test_a_chart_says_what_it_shows() -> None:
     rows = [
         baseline("0.300", "0.400"),
@@ -332,18 +279,6 @@ def test_a_chart_says_what_it_shows() -> None:
     )
     assert "Across 3 systems the median ratio of eval RR@10 to dev RR@10 is 0.750" in scatter
     assert "(dashed line; range 0.500–0.800)" in scatter
-
-
-def test_the_key_has_only_marks_that_are_there() -> None:
-    rows = [row("0.4", "0.5", days=n) for n in range(3)]
-    board, columns = standings(rows), make_columns(spec())
-    progress, scatter = make_figures(board, public_rows(board), columns)
-    assert progress.marks == (("diamond", "record"), ("circle", "other entry"))
-    assert scatter.marks == progress.marks
-    board = standings([*rows, baseline()])
-    progress, scatter = make_figures(board, public_rows(board), columns)
-    assert progress.marks[-1] == ("dash", "baseline")
-    assert scatter.marks[-1] == ("square", "baseline")
 
 
 def _progress(rows: list[Row], *, bar: bool = True) -> str:
@@ -360,22 +295,6 @@ def test_a_chart_speaks_of_the_best_baseline_only_where_it_counts() -> None:
     assert _progress(rows).endswith("in 2 steps.")
 
 
-def test_every_record_is_in_the_table_of_records() -> None:
-    board, columns = crowded(), make_columns(one_set())
-    progress = make_figures(board, public_rows(board), columns)[0]
-    names = [record.system for record in progress.records]
-    assert len(names) == len([r for r in board.rows if r.trophy]) > 20
-    drawn = set(re.findall(r"<text[^>]*>([^<]*)</text>", progress.wide)) & set(names)
-    assert 3 < len(drawn) < len(names)
-    assert names[-1] in drawn
-
-
-def test_no_record_below_the_best_baseline() -> None:
-    assert _figures([baseline(), row("0.1", days=1)]) == [
-        "No entry is above the best baseline yet."
-    ]
-
-
 def test_no_scatter_where_it_would_say_nothing() -> None:
     few = [row("0.4", "0.5", days=1), row("0.41", "0.5", days=2), row("0.42", days=3)]
     assert len(_figures(few)) == 1
@@ -383,15 +302,6 @@ def test_no_scatter_where_it_would_say_nothing() -> None:
     assert len(_figures(zero)) == 1
     only = spec().views[1:]
     assert len(_figures([row("0.4", "0.5", days=n) for n in range(4)], views=only)) == 1
-
-
-def test_the_records_of_a_chart_are_those_of_the_standings() -> None:
-    board, columns = busy(), make_columns(spec())
-    progress = make_figures(board, public_rows(board), columns)[0]
-    scores = [record.primary.text for record in progress.records]
-    assert scores == sorted(set(scores))
-    assert min(scores) > "0.273"
-    assert scores[-1] == max(r.scores["eval"] for r in board.rows)
 
 
 def test_a_private_view_has_no_column() -> None:
@@ -402,11 +312,6 @@ def test_a_private_view_has_no_column() -> None:
 def replace_view(name: str) -> Any:
     view = spec().views[1]
     return type(view)(name=name, set=view.set, measure=view.measure, public=False)
-
-
-def test_the_page_is_of_its_day() -> None:
-    later = replace(busy(), as_of=AS_OF + timedelta(days=200))
-    assert make_board_page(later, spec(), facts()).frame.as_of == "8 Jun 2027"
 
 
 def test_where_teams_register_the_page_says_so_and_links_the_agreement() -> None:

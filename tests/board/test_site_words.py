@@ -1,7 +1,6 @@
 """Words: what becomes of somebody's text, links, dates and counts."""
 
 import unicodedata
-from datetime import date
 
 import pytest
 from hypothesis import example, given
@@ -10,17 +9,10 @@ from sample_boards import HOSTILE, HOSTILE_LINKS
 
 from heldout.answers.text import clean
 from heldout.board.site.words import (
-    SentencePart,
-    count,
     file_stem,
-    join_names,
-    name,
-    phrase,
-    plain,
     safe_link,
     tie,
 )
-from heldout.charts.axes import day_words
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -77,30 +69,6 @@ def test_a_file_stem_has_no_folder(text: str) -> None:
 
 def test_an_id_is_its_own_file_name() -> None:
     assert file_stem("20261120-light_house.v2") == "20261120-light_house.v2"
-
-
-def test_counts_have_their_unit() -> None:
-    assert count(1, "query", "queries") == "1 query"
-    assert count(1050, "query", "queries") == "1,050 queries"
-    assert count(0, "team") == "0 teams"
-
-
-def test_dates_do_not_depend_on_the_locale() -> None:
-    assert day_words(date(2026, 11, 2)) == "2 Nov 2026"
-
-
-def test_names_are_joined_and_stay_apart() -> None:
-    sentence = phrase(join_names([name("a"), name("b"), name("c")]), " lead.")
-    assert plain(sentence) == "a, b and c lead."
-    assert [part.text for part in sentence if part.name] == ["a", "b", "c"]
-    assert join_names([]) == ()
-    assert phrase(SentencePart(text="x")) == (SentencePart(text="x"),)
-
-
-def test_numbers_stay_with_their_units() -> None:
-    tied = "As of 20\u00a0Nov\u00a02026: 1,050\u00a0held-out queries, 7\u00a0days, RR@10 0.4"
-    assert tie(tied.replace("\u00a0", " ")) == tied
-    assert tie("top 100 of nDCG@10") == "top 100\u00a0of nDCG@10"
 
 
 @given(ANY_TEXT)

@@ -205,23 +205,6 @@ def test_a_key_that_must_be_there(gone: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "where", "field"),
-    [
-        ('queries = "queries/dev.tsv"\n', "[sets.dev]", "queries"),
-        ('queries = "queries/eval.tsv"\n', "[sets.eval]", "queries"),
-        ('measure = "RR@10"\npublic', "set = ", "measure"),
-    ],
-)
-def test_a_key_missing_in_a_table_has_the_table_s_line(old: str, where: str, field: str) -> None:
-    text = RULES.replace(old, "public" if "public" in old else "")
-    (problem,) = find_problems(text)
-    heads = [n for n, line in enumerate(text.splitlines(), 1) if line == "[[views]]"]
-    expected = heads[1] if where == "set = " else line_of(text, where)
-    assert problem.line == expected
-    assert field in problem.found
-
-
-@pytest.mark.parametrize(
     ("old", "new", "found", "expected", "hint"),
     [
         ("quota = 2", "qouta = 2", "policy.qouta, an unknown key", "one of quota, ", "quota?"),
@@ -298,17 +281,6 @@ def test_what_is_no_toml_has_its_line(data: bytes, line: int) -> None:
     assert (problem.code, problem.line) == ("not-toml", line)
     assert "(at" not in problem.found
     assert "codec" not in problem.found
-
-
-@pytest.mark.parametrize("data", [b"", b"# nothing\n", b"[policy]\nquota = 2\n"])
-def test_nearly_nothing(data: bytes) -> None:
-    with pytest.raises(InputError, match="no name; expected text in quotes"):
-        parse_spec(data)
-
-
-def test_the_path_is_named() -> None:
-    with pytest.raises(InputError, match=r"event 3: board\.toml:1"):
-        parse_spec(b"x", path="event 3: board.toml")
 
 
 def test_every_rule_can_be_switched_off_by_name() -> None:

@@ -196,3 +196,13 @@ def test_an_edit_that_decides_is_a_fault_and_one_of_words_a_note(town: Town) -> 
     (town.board / "keys" / "organisers.txt").write_text("age1other\n")
     (fault,) = town.audit()["faults"]
     assert "keys/organisers.txt does not hold the recipients that the log has" in fault
+
+
+def test_rebuild_mends_what_is_public(town: Town) -> None:
+    for name in ("log.jsonl", "leaderboard/leaderboard.json", f"submissions/{ONE}.tar.age"):
+        (town.board / name).write_bytes(b"spoilt\n")
+    (town.board / "leaderboard" / "extra.html").write_text("somebody's own")
+    answer = town.organiser("rebuild", "--json", now=DAY)
+    assert (answer.code, answer.json["unknown"]) == (0, ["leaderboard/extra.html"])
+    assert town.audit() == {"ok": True, "events": 7, "faults": [], "notes": []}
+    assert (town.board / "leaderboard" / "extra.html").read_text() == "somebody's own"

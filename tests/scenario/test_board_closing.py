@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from ended_board import Ended, audited, copy_open, end_board
-from town import Town, found_town, sign_event
+from town import Town, copy_town, found_town, sign_event
 from trusting import BASELINE, DAY, LAST, ONE, Files, add_baseline, forge, kill_at, read_files
 
 from heldout.board.audit import archive
@@ -181,3 +181,15 @@ def test_killed_on_its_way_the_next_call_goes_on(tmp_path: Path) -> None:
     found = kill_at(town, ["archive", f"{town.root}/a.zip", "--yes"], every=9)
     assert found["faults"] == {}
     assert found["points"] >= 20
+
+
+def test_a_closed_board_takes_nothing(ended: Ended, tmp_path: Path) -> None:
+    town = copy_town(ended.town, tmp_path)
+    before = town.kinds()
+    town.send("late", now=LAST, seed=7)
+    (told,) = town.take_in(now=LAST)["received"]
+    assert (told["kind"], told["problems"][0]["code"]) == ("refused", "board-closed")
+    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
+    baseline = ("board", "baseline", "20261202-b", *runs, "--description", "BM25")
+    assert town.organiser(*baseline, now=LAST).code == 2
+    assert town.kinds() == before

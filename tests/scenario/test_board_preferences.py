@@ -508,3 +508,15 @@ def test_labels_score_the_published_runs_and_make_the_same_version_as_without_th
         assert runs[entry]["before"]["value"] == pytest.approx(expected)
         assert runs[entry]["after"]["value"] == pytest.approx(score(town, entry, "eval-pref-1"))
     assert {row["run"] for row in answer.json["left_out"]} <= set(story.entries)
+
+
+def test_labels_that_nobody_judged_are_not_published(town: Town) -> None:
+    folder = begin(town)
+    rules, events = (town.board / "board.toml").read_bytes(), town.kinds()
+    told = ("prefer", "maintain", folder.path, "--publish-labels")
+    assert "no-judgments" in town.organiser(*told, now=NEXT).err
+    judge(folder, draw(town, folder), known_first, day="2026-11-03")
+    early = town.organiser(*told, "--until", "2026-11-02", now=NEXT)
+    assert (early.code, "no-judgments" in early.err) == (2, True)
+    assert ((town.board / "board.toml").read_bytes(), town.kinds()) == (rules, events)
+    assert not [*(town.vault / "labels").glob("*-pref-*")]

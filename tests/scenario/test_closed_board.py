@@ -57,17 +57,6 @@ def test_who_pulls_a_closed_board_is_told_before_any_work(town: Town) -> None:
     assert row["next_allowed"] is None
 
 
-def test_the_page_of_a_closed_board_invites_nobody(town: Town) -> None:
-    page = town.board / "leaderboard/index.html"
-    assert "Take part" in page.read_text("utf-8")
-    assert town.organiser("archive", town.root / "kb.zip", "--yes", now=LAST).code == 0
-    text = page.read_text("utf-8")
-    assert "Closed for good on 2\u00a0Dec\u00a02026" in text
-    assert "Open since" not in text
-    assert "take-part" not in text
-    assert 'id="rules"' in text
-
-
 def test_nothing_is_closed_where_a_run_that_has_to_be_opened_is_gone(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -241,3 +241,13 @@ def test_secret_queries_are_seen_by_the_program_alone(town: Town, tmp_path: Path
     assert f"runs/{submission}/secret" in files
     found = town.participant("audit", archive, "--json", now=LATER, clone=tmp_path)
     assert (found.code, found.json["faults"]) == (0, [])
+
+
+def test_secret_queries_need_programs(town: Town) -> None:
+    rules = town.board / "board.toml"
+    rules.write_text(
+        rules.read_text() + HIDDEN_SET.replace("labels/secret.tsv", "labels/other.tsv")
+    )
+    answer = town.organiser("rebuild", now=DAY)
+    assert "labels/secret.tsv, in the vault" in answer.err
+    assert "required = true in [programs]" in answer.err

@@ -285,3 +285,13 @@ def test_changed_runs_need_a_new_id(town: Town) -> None:
     town.fill(submission, model_description="the key still holds")
     assert town.participant("amend", submission, now=LATER).code == 0
     assert town.publish(submission, now=LATER).code == 0
+
+
+def test_no_withdrawal_after_publication(town: Town) -> None:
+    assert publish_at(town, "first", DAY, 1) == 0
+    (submission,) = (row["id"] for row in town.rows())
+    town.participant("withdraw", submission, now=LATER)
+    (receipt,) = town.take_in(now=LATER)["received"]
+    assert receipt["kind"] == "refused"
+    assert [problem["code"] for problem in receipt["problems"]] == ["published-stays"]
+    assert [row["id"] for row in town.rows()] == [submission]

@@ -63,17 +63,6 @@ def test_what_is_no_list_of_its_queries_is_refused_and_logs_nothing(
     assert (town.kinds(), town.rows()) == (before, rows)
 
 
-def test_a_views_list_of_other_queries_is_refused(tmp_path: Path) -> None:
-    town = found_town(tmp_path)
-    rules = town.board / "board.toml"
-    view = '\n[[views]]\nname = "hard"\nset = "dev"\nmeasure = "RR@10"\nqueries = "queries/hard"\n'
-    rules.write_text(rules.read_text("utf-8") + view, "utf-8")
-    (town.board / "queries" / "hard").write_text("dev1\neval2\n")
-    answer = town.organiser("rebuild", now=DAY)
-    assert answer.code == 2
-    assert "unknown-query  queries/hard" in answer.err
-
-
 def test_a_mean_over_fewer_queries_is_published_again_even_with_the_same_digits(
     tmp_path: Path,
 ) -> None:
@@ -93,3 +82,14 @@ def test_a_mean_over_fewer_queries_is_published_again_even_with_the_same_digits(
     assert (last["kind"], last["public"]["scores"]["eval"]) == ("corrected", "0.500")
     assert last["public"]["queries"]["eval"] == QUERIES - len(OUT)
     assert town.organiser("archive", tmp_path / "kb.zip", "--yes", now=DAY).code == 0
+
+
+def test_a_views_list_of_other_queries_is_refused(tmp_path: Path) -> None:
+    town = found_town(tmp_path)
+    rules = town.board / "board.toml"
+    view = '\n[[views]]\nname = "hard"\nset = "dev"\nmeasure = "RR@10"\nqueries = "queries/hard"\n'
+    rules.write_text(rules.read_text("utf-8") + view, "utf-8")
+    (town.board / "queries" / "hard").write_text("dev1\neval2\n")
+    answer = town.organiser("rebuild", now=DAY)
+    assert answer.code == 2
+    assert "unknown-query  queries/hard" in answer.err

@@ -170,3 +170,12 @@ def test_the_archive_opens_what_the_views_are_scored_by(town: Town) -> None:
         assert named <= set(archive.namelist())
         assert any(name.startswith("runs/") for name in archive.namelist())
     town.participant("audit", file, now=NEXT).done()
+
+
+def test_a_missing_file_of_groups_is_told_by_its_name(town: Town) -> None:
+    (town.vault / "labels/eval.groups").unlink()
+    submission = town.send("few", seed=1, now=DAY)
+    town.take_in(now=DAY)
+    answer = town.organiser("review", submission, now=DAY)
+    assert answer.code != 0
+    assert "labels/eval.groups is missing: board.toml names" in answer.err

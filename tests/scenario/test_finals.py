@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finals import add_final, found_prize, send_final
+from finals import add_final, add_final_files, found_prize, send_final
 from town import OTHER_TEAM, QUERIES, Town, copy_of, found_town, named
 
 from heldout.board.audit import archive, closing
 from heldout.board.organiser import finals
 
 pytestmark = pytest.mark.slow
+DAY = "2026-11-02T10:00:00Z"
 NEXT = "2026-11-03T10:00:00Z"
 LAST = "2026-11-30T23:59:59Z"
 AFTER = "2026-12-01T00:00:00Z"
@@ -226,3 +227,30 @@ def test_no_command_shows_the_scores_of_a_final_that_is_closed(town: Town) -> No
         assert answer.code == 0, answer
         assert true_score(town, name) not in answer.out
         assert "final RR@10" not in answer.out
+
+
+def test_other_finalists_need_a_reason_and_the_last_list_holds(town: Town) -> None:
+    one, two, three, _ = entries(town)
+    assert town.organiser("board", "final", "--yes", now=AFTER).code == 2
+    assert town.organiser("board", "finalists", one, two, now=NEXT).code == 0
+    assert town.organiser("board", "finalists", two, one, now=NEXT).code == 0  # the same list
+    assert town.kinds().count("named-finalists") == 1
+    silent = town.organiser("board", "finalists", one, three, now=NEXT)
+    assert "reason-missing" in silent.err
+    town.organiser("board", "finalists", one, three, "--why", "a mistake", now=NEXT).done()
+    answer = town.organiser("board", "final", "--yes", "--json", now=AFTER)
+    assert answer.json["finalists"] == sorted([one, three], key=entries(town).index)
+    assert town.audit()["faults"] == []
+
+
+def test_queries_of_another_set_make_no_final(town: Town) -> None:
+    fresh = town.root / "fresh"
+    fresh.mkdir()
+    other = found_town(fresh)
+    add_final_files(other)
+    dev = (other.board / "queries/dev.tsv").read_text().splitlines()[0]
+    with (other.board / "queries/final.tsv").open("a") as file:
+        file.write(f"final99\t{dev.split(chr(9))[1].upper()}\n")
+    answer = other.organiser("rebuild", now=DAY)
+    assert answer.code == 2
+    assert "used-queries" in answer.err

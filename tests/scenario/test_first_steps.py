@@ -48,23 +48,6 @@ def test_the_baseline_that_is_proposed_can_be_shown(given: Path) -> None:
     assert files == []
 
 
-def test_the_documents_are_described_where_they_are_given(given: Path) -> None:
-    assert call(given, *founding(given)).code == 0
-    folder = given / "documents"
-    folder.mkdir()
-    (folder / "documents.tsv").write_text("a\tone\nb\tone two\nc\tone two three four five six\n")
-    (folder / "queries.tsv").write_text("1\tnone of the board's\n")
-    told = ["board", "describe", "--board", str(given / "board"), "--collection", str(folder)]
-    answer = call(given, *told).done()
-    assert "collection 3 documents of 3.00 tokens on average, median 2" in answer.out
-    found = call(given, *told, "--json").json["collection"]
-    assert found == {"documents": 3, "mean_length": 3.0, "median_length": 2.0}
-    missing = call(given, *told[:-1], str(given / "nowhere"))
-    assert (missing.code, missing.out) == (2, "")
-    assert "collection-file" in missing.err
-    assert call(given, *told[:4], "--json").json["collection"] is None
-
-
 def labels(*rows: str) -> GivenSet:
     """A set of queries of which each row is the judgments `query document grade`."""
     lines = [f"{query} 0 {document} {grade}" for query, document, grade in map(str.split, rows)]
@@ -87,24 +70,6 @@ def labels(*rows: str) -> GivenSet:
 def test_the_order_follows_the_labels(rows: tuple[str, ...], order: str) -> None:
     """Rank columns of TREC runs begin at 0, repeat or have gaps; those of MS MARCO runs count."""
     assert choose_order([labels(*rows)])[0] == order
-
-
-def test_the_order_is_said_and_can_be_set(given: Path) -> None:
-    qrels = given / "eval.qrels"
-    qrels.write_text(qrels.read_text() + "eval0 0 another 2\n")
-    answer = call(given, *founding(given))
-    assert re.search(
-        r"order +trec: by the scores of a run; the rank column is not used "
-        r"\(the labels are graded; --order sets another\)",
-        answer.out,
-    )
-    assert 'order = "trec"' in (given / "board" / "board.toml").read_text("utf-8")
-    assert "(done before)" in call(given, *founding(given)).out
-    shutil.rmtree(given / "board")
-    shutil.rmtree(given / "vault")
-    answer = call(given, *founding(given), "--order", "msmarco", "--json")
-    assert answer.json["order"] == "msmarco"
-    assert 'order = "msmarco"' in (given / "board" / "board.toml").read_text("utf-8")
 
 
 def test_what_scores_will_fix_is_said_before_the_first_score(given: Path) -> None:
@@ -177,20 +142,6 @@ def test_the_demo_names_a_program_that_can_be_called(monkeypatch: pytest.MonkeyP
     assert _own_command() == f"{sys.executable} -m heldout"
 
 
-def test_the_demo_names_no_other_program_of_the_same_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("mine", "other"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "heldout").write_text("#!/bin/sh\n", "utf-8")
-        (tmp_path / name / "heldout").chmod(0o755)
-    mine = str(tmp_path / "mine" / "heldout")
-    monkeypatch.setattr(sys, "argv", [mine, "demo"])
-    for folder, typed in (("mine", "heldout"), ("other", mine)):
-        monkeypatch.setenv("PATH", str(tmp_path / folder))
-        assert _own_command() == typed
-
-
 def rules_of(folder: Path) -> BoardSpec:
     return parse_spec((folder / "board" / "board.toml").read_bytes())
 
@@ -214,3 +165,20 @@ def test_on_a_terminal_the_stake_is_asked_with_the_price_of_each_choice(given: P
     assert process.returncode == 0, told
     assert all(f"for {price}" in told for price in PRICES.values())
     assert rules_of(given).release.rule == "clear"
+
+
+def test_the_documents_are_described_where_they_are_given(given: Path) -> None:
+    assert call(given, *founding(given)).code == 0
+    folder = given / "documents"
+    folder.mkdir()
+    (folder / "documents.tsv").write_text("a\tone\nb\tone two\nc\tone two three four five six\n")
+    (folder / "queries.tsv").write_text("1\tnone of the board's\n")
+    told = ["board", "describe", "--board", str(given / "board"), "--collection", str(folder)]
+    answer = call(given, *told).done()
+    assert "collection 3 documents of 3.00 tokens on average, median 2" in answer.out
+    found = call(given, *told, "--json").json["collection"]
+    assert found == {"documents": 3, "mean_length": 3.0, "median_length": 2.0}
+    missing = call(given, *told[:-1], str(given / "nowhere"))
+    assert (missing.code, missing.out) == (2, "")
+    assert "collection-file" in missing.err
+    assert call(given, *told[:4], "--json").json["collection"] is None

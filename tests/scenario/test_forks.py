@@ -109,18 +109,6 @@ def test_a_fork_and_a_board_that_are_two_histories_are_told(town: Town) -> None:
     )
 
 
-def test_an_upstream_that_does_not_answer_accuses_nobody(town: Town) -> None:
-    one = send_and_publish(town)
-    add_upstream(town)
-    assert state(town, one) == "published"
-    git(town.forge, "push", "-q", str(town.root / "fork"), "main")
-    git(town.clone, "update-ref", "refs/remotes/upstream/main", "HEAD")
-    git(town.clone, "remote", "set-url", "upstream", str(town.root / "nowhere"))
-    receipt = town.clone / f".git/heldout/receipts/{one}.json"
-    told = town.participant("audit", "--receipt", receipt, "--json", now=LAST)
-    assert (told.code, told.json["faults"]) == (0, []), told
-
-
 @pytest.mark.parametrize("default", [True, False], ids=["default known", "default unknown"])
 def test_submit_and_status_on_a_commit_without_a_branch(town: Town, *, default: bool) -> None:
     git(town.clone, "checkout", "-q", "--detach")
@@ -129,11 +117,3 @@ def test_submit_and_status_on_a_commit_without_a_branch(town: Town, *, default: 
     one = town.send("one", now=DAY)
     assert state(town, one) == "not received yet"
     assert git(town.root / "fork", "log", "-1", "--format=%s", f"submission/{one}")
-
-
-def test_on_a_branch_of_one_s_own_the_board_s_main_branch_tells(town: Town) -> None:
-    git(town.clone, "remote", "set-url", "origin", str(town.forge))
-    git(town.clone, "checkout", "-q", "-b", "experiments")
-    one = town.enter("one", now=DAY, decided=DECIDED)
-    town.push()
-    assert state(town, one) == "published"

@@ -509,3 +509,14 @@ def test_what_needs_labels_or_a_decision_is_refused_and_nothing_is_logged(
     assert answer.code == 2
     assert why in answer.err
     assert Vault(record.folder / "vault").entries()[-1].hash == before[-1].hash
+
+
+def test_a_record_is_rebuilt_and_tells_its_entries_as_any_board(record: Old) -> None:
+    where = ["--board", str(record.repository.root), "--now", "2026-11-30T00:00:00Z"]
+    vault = ["--vault", str(record.folder / "vault")]
+    assert call(record.folder, "rebuild", *where, *vault).code == 0
+    assert audit_board(record.repository, record.folder / "vault").faults == ()
+    told = call(record.folder, "status", "20190101-a", *where)
+    assert "taken over from an old board" in told.out
+    assert "eval 0.3" in told.out
+    assert "receipt" not in told.out

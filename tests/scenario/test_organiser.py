@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, TEAM, Answer, Town, call, founding, fresh_town, git, run_text
+from town import OTHER_TEAM, Answer, Town, call, founding, fresh_town, git, run_text
 
 from heldout.envelope.bundle import new_identity
 
@@ -126,18 +126,6 @@ def test_an_erratum_names_the_entries_that_still_have_earlier_labels(town: Town)
     assert town.audit()["ok"]
 
 
-def test_an_erratum_without_a_change_is_said_and_logged_only_if_insisted(town: Town) -> None:
-    one, _ = two_published(town)
-    head = git(town.board, "rev-parse", "HEAD")
-    told = town.organiser("correct", one, "--why", "no reason", now=LATER).done()
-    assert "no score changed; no erratum was logged" in told.out
-    assert "corrected" not in town.kinds()
-    assert git(town.board, "rev-parse", "HEAD") == head
-    for _ in range(2):
-        town.organiser("correct", one, "--why", "the paper says more", "--anyway", now=LATER)
-    assert town.kinds().count("corrected") == 1
-
-
 def test_a_submission_reviewed_before_labels_were_mended_is_scored_anew(town: Town) -> None:
     one = town.send("one", now=DAY)
     two = town.send("two", now=DAY, team=OTHER_TEAM)
@@ -182,20 +170,6 @@ def test_judgments_outside_the_query_file_do_not_count(town: Town) -> None:
 # what is said
 
 
-def test_a_rebuild_says_what_it_revealed_and_a_commit_what_it_brings(town: Town) -> None:
-    secret = town.enter("one", now=DAY, embargo="2026-12-10")
-    assert subject(town) == f"published {secret} (event 3)"
-    page = town.board / "leaderboard" / "index.html"
-    page.write_text("spoilt")
-    told = town.organiser("rebuild", now=LATER)
-    assert subject(town).startswith("rebuilt ")
-    assert "revealed" not in told.out
-    told = town.organiser("rebuild", now="2026-12-10T00:00:00Z")
-    assert f"revealed  {secret}: {TEAM['team']}\n" in told.out
-    assert subject(town) == f"revealed {secret}"
-    assert "revealed" not in town.organiser("rebuild", now="2026-12-10T00:00:00Z").out
-
-
 def test_a_vault_without_its_keys_says_so(town: Town) -> None:
     shutil.rmtree(town.vault / "identities")
     answer = town.organiser("inbox", now=DAY)
@@ -216,3 +190,17 @@ def test_sets_that_share_queries_and_foreign_judgments_are_warned_of_first(town:
     assert "warning   1 judgment of 1 query outside the query file of eval, ignored" in told.out
     assert told.out.index("warning") < told.out.index("|q|")
     assert told.out.count("in both dev and eval") == 1
+
+
+def test_a_no_is_said(town: Town) -> None:
+    one = town.send("one", now=DAY)
+    town.take_in(now=DAY)
+    answer = town.organiser("publish", one, now=DAY)
+    assert answer.code == 1
+    assert answer.err.endswith("nothing was published; --yes skips the question\n")
+    assert "cannot be taken back" in answer.err
+    assert "Aborted" not in answer.err
+    assert "published" not in town.kinds()
+    early = town.organiser("correct", one, "--why", "x", now=DAY)
+    assert (early.code, "not-published" in early.err) == (2, True)
+    assert "waiting: just now" in town.organiser("review", one, now=DAY).out

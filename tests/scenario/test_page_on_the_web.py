@@ -13,9 +13,6 @@ import pytest
 import yaml
 from town import Town, fresh_town, git
 
-from heldout.board.rules.spec import ForgeSpec
-from heldout.board.rules.template import find_home
-
 pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
 ENDS, AFTER = "2026-12-10", "2026-12-11T03:23:00Z"
@@ -73,36 +70,6 @@ def test_an_edited_workflow_is_left_alone(town: Town) -> None:
     answer = publish_page(town)
     assert (answer.code, path.read_text("utf-8")) == (2, own)
     assert "page-workflow" in answer.err
-
-
-@pytest.mark.parametrize(
-    ("table", "install", "said"),
-    [
-        ("", INSTALL, "no [forge]"),
-        (forge_table("github"), "", "heldout rebuild --vault DIR"),
-        (forge_table("github").replace('github"', 'forgejo"'), INSTALL, "kind = forgejo"),
-    ],
-)
-def test_a_board_that_cannot_be_published_so_says_what_is_missing(
-    town: Town, table: str, install: str, said: str
-) -> None:
-    edit(town, table, install=install)
-    answer = publish_page(town)
-    assert (answer.code, answer.out) == (2, "")
-    assert "page-workflow" in answer.err
-    assert said in answer.err
-
-
-@pytest.mark.parametrize(
-    ("url", "project", "home"),
-    [
-        ("https://github.com", "Lab/KB", "https://lab.github.io/KB/"),
-        ("https://github.com", "lab/lab.github.io", "https://lab.github.io/"),
-        ("https://github.example.org", "lab/kb", ""),
-    ],
-)
-def test_the_address_of_a_page_is_that_of_its_project(url: str, project: str, home: str) -> None:
-    assert find_home(ForgeSpec(kind="github", url=url, project=project)) == home
 
 
 # The shell of the workflows, run as a runner does.

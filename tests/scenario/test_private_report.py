@@ -37,25 +37,6 @@ def test_everything_is_in_a_folder_that_only_its_owner_reads(played: Town) -> No
     assert "is not empty" in again.err
 
 
-@pytest.mark.night
-def test_kinds_of_query_are_in_the_report_where_a_facet_is_named(played: Town) -> None:
-    kinds = played.root / "kinds.tsv"
-    kinds.write_text("".join(f"eval{n}\t{'odd' if n % 2 else 'even'}\n" for n in range(10)))
-    told = ("analyse", "report", "--facet", kinds, "--least", "3", "--json")
-    answer = played.organiser(*told, "--out", played.root / "by-kind", now=NOW).done()
-    made = {one["name"]: one["made"] for one in answer.json["analyses"]}
-    assert made["view-2-facets"]
-    assert not made["view-1-facets"]  # its queries are of no kind
-    assert {"view-1-power", "scale-1"} <= set(made)
-    page = (played.root / "by-kind" / "report.md").read_text()
-    assert "System by facet: better or worse inside than outside" in page
-    only = played.organiser(
-        "analyse", "report", "--only", f"{kinds}=odd", "--out", played.root / "x", now=NOW
-    )
-    assert only.code == 2
-    assert "of all queries" in only.err
-
-
 def test_a_report_in_a_public_folder_is_refused_and_nothing_is_written(
     played: Town, tmp_path: Path
 ) -> None:

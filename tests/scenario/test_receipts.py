@@ -115,18 +115,6 @@ def test_a_receipt_is_in_the_log(town: Town) -> None:
     assert f"received  {DAY}, event 1" in plain.out
 
 
-def test_the_same_receipt_is_renewed_when_it_was_taken_in(town: Town) -> None:
-    before = json.loads((town.clone / RECEIPT).read_text())
-    assert before["received"] is None
-    after = json.loads(keep(town).read_text())
-    assert after["received"]["at"] == DAY
-    assert after["seen"]["seq"] == 3
-    assert {k: v for k, v in after.items() if k not in ("seen", "received")} == {
-        k: v for k, v in before.items() if k not in ("seen", "received")
-    }
-    assert audit(town).code == 0
-
-
 def test_after_an_amendment_the_new_files_are_looked_for(town: Town) -> None:
     town.pull()
     town.fill(ONE, model_description="a better description")
@@ -243,17 +231,6 @@ def test_two_receipts_show_that_two_logs_were_shown(tmp_path: Path) -> None:
     assert list(find_forks([known, replace(known, board="e" * 64, seen=seen)])) == []
 
 
-def test_files_that_are_no_receipt(town: Town) -> None:
-    file = town.root / "none.json"
-    whole = (town.clone / RECEIPT).read_bytes()
-    for data in (b"", b"[]", b"\xff", b"[" * 100_000, whole[:-9], whole.replace(b'"id"', b'"ID"')):
-        file.write_bytes(data)
-        answer = audit(town, file)
-        assert (answer.code, answer.out) == (2, "")
-        assert "a receipt, as heldout submit wrote it" in answer.err
-    assert audit(town, edit(town, id="../../../etc/passwd")).code == 2
-
-
 def test_a_submission_left_out_of_history_is_told(town: Town) -> None:
     keep(town)
     rewrite(town, lambda _: {}, drop=3)
@@ -305,3 +282,14 @@ def test_a_field_that_was_shown_stays_shown(town: Town) -> None:
     assert list(check_continues(log, hidden)) == [
         "event 3 showed findings, identity, why before, and hides it now"
     ]
+
+
+def test_files_that_are_no_receipt(town: Town) -> None:
+    file = town.root / "none.json"
+    whole = (town.clone / RECEIPT).read_bytes()
+    for data in (b"", b"[]", b"\xff", b"[" * 100_000, whole[:-9], whole.replace(b'"id"', b'"ID"')):
+        file.write_bytes(data)
+        answer = audit(town, file)
+        assert (answer.code, answer.out) == (2, "")
+        assert "a receipt, as heldout submit wrote it" in answer.err
+    assert audit(town, edit(town, id="../../../etc/passwd")).code == 2

@@ -18,7 +18,7 @@ from registering_town import (
     refusal,
     register,
 )
-from town import TEAM, Town, found_town, git, run_text
+from town import TEAM, Town, found_town, git
 
 from heldout.ids import digest_bytes
 
@@ -67,13 +67,6 @@ def test_an_unregistered_team_is_told_how_to_register_and_is_refused(town: Town)
     assert "heldout register" in told
     assert town.publish(submission, now=NEXT).code == 1
     assert "published" not in town.kinds()
-
-
-def test_registration_and_submission_may_come_together(town: Town) -> None:
-    register(town)
-    submission = town.send("one", now=DAY)
-    assert [r["kind"] for r in town.take_in(now=DAY)["received"]] == ["registered", "received"]
-    assert findings(town, submission) == []
 
 
 def test_a_board_without_the_table_asks_for_nothing(tmp_path: Path) -> None:
@@ -223,20 +216,6 @@ def test_who_was_revoked_and_comes_again_under_a_new_key_is_told_to_the_organise
     assert admitted.take_in(now=NEXT)["received"][0]["notes"] == []
 
 
-def test_an_edited_agreement_is_logged_and_committed_whichever_command_comes_next(
-    admitted: Town,
-) -> None:
-    (admitted.board / "agreement.md").write_text("Other terms.\n")
-    runs = [f"--run={name}={admitted.root / name}.run" for name in ("dev", "eval")]
-    for name in ("dev", "eval"):
-        (admitted.root / f"{name}.run").write_text(run_text(name, 3))
-    told = ("board", "baseline", "20261103-bm25", *runs, "--description", "BM25")
-    admitted.organiser(*told, now=NEXT).done()
-    assert admitted.kinds()[-2:] == ["changed-agreement", "baseline"]
-    assert git(admitted.board, "show", "HEAD:agreement.md") == "Other terms."
-    assert git(admitted.board, "status", "--porcelain") == ""
-
-
 def test_after_the_last_day_a_registered_team_can_agree_anew_and_no_other_can(town: Town) -> None:
     late = "2026-12-01T00:00:00Z"
     admit(town)
@@ -250,3 +229,18 @@ def test_after_the_last_day_a_registered_team_can_agree_anew_and_no_other_can(to
     assert answer.code == 1
     assert "registration-closed" in answer.err
     assert town.audit()["ok"]
+
+
+def test_a_name_that_is_none_is_refused_before_anything_is_sent(town: Town) -> None:
+    for name in ("", "anonymous", "Light\u202ehouse", "n" * 201):
+        answer = town.participant("register", "--team", name, "--agree", now=DAY)
+        assert answer.code == 1, name
+        assert "\u202e" not in answer.err
+    assert "registration/" not in git(town.forge, "branch", "--list")
+
+
+def test_a_team_that_is_no_team_cannot_be_revoked(town: Town) -> None:
+    answer = town.organiser("board", "revoke", "team-\x1b[2J", "--why", "x", now=NEXT)
+    assert answer.code == 2
+    assert "unknown-team" in answer.err
+    assert "\x1b" not in answer.err

@@ -11,7 +11,6 @@ from heldout.board.store.vault import Vault
 
 pytestmark = [pytest.mark.slow, pytest.mark.night]
 DAY = "2026-11-02T10:00:00Z"
-NEXT = "2026-11-03T10:00:00Z"
 JUNK = "20261102-junk"
 ENDINGS = (".tar.age", "-metadata.json.age", ".key.age")
 SIZE = 4 << 20
@@ -89,16 +88,6 @@ def test_what_a_crash_left_is_removed_by_the_next_command(
     assert town.audit()["notes"] == []
     receive(town)
     assert not run_of(town.vault, JUNK).exists()
-
-
-def test_a_run_of_what_stands_is_missed_as_before(town: Town) -> None:
-    one = town.send("one", now=DAY)
-    push(town, junk(), b"metadata", b"key")
-    receive(town)
-    reject(town, JUNK)
-    run_of(town.vault, one).unlink()
-    (fault,) = town.audit()["faults"]
-    assert "is missing or damaged" in fault
 
 
 def test_a_run_that_something_else_needs_stays(town: Town) -> None:

@@ -8,6 +8,7 @@ import base64
 import contextlib
 import hashlib
 import re
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -395,3 +396,17 @@ def test_the_first_use_of_a_token_is_asked_for(town: Town, said: str, sent: bool
         assert f"Send HELDOUT_FORGE_TOKEN to {own}, now and from now on? [y/N]" in told
         assert is_told(heard) == sent
         assert (town.vault / "identities" / "token-host").is_file() == sent
+
+
+def test_a_public_file_without_a_version_in_git_is_named(town: Town) -> None:
+    """The log has a digest and no text: what git lost comes back by hand."""
+    path, edit = FILES["an eval query"]
+    file = town.board / path
+    right = file.read_text("utf-8")
+    shutil.rmtree(town.board / ".git")
+    file.write_text(edit(right), "utf-8")
+    answer = town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False)
+    assert answer.code == 2, answer
+    assert f"put {path} (SHA-256 " in answer.err
+    file.write_text(right, "utf-8")
+    assert town.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).code == 0

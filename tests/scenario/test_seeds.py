@@ -199,18 +199,15 @@ def test_a_copy_as_a_further_seed_is_refused(town: Town) -> None:
     assert town.publish(answer.json["id"], now=NEXT).code == 1
 
 
-def test_other_systems_as_seeds_need_a_reason(town: Town) -> None:
-    texts = {q: [seed_text(q, 1, system=1), seed_text(q, 1, system=2)] for q in ("dev", "eval")}
-    name = send(town, "mixture", texts)
-    assert "eval~2 against eval: rank-biased overlap" in findings(town, name)["unlike-seeds"]
-    assert "(--why) for: unlike-seeds" in town.publish(name, now=NEXT).out
-
-
-def test_a_board_without_seeds_takes_one_run_for_each_set(town: Town) -> None:
-    town.rule(("seeds = 5\n", "seeds = 1\n"), now=DAY)
-    answer = draft(town, "one", both())
-    assert answer.code == 2
-    assert "this board takes no further seeds" in answer.err
+def test_a_one_shot_board_tells_the_spread_with_the_score(town: Town) -> None:
+    town.rule(("# closes = 2027-03-31", 'closes = 2026-11-20\nkind = "one-shot"'), now=DAY)
+    name = send(town, "one", both())
+    assert town.publish(name, now=NEXT).code == 0
+    assert "seeds" in town.events()[-1]["sealed"]
+    assert "spreads" not in (town.board / "log.jsonl").read_text("utf-8")
+    assert town.organiser("rebuild", now=LAST).code == 0
+    (row,) = town.rows()
+    assert (row["seeds"], sorted(row["spreads"])) == (3, ["dev", "eval"])
 
 
 def test_seeds_sealed_for_a_board_that_takes_none_are_refused(town: Town) -> None:
@@ -221,14 +218,3 @@ def test_seeds_sealed_for_a_board_that_takes_none_are_refused(town: Town) -> Non
     town.take_in(now=DAY)
     assert "3 seeds" in findings(town, name)["metadata"]
     assert town.publish(name, now=NEXT).code == 1
-
-
-def test_a_one_shot_board_tells_the_spread_with_the_score(town: Town) -> None:
-    town.rule(("# closes = 2027-03-31", 'closes = 2026-11-20\nkind = "one-shot"'), now=DAY)
-    name = send(town, "one", both())
-    assert town.publish(name, now=NEXT).code == 0
-    assert "seeds" in town.events()[-1]["sealed"]
-    assert "spreads" not in (town.board / "log.jsonl").read_text("utf-8")
-    assert town.organiser("rebuild", now=LAST).code == 0
-    (row,) = town.rows()
-    assert (row["seeds"], sorted(row["spreads"])) == (3, ["dev", "eval"])

@@ -18,7 +18,6 @@ from town import (
     founding,
     fresh_town,
     git,
-    named,
     run_text,
     write_inputs,
 )
@@ -122,44 +121,6 @@ def test_by_pull_request(town: Town) -> None:
     assert town.publish(submission, now=DAY_2).code == 0
 
 
-def test_several_ids_at_once_make_one_commit(town: Town) -> None:
-    ids = [
-        town.send("one", now=DAY_2, seed=1),
-        town.send("two", now=DAY_2, seed=2, team=OTHER_TEAM),
-        town.send("bad", now=DAY_2, seed=3, team=named("Third")),
-    ]
-    town.take_in(now=DAY_2)
-    town.organiser("reject", ids[2], "--why", "a test", now=DAY_2)
-    commits = int(git(town.board, "rev-list", "--count", "HEAD"))
-    answer = town.organiser("publish", *ids, "--yes", "--json", now=DAY_3)
-    assert answer.code == 1
-    decisions = {d["id"]: (d["done"], d["done_before"]) for d in answer.json["decisions"]}
-    assert decisions == {ids[0]: (True, False), ids[1]: (True, False), ids[2]: (False, False)}
-    assert int(git(town.board, "rev-list", "--count", "HEAD")) == commits + 1
-    assert {row["id"] for row in town.rows()} == set(ids[:2])
-    head = git(town.board, "rev-parse", "HEAD")
-    again = town.publish(*ids[:2], now="2026-11-20T10:00:00Z")
-    assert "everything was up to date" in again.out
-    assert git(town.board, "rev-parse", "HEAD") == head
-    assert again.out.count("(done before)") == 2
-    assert town.kinds().count("published") == 2
-
-
-def test_the_score_is_hidden_until_asked_for(town: Town) -> None:
-    submission = town.send("one", now=DAY_2)
-    town.take_in(now=DAY_2)
-    (hidden,) = town.organiser("review", submission, "--json", now=DAY_2).json["reviews"]
-    assert hidden["scores"] is None
-    assert "score-shown" not in town.kinds()
-    assert "computed, hidden" in town.organiser("review", submission, now=DAY_2).out
-    for _ in range(2):
-        told = town.organiser("review", submission, "--score", "--json", now=DAY_2)
-    (shown,) = told.json["reviews"]
-    assert town.kinds().count("score-shown") == 1
-    town.publish(submission, now=DAY_2)
-    assert town.rows()[0]["scores"] == shown["scores"]
-
-
 def test_a_baseline_has_no_rank_and_cannot_be_decided(town: Town) -> None:
     for query_set in ("dev", "eval"):
         (town.root / f"{query_set}.run").write_text(run_text(query_set, 9))
@@ -247,3 +208,46 @@ def test_json_is_one_document_and_nothing_else(town: Town) -> None:
     } <= set(document["rows"][0])
     checked = town.participant("check", submission, "--json", now=DAY_2).json
     assert {"id", "ok", "scores", "problems", "findings", "warnings"} <= set(checked)
+
+
+def test_a_wrong_baseline_is_told(town: Town) -> None:
+    for query_set in ("dev", "eval"):
+        (town.root / f"{query_set}.run").write_text(run_text(query_set, 9))
+    name = ["board", "baseline", "20261101-x", "--description", "x"]
+    for runs in (
+        ("--dev", "{root}/dev.run"),
+        ("--dev", "{root}/dev.run", "--eval", "{root}/eval.run", "--run", "test={root}/dev.run"),
+        ("--dev", "{root}/dev.run", "--eval", "{root}/missing.run"),
+        ("--dev", "{root}/dev.run", "--eval", "{root}/dev.run"),
+    ):
+        told = [text.format(root=town.root) for text in runs]
+        answer = town.organiser(*name, *told, now=DAY_2)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err
+
+
+def test_the_score_is_hidden_until_asked_for(town: Town) -> None:
+    submission = town.send("one", now=DAY_2)
+    town.take_in(now=DAY_2)
+    (hidden,) = town.organiser("review", submission, "--json", now=DAY_2).json["reviews"]
+    assert hidden["scores"] is None
+    assert "score-shown" not in town.kinds()
+    assert "computed, hidden" in town.organiser("review", submission, now=DAY_2).out
+    for _ in range(2):
+        told = town.organiser("review", submission, "--score", "--json", now=DAY_2)
+    (shown,) = told.json["reviews"]
+    assert town.kinds().count("score-shown") == 1
+    town.publish(submission, now=DAY_2)
+    assert town.rows()[0]["scores"] == shown["scores"]
+
+
+def test_withdrawn_before_anybody_looked(town: Town) -> None:
+    submission = town.send("one", now=DAY_2)
+    town.participant("withdraw", submission, now=DAY_2)
+    town.take_in(now=DAY_2)
+    refused = town.publish(submission, now=DAY_2)
+    assert refused.code == 1
+    assert "it is withdrawn" in refused.out
+    assert town.publish(submission, now=DAY_2).code == 1
+    assert town.kinds()[1:] == ["received", "withdrawn"]
+    assert town.rows() == []

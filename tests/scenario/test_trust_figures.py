@@ -89,14 +89,6 @@ def test_on_its_day_it_is_shown_once_and_a_copy_is_not_compared_with_its_like(
     assert town.audit()["ok"]
 
 
-def test_a_clone_makes_the_same_page_from_the_public_log(town: Town) -> None:
-    assert town.organiser("rebuild", now=DUE).code == 0
-    town.share()
-    before = page(town)
-    call(town.root, "rebuild", "--board", town.clone, "--now", DUE).done()
-    assert (town.clone / "leaderboard" / "index.html").read_text("utf-8") == before
-
-
 def test_the_archive_s_audit_computes_it_again(town: Town) -> None:
     assert town.organiser("rebuild", now=DUE).code == 0
     archive = town.root / "kb.zip"

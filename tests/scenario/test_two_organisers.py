@@ -76,14 +76,6 @@ def test_a_vault_without_git_never_asks_git(
         assert news == ()
 
 
-def test_a_vault_in_git_without_a_remote_is_not_shared(tmp_path: Path) -> None:
-    town = found_town(tmp_path)
-    git(town.vault, "init", "-q", "-b", "main")
-    assert town.organiser("rebuild", now=DAY).code == 0
-    assert not Vault(town.vault).is_shared()
-    assert git(town.vault, "for-each-ref") == ""
-
-
 def test_events_from_before_a_vault_was_shared_are_sent(pair: Pair) -> None:
     """Bob copied the folder, and both went on in turn with the remote taken away."""
     git(pair.ann.vault, "remote", "remove", "origin")
@@ -94,22 +86,6 @@ def test_events_from_before_a_vault_was_shared_are_sent(pair: Pair) -> None:
     assert "sent to origin, which lacked it: 2 events" in told.err
     assert pair.remote_log() == pair.ann.log()
     assert pair.bob.call("publish", one, "--yes").code == 0
-
-
-def test_bytes_come_over_as_they_are(pair: Pair) -> None:
-    """No attribute of a repository, a user or a system turns line ends or starts a filter."""
-    attributes = pair.town.root / ".config/git"
-    attributes.mkdir(parents=True)
-    (attributes / "attributes").write_text("* text=auto eol=crlf ident\n")
-    labels = pair.ann.vault / "labels/eval.qrels"
-    labels.write_bytes(labels.read_bytes().replace(b"deval3 1\n", b"n3-0 1\r\n"))
-    one = pair.received()
-    for now, command in enumerate((("review", one), ("publish", one, "--yes"))):
-        assert pair.ann.call(*command, now=f"2026-11-02T1{now}:00:00Z").code == 0
-    assert pair.ann.call("correct", one, "--why", "a wrong label", now=LATER).code == 0
-    assert pair.bob.call("rebuild", now=LATER).code == 0
-    assert (pair.bob.vault / "labels/eval.qrels").read_bytes() == labels.read_bytes()
-    assert pair.bob.is_sound()
 
 
 def test_edited_labels_reach_the_other_with_their_event_and_not_before(pair: Pair) -> None:

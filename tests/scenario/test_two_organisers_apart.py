@@ -64,17 +64,6 @@ def test_a_remote_that_takes_nothing_leaves_nothing_half_done(pair: Pair) -> Non
     assert pair.ann.kinds()[-2:] == ["reviewed", "published"]
 
 
-def test_a_remote_that_is_busy_with_another_push_is_asked_again(pair: Pair) -> None:
-    one = pair.received()
-    hook = pair.remote / "hooks/pre-receive"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text('#!/bin/sh\nrm "$0"\necho cannot lock ref >&2\nexit 1\n')
-    hook.chmod(0o700)
-    pair.ann.call("publish", one, "--yes").done()
-    assert pair.ann.kinds()[-2:] == ["reviewed", "published"]
-    assert pair.ann.log() == pair.remote_log()
-
-
 LOST = 'git-receive-pack "$@"; {then}; exit 1\n'
 
 

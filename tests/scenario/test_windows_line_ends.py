@@ -52,14 +52,6 @@ def test_a_board_from_before_gets_the_attributes_and_its_clones_are_told_what_to
     assert town.participant("audit", now=DAY, clone=again).code == 0
 
 
-def test_attributes_of_the_organisers_own_stay(town: Town) -> None:
-    own = town.board / ".gitattributes"
-    own.write_text("* -text\n*.png binary\n")
-    assert town.organiser("rebuild", now=DAY).code == 0
-    assert own.read_text() == "* -text\n*.png binary\n"
-    assert git(town.board, "status", "--porcelain") == ""
-
-
 def test_a_shared_vault_is_cloned_as_it_is(tmp_path: Path) -> None:
     pair: Pair = copy_pair(tmp_path)
     pair.received()

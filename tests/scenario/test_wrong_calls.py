@@ -167,3 +167,22 @@ def test_what_the_system_refuses_is_told_without_a_traceback(town: Town) -> None
     (town.vault / "scores").rmdir()
     (town.vault / "scores").write_text("no folder")
     assert town.organiser("review", submission, now=DAY_2).code == 2
+
+
+def test_a_time_that_is_none(town: Town) -> None:
+    for now in ("yesterday", "", "0001-01-01", "9999-12-31T23:59:59Z", "12:00"):
+        answer = town.organiser("rebuild", "--json", now=now)
+        assert (answer.code, answer.out) == (2, "")
+        assert "--now" in answer.err
+
+
+def test_a_founding_does_not_go_on_in_a_strangers_folder(town: Town) -> None:
+    """An unfinished vault opens the way for its own board only."""
+    (town.vault / "founding").write_text(str(town.board))
+    home = town.root / "home"
+    home.mkdir()
+    (home / "README.md").write_text("mine")
+    arguments = list(founding(town.root))
+    arguments[2] = home
+    assert call(town.root, *arguments).code == 2
+    assert (home / "README.md").read_text() == "mine"

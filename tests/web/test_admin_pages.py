@@ -229,14 +229,6 @@ def test_the_price_stands_before_the_launch(organiser: Organiser) -> None:
     assert log.index("launched") < log.index("paused")
 
 
-def test_prolific_has_its_link_at_the_end(stages: Stages) -> None:
-    organiser = Organiser(stages.make(platform="prolific"), stages.portal)
-    organiser.sign_in()
-    words = organiser.words("/admin")
-    assert "PROLIFIC_PID={{%PROLIFIC_PID%}}" in words
-    assert "Link at the end https://app.prolific.com/submissions/complete?cc=C0FFEE" in words
-
-
 def test_progress_leases_and_costs_are_told(organiser: Organiser) -> None:
     words = organiser.words("/admin")
     assert "1 of 6 tasks done (16.7%)." in words
@@ -262,19 +254,6 @@ def test_tests_agreement_sides_and_times_are_told(organiser: Organiser) -> None:
     assert "1 of 8 answers (12.5%)" in words
     assert "both say the same 1" in words
     assert "median 0.0 s" in words
-
-
-def test_of_many_judgments_what_takes_long_waits_until_it_is_asked_for(stages: Stages) -> None:
-    organiser = Organiser(worked(stages), stages.portal, quick=3)
-    organiser.sign_in()
-    first = organiser.words("/admin/quality")
-    assert "With 10 answers" in first
-    assert "1 of 2 tests" in first
-    assert "Passage A preferred 100.0% of 3 votes" in first
-    assert "Effect of side A not computed yet" in first
-    assert "/admin/quality?effects=yes" in organiser.get("/admin/quality").text
-    whole = organiser.words("/admin/quality?effects=yes")
-    assert "With 10 answers" not in whole
 
 
 SETTINGS = Settings(name="A study")
@@ -312,13 +291,6 @@ def test_careless_workers_are_not_excused_by_pairs_that_are_alike() -> None:
     assert "Look for careless workers first" in told
 
 
-def test_where_tests_are_passed_nobody_is_called_careless() -> None:
-    told = told_of(15, 15)
-    assert "can also mean" in told
-    assert "Look for careless workers" not in told
-    assert "nothing here shows which one it is" in told_of(0, 0)
-
-
 def test_workers_are_told_by_pseudonym_with_their_standing(organiser: Organiser) -> None:
     words = organiser.words("/admin/workers")
     assert "4 workers, 1 barred." in words
@@ -345,18 +317,6 @@ def test_the_history_of_a_pair_shows_every_answer_and_what_counts(organiser: Org
 def test_a_pair_that_is_none_is_not_found(organiser: Organiser) -> None:
     for asked in ("", "query=q1-1", "query=q1-1&a=q1-1-a&b=q1-1-a", "query=%00&a=x&b=y"):
         assert organiser.get(f"/admin/pair?{asked}").status_code == 404
-
-
-def test_pairs_are_looked_up_by_query(organiser: Organiser) -> None:
-    words = organiser.words("/admin/pairs?query=q1-1")
-    assert "1 pair with an answer" in words
-    assert "No pair of this query" in organiser.words("/admin/pairs?query=%3Cb%3E")
-
-
-def test_a_start_that_is_none_shows_a_page_all_the_same(organiser: Organiser) -> None:
-    for start in ("-1", "x", "9999999999999999999", "٣", "5", "100000"):
-        for page in ("pairs", "log"):
-            assert organiser.get(f"/admin/{page}?start={start}").status_code == 200
 
 
 def test_a_long_log_goes_on_on_another_page(organiser: Organiser) -> None:

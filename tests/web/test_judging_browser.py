@@ -44,37 +44,6 @@ def test_a_task_is_judged_with_the_keys_alone(visit: Callable[..., Visit]) -> No
     one.end()
 
 
-def test_a_task_is_judged_by_keyboard_with_the_keys_switched_off(
-    visit: Callable[..., Visit],
-) -> None:
-    one = visit()
-    page = one.begin()
-    tab_to(page, "#use-keys")
-    page.keyboard.press("Space")
-    for position in range(1, 5):
-        page.wait_for_url(f"**/item/{position}")
-        expect(page.get_by_label("Keys:")).not_to_be_checked()
-        for key in ("1", "2", "Enter"):
-            page.keyboard.press(key)
-        expect(page.get_by_role("radio", checked=True)).to_have_count(0)
-        if position > 1:
-            tab_to(page, "#choice-a")
-        else:
-            page.locator("#choice-a").focus()
-        page.keyboard.press("Space")
-        if position == 2:
-            for _ in range(2):
-                page.keyboard.press("ArrowDown")
-            tab_to(page, "select")
-            page.keyboard.press("n")  # "neither answers it": letters belong to the list
-        tab_to(page, "button[type=submit]")
-        page.keyboard.press("Enter")
-    page.wait_for_url("**/done")
-    answers = [(row.preferred == row.left, row.reason) for row in one.stage.judgments()]
-    assert answers == [(True, None), (False, "neither"), (True, None), (True, None)]
-    one.end()
-
-
 def test_keys_are_left_alone_where_they_mean_something_else(visit: Callable[..., Visit]) -> None:
     one = visit()
     page = one.begin()

@@ -179,15 +179,6 @@ def test_where_nothing_is_paid_no_page_speaks_of_pay(stage: Make) -> None:
         assert "is yours" not in words_of(page)
 
 
-@pytest.mark.parametrize(("reward", "shown"), [(0, False), (200, True)])
-def test_without_a_platform_only_a_paid_task_has_a_code(
-    stage: Make, reward: int, *, shown: bool
-) -> None:
-    one = stage(reward=reward, completion_code="")
-    end = words_of(one.finish(one.begin(), 4))
-    assert ("completion code" in end) == shown
-
-
 def test_who_is_not_paid_is_asked_for_a_name(stage: Make) -> None:
     one = stage(reward=0, fee=0)
     assert "Your name (or any word" in words_of(one.client.get(one.link))

@@ -6,7 +6,7 @@ import browser_visit
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser_visit import PHONE, WIDE, Visit
-from judging_stage import QUERY, A
+from judging_stage import QUERY
 from playwright.sync_api import Page, expect
 
 import chromium
@@ -41,38 +41,6 @@ def test_on_a_phone_a_stands_above_b_and_the_choices_once_more_below(
     page.wait_for_url("**/item/2")
     (row,) = one.stage.judgments()
     assert (row.preferred, row.by) == (row.right, "pointer")
-    one.end()
-
-
-def test_a_query_of_a_hundred_words_leaves_half_of_a_phone_to_the_passages(
-    visit: Callable[..., Visit],
-) -> None:
-    one = visit(query="what follows from these words " * 20)
-    page = one.begin(viewport=PHONE, has_touch=True, is_mobile=True)
-    box = page.locator("h1").bounding_box()
-    assert box
-    assert box["height"] < PHONE["height"] / 2
-    one.end()
-
-
-def test_on_a_wide_window_passages_start_level_and_lines_are_short(
-    visit: Callable[..., Visit],
-) -> None:
-    one = visit(texts=(A * 30, "short"))
-    page = one.begin()
-    a, b = (page.locator(f"article:has(#choice-{side}) .passage") for side in "ab")
-    for choice in ("Passage A", "Passage B"):
-        tops = [element.evaluate("e => e.getBoundingClientRect().top") for element in (a, b)]
-        assert tops[0] == tops[1]
-        page.get_by_role("radio", name=choice).check()
-    characters = a.evaluate(
-        """e => { const probe = document.createElement("span"); probe.textContent = "0".repeat(65);
-        e.append(probe); const width = probe.getBoundingClientRect().width; probe.remove();
-        return e.getBoundingClientRect().width / width * 65; }"""
-    )
-    assert characters < 66  # the digits that are set are a little narrower than one alone
-    assert a.evaluate("e => e.scrollHeight <= e.clientHeight")
-    expect(page.locator(".again")).to_be_hidden()
     one.end()
 
 
