@@ -4,7 +4,6 @@ import msgspec
 from boardlog import BoardLog, make_manifest
 
 from heldout.board.log.history import last_proposal, list_amendments, list_proposed
-from heldout.board.log.manifest import Efficiency
 
 NAME = "20261101-a"
 
@@ -28,21 +27,6 @@ def test_each_revision_is_compared_with_the_one_before() -> None:
         (moments[1], "paper", "https://example.org/papers/lighthouse", ""),
     ]
     assert list_amendments(log.entries, "20261101-b") == ()
-
-
-def test_costs_are_compared_one_by_one() -> None:
-    log = BoardLog().open()
-    first = make_manifest(efficiency=Efficiency(parameters=10, hardware="one GPU"))
-    log.receive(NAME)
-    log.review(NAME, first)
-    log.update(NAME, make_manifest(efficiency=Efficiency(parameters=11), revision=2))
-    log.update(NAME, make_manifest(revision=3))
-    found = list_amendments(log.entries, NAME)
-    assert [(change.field, change.before, change.after) for change in found] == [
-        ("efficiency.parameters", "10", "11"),
-        ("efficiency.hardware", "one GPU", ""),
-        ("efficiency.parameters", "11", ""),
-    ]
 
 
 def test_what_a_team_asks_for_is_compared_with_what_holds() -> None:

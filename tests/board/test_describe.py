@@ -1,10 +1,8 @@
 """What `board new` and `board describe` tell of query sets."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from heldout.board.scores.describe import (
@@ -99,20 +97,6 @@ def test_notes_on_two_sets() -> None:
     assert any(
         note.startswith("1 eval queries are near-duplicates of one in dev") for note in notes
     )
-
-
-def test_the_document_is_json_and_says_why_a_value_is_missing() -> None:
-    described = describe_sets(
-        {"dev": (queries(QUERIES), qrels(QRELS)), "eval": (queries(b"1\tx\n"), None)},
-        collection=describe_collection(["a b c", "d"]),
-    )
-    document = json.loads(msgspec.json.encode(described))
-    assert document["sets"][0]["labels"]["grades"] == {"-1": 1, "0": 2, "1": 1, "2": 1}
-    assert document["sets"][1]["labels"] is None
-    assert document["sets"][1]["why"]
-    assert document["sets"][1]["resolution"]["difference"] is None
-    assert document["sets"][1]["resolution"]["why"]
-    assert document["collection"] == {"documents": 2, "mean_length": 2.0, "median_length": 2.0}
 
 
 @pytest.mark.real

@@ -36,19 +36,6 @@ def test_received() -> None:
     assert (now.identity, now.type, now.scores) == (None, None, {})
 
 
-def test_reviewed() -> None:
-    log = begun()
-    log.review(NAME, make_manifest(embargo_until=date(2027, 1, 1)))
-    now = submission(log)
-    assert (now.status, now.type, now.embargo_until) == (
-        "reviewed",
-        "full ranking",
-        date(2027, 1, 1),
-    )
-    assert now.identity is not None
-    assert now.identity.team == "Lighthouse"
-
-
 def test_reviewed_in_vain() -> None:
     log = begun()
     log.review(NAME)
@@ -131,18 +118,6 @@ def test_a_score_on_later_labels_is_told_by_an_erratum_and_mends_nothing() -> No
     assert len(submission(log).repaired) == 2
 
 
-def test_a_baseline() -> None:
-    log = BoardLog().open()
-    log.baseline("bm25", "0.273")
-    now = log.history.submissions["bm25"]
-    assert (now.baseline, now.status, now.pending, now.type) == (
-        True,
-        "published",
-        False,
-        "baseline",
-    )
-
-
 def test_by_the_public_log_sealed_fields_are_not_known() -> None:
     log = begun()
     log.review(NAME, make_manifest(embargo_until=date(2027, 1, 1)))
@@ -150,19 +125,6 @@ def test_by_the_public_log_sealed_fields_are_not_known() -> None:
     assert (now.status, now.identity, now.type, now.embargo_until) == ("reviewed", None, None, None)
     assert read_history(redact(entry, ()) for entry in log.entries).labels == {}
     assert set(log.history.labels) == {"eval"}
-
-
-def test_rules_hold_from_their_day_on() -> None:
-    log = BoardLog().open()
-    later = RULES.replace("quota = 2", "quota = 1")
-    log.wait(days=5).change_rules(later)
-    history = log.history
-    assert history.rules_at(START) == RULES
-    assert history.rules_at(START + timedelta(days=5, seconds=-1)) == RULES
-    assert history.rules_at(START + timedelta(days=5)) == later
-    assert history.rules_at(START + timedelta(days=500)) == later
-    assert history.rules_at(START - timedelta(days=1)) == RULES
-    assert set(history.labels) == {"eval"}
 
 
 def test_mended_labels_replace_the_digest() -> None:

@@ -216,38 +216,6 @@ def test_a_missing_field(field: str) -> None:
     assert (problem.code, problem.path) == ("missing-field", f"metadata.json:{field}")
 
 
-def test_every_problem_is_told_at_once() -> None:
-    problems = find_problems(
-        {
-            "team": 1,
-            "code": "example.org",
-            "paper": "x",
-            "embargo_until": "soon",
-            "revision": 0,
-            "withdrawn": "no",
-            "schema": 3,
-            "digests": 4,
-            "institution": "a\nb",
-            "colour": "red",
-        }
-    )
-    told = [(problem.code, problem.path.partition(":")[2]) for problem in problems]
-    assert sorted(told) == sorted(
-        [
-            ("unknown-field", ""),
-            ("wrong-field", "team"),
-            ("invisible-character", "institution"),
-            ("not-a-link", "paper"),
-            ("not-a-link", "code"),
-            ("wrong-field", "embargo_until"),
-            ("wrong-field", "revision"),
-            ("wrong-field", "withdrawn"),
-            ("wrong-field", "schema"),
-            ("wrong-field", "digests"),
-        ]
-    )
-
-
 def test_a_link_without_scheme_is_hinted_at() -> None:
     (problem,) = find_problems({"paper": "arxiv.org/abs/2611.01234"})
     assert problem.hint == '"https://arxiv.org/abs/2611.01234"'

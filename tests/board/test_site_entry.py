@@ -1,20 +1,16 @@
 """The page of an entry: its story, its place, its reference."""
 
-import json
 import re
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 from page_documents import entry_page, render_page
 from sample_boards import AS_OF, busy, facts, row, spec, standings, trusted
 
-from heldout.board.log.manifest import Efficiency
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.site.entries import format_bibtex, list_entry_sources
-from heldout.board.site.render import render_board
 from heldout.board.site.rows import TableRow, make_columns, public_rows
 from heldout.board.site.words import plain
 from heldout.board.standings.standings import Standings
@@ -37,37 +33,6 @@ def test_the_page_of_an_entry_tells_its_story() -> None:
         "https://stdlib-docs.example.org/leaderboard/entries/" + one.id + ".html",
     ):
         assert words in text
-
-
-def test_the_history_says_what_an_approval_told() -> None:
-    def said(**changes: Any) -> str:
-        rules = spec(**changes)
-        one = row("0.403", days=3, **held)
-        made = next(list_entry_sources(standings([one]), spec=rules, facts=facts())).make()
-        return next(m.words for m in made.history if m.words.startswith("Approved"))
-
-    held: dict[str, Any] = {}
-    assert said() == "Approved and published; the score released"
-    later = "Approved and published; all scores are published after 31 Mar 2027"
-    assert said(kind="one-shot") == later
-    assert said(kind="one-shot", closes=date(2025, 9, 2)).endswith("the score released")
-    held = {"untold": ("eval",)}
-    assert said() == "Approved and published; no score released"
-
-
-def test_a_long_description_is_cut_in_table_and_sentences_and_whole_on_its_own_page() -> None:
-    long = "LongName " * 200 + "End"
-    one = row("0.403", days=3, description=long, efficiency=Efficiency(parameters=7))
-    others = [
-        row("0.3", days=i, id=f"o{i}", efficiency=Efficiency(parameters=10 * i)) for i in (4, 5)
-    ]
-    pages = render_board(standings([one, *others]), spec(), facts())
-    index = pages["leaderboard/index.html"].decode()
-    assert "LongName LongName" in index
-    assert "LongName " * 14 not in index
-    assert "Pareto" in index
-    assert long in pages[f"leaderboard/entries/{one.id}.html"].decode()
-    assert long in json.loads(pages["leaderboard/leaderboard.json"])["rows"][0]["description"]
 
 
 def test_the_rank_then_is_told_where_it_differs() -> None:

@@ -7,7 +7,6 @@ import pytest
 from page_documents import Document, render_page
 from sample_boards import baseline, busy, facts, row, spec, standings
 
-from heldout.board.rules.spec import Baselines
 from heldout.board.site.pages import make_board_page
 from heldout.board.site.render import render_board
 
@@ -43,41 +42,6 @@ def test_a_rank_range_is_shown_only_where_it_is_given() -> None:
     text = "".join(render_page(make_board_page(with_range, spec(), facts())).text.split())
     assert "range1\u20133" in text
     assert "range1\u2013" not in render_page(make_board_page(busy(), spec(), facts())).text
-
-
-def heads(document: Document) -> list[str | None]:
-    """Classes of the headings; those of costs are in test_site_costs."""
-    names = [a.get("class") for tag, a in document.elements if a.get("role") == "columnheader"]
-    return [name for name in names if not (name or "").startswith("cost")]
-
-
-def test_a_column_that_is_empty_in_every_row_is_not_shown(
-    shown: Callable[[str], Document],
-) -> None:
-    score = "score official"
-    assert heads(shown("busy/index.html")) == [
-        *("rank", score, "system", "links", "score", "type", "date")
-    ]
-    assert heads(shown("crowded/index.html")) == [
-        *("rank", score, "system", "score", "score", "type", "date")
-    ]
-    bare = standings([row("0.4", days=1, type=""), row("0.3", days=2, type="")])
-    document = render_page(make_board_page(bare, spec(), facts()))
-    assert heads(document) == ["rank", score, "system", "date"]
-    assert "dev RR@10" not in document.text
-
-
-def test_the_key_speaks_of_baselines_only_where_there_are_some(
-    shown: Callable[[str], Document],
-) -> None:
-    said = "Baselines count, whatever their dates."
-    assert said in shown("busy/index.html").text
-    document = shown("crowded/index.html")
-    assert "strictly above every earlier entry." in document.text
-    assert said not in document.text
-    free = spec(baselines=Baselines(bar=False))
-    page = make_board_page(busy(), free, facts())
-    assert said not in render_page(page).text
 
 
 @pytest.mark.parametrize("path", ["busy/index.html", "empty/index.html", "hostile/index.html"])

@@ -2,20 +2,18 @@
 
 import re
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import timedelta
 
 import pytest
 from page_documents import Document
-from sample_boards import BOARDS, busy, facts, row, spec, trusted
+from sample_boards import BOARDS, busy, facts, spec
 
-from heldout.board.rules.release import NOT_CLEAR
-from heldout.board.rules.spec import Season, Trust
 from heldout.board.site import render
 from heldout.board.site.pages import make_board_page
-from heldout.board.site.render import make_seasons_page, render_board
+from heldout.board.site.render import render_board
 from heldout.board.site.rules import BoardFacts
 from heldout.board.site.table import make_table
-from heldout.board.standings.standings import SeasonStandings, Standings
+from heldout.board.standings.standings import Standings
 from heldout.ids import Digest
 
 MANY = {
@@ -61,18 +59,6 @@ def test_an_entry_leads_back_to_the_page_with_its_row() -> None:
         assert f"../{one}#entry-{name}" in Document(MANY[f"entries/{name}.html"]).links
 
 
-def test_rows_without_a_rank_are_cut_too() -> None:
-    held = tuple(
-        row("", days=n, id=f"held-{n:03}", rank=None, scores={}, unranked=NOT_CLEAR)
-        for n in range(130)
-    )
-    board = replace(busy(40), unranked=held)
-    files = render_board(board, spec(), facts())
-    found = [ids(files[f"leaderboard/{one}"]) for one in PAGES[:2]]
-    assert [*found[0], *found[1]] == [r.id for r in board.every]
-    assert (len(found[0]), len(found[1])) == (100, 72)
-
-
 @pytest.mark.parametrize("size", [150, 151, 2_000])
 def test_no_page_of_the_table_is_over_300_kb_before_charts(size: int) -> None:
     files = render_table_pages(busy(size - 2))
@@ -96,20 +82,6 @@ def render_rows(
 ) -> dict[str, bytes]:
     """How its table goes on."""
     return render._render_rows(make_table(board, spec()), board, spec(), told, same)
-
-
-def test_lists_of_a_long_board_are_cut_and_say_where_all_are() -> None:
-    board = trusted(entries=1_000, compared=300)
-    season = Season(name="winter", view="eval", opens=date(2026, 1, 1))
-    rules = spec(trust=Trust(), seasons=(season,))
-    told = [SeasonStandings(season=season, standings=replace(board, season="winter"))]
-    page = make_seasons_page(told, rules, facts(), standings=board)
-    seasons = render._render(page).decode()
-    assert len(re.sub("<svg.*?</svg>", "", seasons)) <= MOST
-    assert 'The first 50 of 1,002; <a href="seasons/winter.csv">the CSV file</a>' in seasons
-    first = render._render(make_board_page(board, spec(trust=Trust()), facts())).decode()
-    assert len(re.sub("<svg.*?</svg>", "", first)) <= MOST
-    assert 'The first 50 of 300; <a href="trust.json">trust.json</a> has all.' in first
 
 
 def test_a_page_of_rows_changes_with_its_own_rows_alone() -> None:

@@ -8,7 +8,6 @@ from sample_boards import (
     OPENS,
     baseline,
     busy,
-    crowded,
     facts,
     row,
     spec,
@@ -149,18 +148,6 @@ def test_facts_of_a_board() -> None:
         "1,050 held-out queries",
     )
     assert page.decision_times == "median decision 2 days, 1 waiting"
-
-
-def test_a_long_task_is_above_the_table_in_part_and_below_it_in_full() -> None:
-    def said(task: str) -> tuple[str, str]:
-        page = make_board_page(crowded(), spec(task=task), facts())
-        return page.lead, page.task
-
-    short = "Find the rest of it."
-    assert said(short) == (short, "")
-    long = " ".join([short] * 20)
-    assert said(long) == (f"{short} " * 6 + short, long)
-    assert said("a" * 200) == ("a" * 159 + "…", "a" * 200)
 
 
 def _first_fact(board: Standings, **changes: Any) -> str:

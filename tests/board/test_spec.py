@@ -246,20 +246,6 @@ def test_every_wrong_kind_is_told_at_once() -> None:
     ]
 
 
-def test_every_wrong_number_and_then_every_wrong_value_is_told_at_once() -> None:
-    values = RULES.replace('set = "dev"', 'set = "train"').replace("off = []", 'off = ["a", "b"]')
-    text = values.replace("decimals = 3", "decimals = 9").replace("quota = 2", "quota = 0")
-    assert [problem.line for problem in find_problems(text)] == [
-        line_of(text, "decimals"),
-        line_of(text, "quota = 0"),
-    ]
-    assert [problem.line for problem in find_problems(values)] == [
-        line_of(values, 'set = "train"'),
-        line_of(values, "off ="),
-        line_of(values, "off ="),
-    ]
-
-
 @pytest.mark.parametrize(
     ("data", "line"),
     [

@@ -4,7 +4,6 @@ import io
 import os
 import pty
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
-from town import FOUNDED, Town, call, founding, fresh_town, git, run_text, write_inputs
+from town import Town, call, founding, fresh_town, git, write_inputs
 
 from heldout.board.organiser.creation import GivenSet, choose_order
 from heldout.board.rules.spec import BoardSpec
@@ -33,19 +32,6 @@ def given(tmp_path: Path) -> Path:
     folder.mkdir()
     write_inputs(folder)
     return folder
-
-
-def test_the_baseline_that_is_proposed_can_be_shown(given: Path) -> None:
-    answer = call(given, *founding(given)).done()
-    (line,) = re.findall(r"heldout (board baseline .*)", answer.out)
-    assert f" {FOUNDED[:10].replace('-', '')}-bm25 " in line
-    files = []
-    for name in ("dev", "eval"):
-        (given / name).write_text(run_text(name, 1))
-        files.append(given / name)
-    words = [str(files.pop(0)) if word == "FILE" else word for word in shlex.split(line)]
-    call(given, *words, "--now", LATER).done()
-    assert files == []
 
 
 def labels(*rows: str) -> GivenSet:
@@ -70,17 +56,6 @@ def labels(*rows: str) -> GivenSet:
 def test_the_order_follows_the_labels(rows: tuple[str, ...], order: str) -> None:
     """Rank columns of TREC runs begin at 0, repeat or have gaps; those of MS MARCO runs count."""
     assert choose_order([labels(*rows)])[0] == order
-
-
-def test_what_scores_will_fix_is_said_before_the_first_score(given: Path) -> None:
-    answer = call(given, *founding(given))
-    fixed, baseline = (
-        answer.out.index("after the first score these are fixed: runs.order"),
-        (answer.out.index("heldout board baseline")),
-    )
-    assert fixed < baseline
-    (line,) = re.findall(r"heldout (rebuild .*)", answer.out)
-    assert call(given, *shlex.split(line), "--now", LATER).code == 0
 
 
 def test_what_was_given_is_not_asked_for_again(given: Path) -> None:

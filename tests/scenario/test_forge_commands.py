@@ -99,32 +99,6 @@ def test_a_new_board_has_the_workflow_of_its_forge(tmp_path: Path, address: str,
 
 
 @pytest.mark.parametrize(
-    ("kind", "path"),
-    [("gitlab", ".gitlab-ci.yml"), ("forgejo", ".forgejo/workflows/submission.yml")],
-)
-def test_a_forge_of_one_s_own_gets_its_workflow_once_its_address_and_heldout_s_are_stated(
-    town: Town, kind: str, path: str
-) -> None:
-    readme = (town.board / "README.md").read_text("utf-8")
-    assert "pip install" not in readme
-    assert "They fill in `install` in board.toml" in readme
-    rules = town.board / "board.toml"
-    folder = f'kind = "folder"\nurl = "{town.root / "left"}"'
-    forge = f'kind = "{kind}"\nurl = "https://git.example.org"\nproject = "ir/board"'
-    rules.write_text(rules.read_text("utf-8").replace(folder, forge), "utf-8")
-    assert town.organiser("rebuild", now=DAY).code == 0
-    assert not (town.board / path).exists()
-    stated = 'install = "git+https://example.org/heldout.git@v0.1.0"'
-    rules.write_text(rules.read_text("utf-8").replace('install = ""', stated), "utf-8")
-    assert town.organiser("rebuild", now=NEXT).code == 0
-    assert path in git(town.board, "ls-tree", "-r", "--name-only", "HEAD").splitlines()
-    assert "heldout.git@v0.1.0" in (town.board / "leaderboard/index.html").read_text("utf-8")
-    (town.board / path).write_text("# our own runner\n")
-    assert town.organiser("rebuild", now=NEXT).code == 0
-    assert (town.board / path).read_text() == "# our own runner\n"
-
-
-@pytest.mark.parametrize(
     "address",
     [
         "heldout",

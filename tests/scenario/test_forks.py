@@ -60,23 +60,6 @@ def test_upstream_says_how_far_a_submission_has_come(town: Town, *, merged: bool
     assert any("git pull upstream" in note for note in told.json["notes"]) != merged
 
 
-def test_what_was_pulled_from_the_board_counts_for_status_where_only_the_fork_is_known(
-    town: Town,
-) -> None:
-    """Whether the fork is behind or events were cut off cannot be told apart then, and is said."""
-    one = send_and_publish(town)
-    assert state(town, one) == "not received yet"
-    pull_from_the_board(town)
-    assert state(town, one) == "published"
-    receipt = town.clone / f".git/heldout/receipts/{one}.json"
-    told = town.participant("audit", "--receipt", receipt, "--json", now=LAST)
-    assert told.json["faults"] == ["the last 3 events of the earlier copy were cut off"]
-    assert any("git remote add upstream" in note for note in told.json["notes"])
-    assert told.json["receipts"][0]["received"]["at"] == DAY
-    add_upstream(town)
-    assert town.participant("audit", "--receipt", receipt, now=LAST).code == 0
-
-
 def test_events_cut_off_on_the_board_are_told_in_a_fork_that_had_them(town: Town) -> None:
     one = send_and_publish(town)
     add_upstream(town)

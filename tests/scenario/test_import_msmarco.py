@@ -212,16 +212,6 @@ def test_trophies_are_those_given_and_the_rule_gives_the_same(
     assert old.answer.json["trophies_that_differ_by_rule"] == []
 
 
-@pytest.mark.real
-def test_what_the_command_tells_of_the_passage_board(boards: Boards) -> None:
-    told = boards["passage"].answer.json
-    assert (told["entries"], told["baselines"], len(told["repairs"])) == (165, 3, 140)
-    repaired = [r for r in told["repairs"] if r["kind"] == "misspelt-type"]
-    assert [(r["line"], r["found"], r["made"]) for r in repaired] == [(35, "reraking", "reranking")]
-    reranking = [row for row in boards["passage"].standings.rows if row.type == "reranking"]
-    assert len(reranking) == 89
-
-
 # the papers' figures
 
 

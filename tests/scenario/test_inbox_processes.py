@@ -92,28 +92,3 @@ def test_the_number_of_processes_is_constant(
     memory = json.loads((town.board / ".git" / "heldout-arrivals.json").read_bytes())
     assert len(memory) == 22
     assert passes_over_log(town, monkeypatch) == passes
-
-
-def test_what_is_remembered_counts_only_where_the_log_has_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    town = found_town(tmp_path)
-    send(town, 0, 2)
-    before = (town.vault / "events.jsonl").read_bytes()
-    board = git(town.board, "rev-parse", "HEAD")
-    _, received = processes(town, monkeypatch, now=NOW)
-    assert len(received) == 2
-    memory = town.board / ".git" / "heldout-arrivals.json"
-    remembered = json.loads(memory.read_bytes())
-    # Another branch brings something under the first one's id: it is looked at, and refused.
-    memory.write_text(json.dumps(dict.fromkeys(remembered, "20261104-made-9 x")))
-    _, received = processes(town, monkeypatch, now=NOW)
-    assert received == []
-    assert json.loads(memory.read_bytes()) == remembered
-    # A vault of before knows of none: all are taken in again, whatever is remembered.
-    (town.vault / "events.jsonl").write_bytes(before)
-    git(town.board, "reset", "-q", "--hard", f"{board}")
-    for damaged in (b"", b"[]", b"{", memory.read_bytes()):
-        memory.write_bytes(damaged)
-    _, received = processes(town, monkeypatch, now=NOW)
-    assert len(received) == 2

@@ -141,22 +141,6 @@ def test_a_submission_reviewed_before_labels_were_mended_is_scored_anew(town: To
     assert scores[0] == scores[1]
 
 
-def test_a_baseline_is_corrected_from_the_runs_in_the_vault(town: Town) -> None:
-    assert add_baseline(town).code == 0
-    assert add_baseline(town).out.count("(done before)") == 1
-    other = add_baseline(town, seed=3)
-    assert (other.code, other.out) == (2, "")
-    assert "id-taken" in other.err
-    before = town.rows()[0]["scores"]["eval"]
-    town.repair()
-    answer = town.organiser("correct", BASELINE, "--why", "a wrong label", now=LATER).done()
-    assert town.rows()[0]["scores"]["eval"] != before
-    assert "standing  a baseline: no rank" in answer.out
-    assert town.audit()["ok"]
-    public = (town.board / "log.jsonl").read_text()
-    assert all(path.name not in public for path in (town.vault / "sealed").iterdir())
-
-
 def test_judgments_outside_the_query_file_do_not_count(town: Town) -> None:
     one, _ = two_published(town)
     before = {row["id"]: row["scores"] for row in town.rows()}[one]

@@ -111,30 +111,6 @@ def test_an_embargo_that_cannot_be_is_refused_at_once(town: Town) -> None:
     assert not (town.clone / ".git/heldout/drafts").exists()
 
 
-def test_what_was_sent_elsewhere_is_not_said_to_be_here(town: Town) -> None:
-    submission = town.draft("one", now=DAY)
-    first, second, third = (town.root / name for name in ("first", "second", "third"))
-
-    def sent(*arguments: str | Path) -> bool:
-        """Whether it is said to have been sent there before, in words and as JSON."""
-        words = town.participant(*arguments, now=LATER).done()
-        (line,) = [line for line in words.out.splitlines() if line.startswith("sent ")]
-        return line.endswith("(done before)")
-
-    assert not sent("submit", submission, "--to", first)
-    assert sent("submit", submission, "--to", first)
-    assert not sent("submit", submission, "--to", second)
-    (second / "extra").touch()
-    next(second.glob("*.tar*")).unlink()
-    assert not sent("submit", submission, "--to", second)
-    assert not sent("submit", submission)
-    assert sent("submit", submission)
-    assert not sent("amend", submission, "--to", third)
-    assert {path.name for path in third.iterdir()} == {path.name for path in first.iterdir()}
-    told = town.participant("amend", submission, "--to", third, "--json", now=LATER).json
-    assert (told["sent"], told["sent_before"]) == (f"3 files to {third}", True)
-
-
 def test_what_the_log_has_decided_is_refused_here(town: Town) -> None:
     published, refused = town.send("one", now=DAY), town.send("two", now=DAY, seed=2)
     town.take_in(now=DAY)

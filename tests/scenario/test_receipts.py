@@ -115,32 +115,6 @@ def test_a_receipt_is_in_the_log(town: Town) -> None:
     assert f"received  {DAY}, event 1" in plain.out
 
 
-def test_after_an_amendment_the_new_files_are_looked_for(town: Town) -> None:
-    town.pull()
-    town.fill(ONE, model_description="a better description")
-    assert town.participant("amend", ONE, now=LAST).code == 0
-    keep(town)
-    missing = audit(town)
-    assert missing.code == 1
-    assert f'has "{ONE}-metadata.json.age" with the digest' in missing.json["faults"][0]
-    town.take_in(now=LAST)
-    town.push()
-    answer = audit(town)
-    assert (answer.code, answer.json["receipts"][0]["received"]["at"]) == (0, DAY), answer
-
-
-def test_a_submission_that_waits_is_not_in_the_log_yet(tmp_path: Path) -> None:
-    town = found_town(tmp_path)
-    town.send("one", now=DAY)
-    keep(town)
-    answer = audit(town)
-    assert answer.code == 1
-    assert answer.json["faults"] == [
-        f"the log has no event about {ONE}: it was not taken in yet, or left out"
-    ]
-    assert answer.json["receipts"] == [{"received": None, "faults": answer.json["faults"]}]
-
-
 def test_a_forged_receipt(town: Town) -> None:
     files = json.loads((town.clone / RECEIPT).read_text())["files"]
     for name in files:

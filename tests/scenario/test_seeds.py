@@ -199,17 +199,6 @@ def test_a_copy_as_a_further_seed_is_refused(town: Town) -> None:
     assert town.publish(answer.json["id"], now=NEXT).code == 1
 
 
-def test_a_one_shot_board_tells_the_spread_with_the_score(town: Town) -> None:
-    town.rule(("# closes = 2027-03-31", 'closes = 2026-11-20\nkind = "one-shot"'), now=DAY)
-    name = send(town, "one", both())
-    assert town.publish(name, now=NEXT).code == 0
-    assert "seeds" in town.events()[-1]["sealed"]
-    assert "spreads" not in (town.board / "log.jsonl").read_text("utf-8")
-    assert town.organiser("rebuild", now=LAST).code == 0
-    (row,) = town.rows()
-    assert (row["seeds"], sorted(row["spreads"])) == (3, ["dev", "eval"])
-
-
 def test_seeds_sealed_for_a_board_that_takes_none_are_refused(town: Town) -> None:
     name = str(draft(town, "one", both()).json["id"])
     town.send_unchecked(name, now=DAY)

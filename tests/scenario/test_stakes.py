@@ -148,13 +148,6 @@ def test_known_runs_are_at_least_two_and_for_a_board_under_clear(tmp_path: Path)
     assert not (tmp_path / "board").exists()
 
 
-def test_a_prize_without_a_final_set_says_what_to_prepare(tmp_path: Path) -> None:
-    write_inputs(tmp_path)
-    answer = call(tmp_path, *founding(tmp_path), "--stake", "prize").done()
-    assert "prepare the final that decides the prize: a held-out set" in answer.out
-    assert rules_of(tmp_path).finalists_view is None
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

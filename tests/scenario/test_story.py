@@ -121,29 +121,6 @@ def test_by_pull_request(town: Town) -> None:
     assert town.publish(submission, now=DAY_2).code == 0
 
 
-def test_a_baseline_has_no_rank_and_cannot_be_decided(town: Town) -> None:
-    for query_set in ("dev", "eval"):
-        (town.root / f"{query_set}.run").write_text(run_text(query_set, 9))
-    runs: list[str | Path] = ["--dev", town.root / "dev.run", "--eval", town.root / "eval.run"]
-    name = "20261101-bm25"
-    for _ in range(2):
-        told = [*runs, "--description", "BM25", "--json"]
-        answer = town.organiser("board", "baseline", name, *told, now=DAY_2).done()
-    assert town.kinds().count("baseline") == 1
-    assert answer.json["scores"] == town.rows()[0]["scores"]
-    assert (town.rows()[0]["rank"], town.rows()[0]["trophy"]) == (None, False)
-    for command in (
-        ("review", name),
-        ("publish", name, "--yes"),
-        ("reject", name, "--why", "x"),
-        ("ask", name, "x"),
-        ("extend", name, "2027-01-01", "--why", "x"),
-    ):
-        refused = town.organiser(*command, now=DAY_2)
-        assert (refused.code, refused.out) == (2, "")
-        assert "unknown-submission" in refused.err
-
-
 def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
     town = found_town(tmp_path)
     root = town.root / "ms"

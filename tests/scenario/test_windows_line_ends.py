@@ -4,8 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from town import Town, call, fresh_town, git
-from two_organisers import Pair, copy_pair
+from town import Town, fresh_town, git
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
@@ -50,15 +49,3 @@ def test_a_board_from_before_gets_the_attributes_and_its_clones_are_told_what_to
     town.push()
     again = clone_with_line_ends(town, "forge", "windows")
     assert town.participant("audit", now=DAY, clone=again).code == 0
-
-
-def test_a_shared_vault_is_cloned_as_it_is(tmp_path: Path) -> None:
-    pair: Pair = copy_pair(tmp_path)
-    pair.received()
-    town = pair.town
-    clone = clone_with_line_ends(town, pair.remote.name, "vault-w")
-    assert (clone / "events.jsonl").read_bytes() == (pair.ann.vault / "events.jsonl").read_bytes()
-    assert (clone / ".gitattributes").read_text() == "* -text\n"
-    shutil.copytree(pair.bob.vault / "identities", clone / "identities")
-    clone.chmod(0o700)
-    call(town.root, "inbox", "--board", pair.bob.board, "--vault", clone, "--now", DAY).done()

@@ -17,7 +17,6 @@ from heldout.judging.database.organiser import (
     assignments,
     payments_due,
     read_launch_state,
-    set_launch,
 )
 from heldout.judging.pages.admin import render_admin
 from heldout.judging.platforms.links import personal_code
@@ -244,18 +243,6 @@ def test_progress_leases_and_costs_are_told(organiser: Organiser) -> None:
     assert "late by 25 minutes" in words
 
 
-def test_tests_agreement_sides_and_times_are_told(organiser: Organiser) -> None:
-    words = organiser.words("/admin/quality")
-    assert "1 of 2 tests" in words
-    assert "1 of 2 finished tasks" in words
-    assert "Not defined: no unit has two ratings." in words
-    assert "Passage A preferred 100.0% of 3 votes" in words
-    assert "p = 0.25, exact binomial" in words
-    assert "1 of 8 answers (12.5%)" in words
-    assert "both say the same 1" in words
-    assert "median 0.0 s" in words
-
-
 SETTINGS = Settings(name="A study")
 AGREED = StudyAgreement(pairs=9, votes=18, alike=0.52, alpha=0.045, interval=None, why="")
 
@@ -317,17 +304,6 @@ def test_the_history_of_a_pair_shows_every_answer_and_what_counts(organiser: Org
 def test_a_pair_that_is_none_is_not_found(organiser: Organiser) -> None:
     for asked in ("", "query=q1-1", "query=q1-1&a=q1-1-a&b=q1-1-a", "query=%00&a=x&b=y"):
         assert organiser.get(f"/admin/pair?{asked}").status_code == 404
-
-
-def test_a_long_log_goes_on_on_another_page(organiser: Organiser) -> None:
-    stage = organiser.stage
-    for _ in range(60):
-        set_launch(stage.database, "launched", now=stage.clock())
-        set_launch(stage.database, "paused", now=stage.clock())
-    words = organiser.words("/admin/log")
-    assert "1 to 100 of 1" in words
-    assert "The next ones" in words
-    assert "loaded" in organiser.words("/admin/log?start=100")
 
 
 # Payments

@@ -6,14 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from fastapi import APIRouter, FastAPI, Request
 from httpx2 import ASGITransport, AsyncClient, Response
-from judging_stage import QUERY, fields_of
 from starlette.responses import PlainTextResponse
 from test_serve_command import campaign as campaign_folder
-from test_serve_command import link_of, served
 
 from heldout.database.errors import DatabaseError
 from heldout.web.forms import make_application
@@ -139,20 +136,3 @@ def test_a_folder_that_cannot_be_written_to_is_not_ready(tmp_path: Path) -> None
 
 def test_a_folder_that_is_gone_is_not_ready(tmp_path: Path) -> None:
     assert check_folder(tmp_path / "gone") == "folder-missing"
-
-
-def test_several_processes_serve_one_campaign_and_log(campaign: Path) -> None:
-    with served(str(campaign), "--workers", "2", "--log-requests") as (client, said):
-        landing = f"/j/{link_of(said)}"
-        fields = fields_of(client.get(landing, params={"worker": "ada"}))
-        place = client.post(f"{landing}/consent", data=fields).headers["location"]
-        for _ in range(12):
-            with httpx2.Client(base_url=client.base_url, trust_env=False) as other:
-                assert QUERY in other.get(place).text
-        assert client.get("/ready").json() == {"ready": True, "checks": {"database": "ok"}}
-    route = "/a/{token}/item/{position}"
-    logged = [json.loads(line) for line in said if line.startswith("{")]
-    assert sum(one["route"] == route for one in logged) == 12
-    (link,) = [line for line in said if line.startswith("judges")]
-    for token in (landing.removeprefix("/j/"), place.split("/")[2]):
-        assert not [line for line in said if token in line and line != link]

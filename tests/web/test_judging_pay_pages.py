@@ -4,8 +4,6 @@ import judging_stage
 import pytest
 from judging_stage import PROLIFIC, Make, fields_of, words_of
 
-from heldout.judging.database.organiser import set_launch
-
 stage = judging_stage.stage
 
 
@@ -76,23 +74,6 @@ def test_who_lapses_with_failed_tests_is_told_what_is_owed(stage: Make) -> None:
     assert "3 of 4 answered: $0.00. As agreed" in words_of(one.client.get(f"{root}/done"))
 
 
-def test_who_closed_the_last_page_sees_amount_and_code_again(stage: Make) -> None:
-    one = stage(tasks=2, links="personal")
-    one.finish(one.begin("ada"), 4)
-    words = words_of(one.client.get(one.link, params=one.who("ada")))
-    assert "Your last task: 4 of 4 answered: $2.00 is yours." in words
-    assert "C0FFEE" in words
-    assert "I agree, begin" in words
-    assert "C0FFEE" not in one.client.get(one.link, params=one.who("bob")).text
-    root = one.begin("ada")
-    assert "Your last task" not in words_of(one.client.get(one.link, params=one.who("ada")))
-    one.finish(root, 4)
-    words = words_of(one.client.get(one.link, params=one.who("ada")))
-    assert "There are no tasks left" in words
-    assert "Your last task: 4 of 4 answered: $2.00 is yours." in words
-    assert "C0FFEE" in words
-
-
 @pytest.mark.parametrize(("platform", "given"), [("link", True), ("prolific", False)])
 def test_who_stops_is_given_the_code_where_there_is_only_a_link(
     stage: Make, platform: str, *, given: bool
@@ -153,30 +134,6 @@ def test_a_failed_test_bars_kindly_and_states_the_pay(stage: Make, *, pay_failed
     assert ("paid too" in words_of(landing)) == pay_failed
     terms = words_of(one.client.get(one.link, params={"worker": "bob"}))
     assert ("clearly don't fit" in terms) != pay_failed
-
-
-def test_where_nothing_is_paid_no_page_speaks_of_pay(stage: Make) -> None:
-    one = stage(reward=0, fee=0, tasks=3)
-    pages = [one.client.get(one.link, params={"worker": "ada"})]
-    root = one.begin("ada")
-    pages += [one.client.get(f"{root}/item/1"), one.client.get(f"{root}/exit")]
-    pages.append(one.finish(root, 4))
-    root = one.begin("bob")
-    pages.append(one.finish(root, 4, q3="b"))
-    pages.append(one.client.get(one.link, params={"worker": "bob"}))
-    root = one.begin("eve")
-    fields = {**fields_of(one.client.get(f"{root}/item/1")), "choice": "a"}
-    one.clock.pass_by(minutes=61)
-    one.begin("dan")
-    pages += [one.post(f"{root}/item/1", fields), one.client.get(f"{root}/done")]
-    set_launch(one.database, "paused", now=one.clock())
-    pages.append(one.client.get(one.link, params={"worker": "fay"}))
-    assert "taking part is voluntary" in words_of(pages[0])
-    assert [page.status_code for page in pages[-3:]] == [409, 200, 200]
-    for page in pages:
-        assert "$" not in words_of(page)
-        assert "paid" not in words_of(page)
-        assert "is yours" not in words_of(page)
 
 
 def test_who_is_not_paid_is_asked_for_a_name(stage: Make) -> None:

@@ -35,19 +35,6 @@ def test_a_form_without_a_choice_comes_back_with_an_alert(stage: Make) -> None:
     assert one.judgments() == ()
 
 
-def test_no_reason_comes_back_with_an_alert_and_keeps_the_choice(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
-    for reason in ("", "because", "same\0"):
-        answer = one.answer(root, 1, "none", reason=reason)
-        assert answer.status_code == 422
-        assert "the reason why" in words_of(answer)
-        assert shown_choice(answer) == ["none"]
-    answer = one.answer(root, 1, "", reason="same")
-    assert '<option value="same" selected>' in answer.text
-    assert one.judgments() == ()
-
-
 def test_a_later_question_has_to_wait(stage: Make) -> None:
     one = stage()
     root = one.begin()

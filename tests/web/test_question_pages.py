@@ -13,8 +13,6 @@ from judging_stage import (
     Clock,
     Stage,
     Stages,
-    fields_of,
-    shown_choice,
     words_of,
 )
 from msgspec.structs import replace
@@ -133,18 +131,6 @@ def test_what_is_missing_is_said_and_what_was_chosen_stays(
     for number in ticked:
         assert f'name="tick-{number}" value="1" checked' in page.text
     assert stage.judgments() == ()
-
-
-def test_an_answer_can_be_changed_in_its_ticks_alone(stages: Stages) -> None:
-    stage, _ = make(stages)
-    root = stage.begin()
-    say(stage, root, 1, "partial_ans", 2)
-    page = stage.client.get(f"{root}/item/1")
-    assert shown_choice(page) == ["partial_ans"]
-    assert 'name="tick-2" value="1" checked' in page.text
-    again = stage.post(f"{root}/item/1", {**fields_of(page), "choice": "partial_ans", "tick-1": ""})
-    assert again.status_code == 303
-    assert [one.ticked[0][-2:] for one in stage.judgments()] == ["d2", "d1"]
 
 
 def test_what_people_saw_does_not_change(stages: Stages) -> None:
