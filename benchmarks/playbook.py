@@ -20,7 +20,7 @@ from playbook_collections import COLLECTIONS, read_collection
 
 from heldout.ids import Digest, DocId, QueryId
 from heldout.rankers.methods import choose_method, rank_hybrid
-from heldout.rankers.neural.dense import DenseSettings, Encoder, load_encoder, rank_dense
+from heldout.rankers.neural.encoders import DenseSettings, Encoder, load_encoder, rank_dense
 from heldout.rankers.run import Hit, RankingTask, Run, fuse_reciprocal, fuse_scores
 from heldout.rankers.terms import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
 from heldout.scoring.evaluate import evaluate

@@ -27,10 +27,13 @@ from heldout.rankers.neural.cross_encoder import (
     CrossEncoderSettings,
     DuoT5Settings,
     load_cross_encoder,
-    load_duo,
 )
-from heldout.rankers.neural.dense import DenseSettings, load_encoder
-from heldout.rankers.neural.late_interaction import ColbertSettings, load_colbert
+from heldout.rankers.neural.encoders import (
+    ColbertSettings,
+    DenseSettings,
+    load_colbert,
+    load_encoder,
+)
 from heldout.rankers.reranking import score_best_passage
 from heldout.rankers.run import Reranker, TextPair
 
@@ -109,8 +112,8 @@ def _load_dense(_folder: Path, precision: Any) -> Reranker:
     return load_encoder(DenseSettings(precision=precision))
 
 
-def _load_duo(folder: Path, precision: Any) -> Reranker:
-    return load_duo(DuoT5Settings(model=str(folder), precision=precision))
+def _load_cross_encoder(folder: Path, precision: Any) -> Reranker:
+    return load_cross_encoder(DuoT5Settings(model=str(folder), precision=precision))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +154,7 @@ _RANKERS: dict[str, Ranker] = {
     "monoT5, T5-base": Ranker(build=_build_monot5, load=_load_cross_encoder),
     "duoT5, T5-base": Ranker(
         build=_build_monot5,
-        load=_load_duo,
+        load=_load_cross_encoder,
         shown=20,
         questions=lambda documents: documents * (documents - 1),
         sample=7,

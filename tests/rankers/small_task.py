@@ -1,8 +1,13 @@
 """A small collection for the rankers' tests, and random ones."""
 
-from hypothesis import strategies as st
+from collections.abc import Sequence
+from pathlib import Path
 
-from heldout.ids import DocId, QueryId
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from heldout.ids import DocId, QueryId, digest_bytes
 from heldout.rankers.run import Hit, RankingTask, Run
 
 WORDS = ("open", "file", "read", "close", "the", "buffer", "path", "walk")
@@ -27,6 +32,14 @@ def small_task(depth: int = 5) -> RankingTask:
     )
 
 
+def write_collection(folder: Path) -> Path:
+    """The texts as a folder; a query without words has no line."""
+    for name, texts in (("documents", TEXTS), ("queries", ASKED)):
+        rows = "".join(f"{key}\t{text}\n" for key, text in texts.items() if text)
+        (folder / f"{name}.tsv").write_text(rows)
+    return folder
+
+
 _text = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
 
 
@@ -47,3 +60,21 @@ def run_of(rankings: dict[str, list[tuple[str, float]]]) -> Run:
         QueryId(query): [Hit(DocId(document), score) for document, score in hits]
         for query, hits in rankings.items()
     }
+
+
+class LetterEncoder:
+    """An encoder: which of a, b and c a text has; vectors of length one."""
+
+    digest = digest_bytes(b"letters")
+
+    def __init__(self) -> None:
+        self.encoded = 0
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        counts = np.array([[text.count(letter) for letter in "abc"] for text in texts], np.float32)
+        lengths = np.linalg.norm(counts, axis=1, keepdims=True)
+        return np.asarray(counts / np.where(lengths > 0, lengths, 1), np.float32)
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.encoded += len(texts)
+        return self.encode_queries(texts)

@@ -14,8 +14,12 @@ from heldout.errors import InputError
 from heldout.rankers.methods import METHODS, choose_reranker
 from heldout.rankers.neural.checkpoints import CHECKPOINTS, find_checkpoint
 from heldout.rankers.neural.cross_encoder import CrossEncoderSettings, load_cross_encoder
-from heldout.rankers.neural.dense import DenseSettings, load_encoder
-from heldout.rankers.neural.late_interaction import ColbertSettings, load_colbert
+from heldout.rankers.neural.encoders import (
+    ColbertSettings,
+    DenseSettings,
+    load_colbert,
+    load_encoder,
+)
 
 tiny = tiny_models.tiny
 

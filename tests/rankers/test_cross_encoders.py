@@ -19,7 +19,6 @@ from heldout.rankers.neural.cross_encoder import (
     DuoT5Settings,
     encode_prompts,
     load_cross_encoder,
-    load_duo,
 )
 from heldout.rankers.run import TextPair
 
@@ -110,7 +109,7 @@ def test_monot5_is_the_log_odds_of_true(tiny: TinyModels) -> None:
 
 def test_duot5_sums_what_it_prefers_asked_both_ways_round(tiny: TinyModels) -> None:
     texts = ["read the buffer", "list", "walk the tree"]
-    duo = load_duo(DuoT5Settings(model=tiny.t5, precision="float32", device="cpu"))
+    duo = load_cross_encoder(DuoT5Settings(model=tiny.t5, precision="float32", device="cpu"))
     pairs = [TextPair("open", text) for text in texts]
     found = duo.score([pairs[0], TextPair("sum", "alone"), *pairs[1:]])
     wanted = dict.fromkeys(texts, 0.0)
@@ -196,7 +195,7 @@ def test_a_classifier_has_no_answers(tiny: TinyModels) -> None:
     assert load(tiny.bert).answers is None
     with pytest.raises(InputError, match=r"model-checkpoint .*a classifier; expected a T5"):
         load(tiny.bert, answers="yes")
-    duo = load_duo(DuoT5Settings(model=tiny.bert, device="cpu"))
+    duo = load_cross_encoder(DuoT5Settings(model=tiny.bert, device="cpu"))
     with pytest.raises(InputError, match=r"model-checkpoint .*a classifier; expected a T5"):
         duo.score([PAIRS[0], PAIRS[4]])
     with pytest.raises(InputError, match="one token for each of yes and no"):

@@ -1,21 +1,16 @@
 """`heldout rank` without a method: which default it takes, and what that ranks."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
-from numpy.typing import NDArray
-from small_task import ASKED, TEXTS
+from small_task import TEXTS, LetterEncoder, write_collection
 
 from heldout.cli.program import main
-from heldout.ids import Digest, DocId, QueryId
+from heldout.ids import DocId, QueryId
 from heldout.rankers import methods
 from heldout.rankers.methods import choose_default, choose_method, rank_hybrid
 from heldout.rankers.run import RankingTask
-
-WORDS = ["open", "close", "read", "write", "walk", "yield", "buffer", "path", "file", "tree"]
 
 
 @pytest.mark.parametrize(
@@ -41,9 +36,7 @@ def test_without_a_method_the_default_ranks_and_may_re_rank(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(methods, "has_encoder", lambda: False)
-    for name, texts in (("documents", TEXTS), ("queries", ASKED)):
-        rows = "".join(f"{key}\t{text}\n" for key, text in texts.items() if text)
-        (tmp_path / f"{name}.tsv").write_text(rows)
+    write_collection(tmp_path)
     runs = []
     for called in ((), ("--method", "rm3", "--param", "stopwords=true")):
         out = tmp_path / "run.txt"
@@ -57,28 +50,11 @@ def test_without_a_method_the_default_ranks_and_may_re_rank(
     assert "rank-method" in refused.stderr
 
 
-class CountingEncoder:
-    """Vectors of word counts: no weights, and texts of the same words are alike."""
-
-    digest = Digest("0" * 64)
-
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self.encode_documents(texts)
-
-    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        rows = [[text.lower().split().count(word) for word in WORDS] for text in texts]
-        vectors = np.array(rows, dtype=np.float32) + 1e-3
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / lengths, dtype=np.float32)
-
-
 def test_a_shallow_hybrid_run_is_the_top_of_a_deep_one() -> None:
     documents = {DocId(key): text for key, text in TEXTS.items()}
     queries = {QueryId("q"): "open and read the file"}
     deep, shallow = (
-        rank_hybrid(
-            RankingTask(documents=documents, queries=queries, depth=depth), CountingEncoder()
-        )
+        rank_hybrid(RankingTask(documents=documents, queries=queries, depth=depth), LetterEncoder())
         for depth in (7, 2)
     )
     assert [hit.document for hit in shallow[QueryId("q")]] == [

@@ -1,40 +1,20 @@
 """Dense retrieval: the ranking with vectors of our own, the encoder where it is installed."""
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from small_task import small_task
+from small_task import LetterEncoder, small_task
 from tiny_models import save_encoder
 
 from heldout.errors import InputError
-from heldout.ids import DocId, QueryId, digest_bytes
+from heldout.ids import DocId, QueryId
 from heldout.rankers.neural import checkpoints
 from heldout.rankers.neural.checkpoints import CHECKPOINTS
-from heldout.rankers.neural.dense import DenseEncoder, DenseSettings, load_encoder, rank_dense
+from heldout.rankers.neural.encoders import DenseEncoder, DenseSettings, load_encoder, rank_dense
 from heldout.rankers.run import RankingTask, TextPair
-
-
-class Letters:
-    """An encoder: which of a, b and c a text has; vectors of length one."""
-
-    digest = digest_bytes(b"letters")
-
-    def __init__(self) -> None:
-        self.encoded = 0
-
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        counts = np.array([[text.count(letter) for letter in "abc"] for text in texts], np.float32)
-        lengths = np.linalg.norm(counts, axis=1, keepdims=True)
-        return np.asarray(counts / np.where(lengths > 0, lengths, 1), np.float32)
-
-    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.encoded += len(texts)
-        return self.encode_queries(texts)
 
 
 def test_documents_are_ordered_by_inner_product() -> None:
@@ -44,17 +24,17 @@ def test_documents_are_ordered_by_inner_product() -> None:
         queries={QueryId("1"): "aab", QueryId("2"): "c"},
         depth=4,
     )
-    run = rank_dense(task, Letters())
+    run = rank_dense(task, LetterEncoder())
     assert [hit.document for hit in run[QueryId("1")]] == ["d4", "d2", "d1", "d5"]
     assert [hit.document for hit in run[QueryId("2")]] == ["d3", "d1", "d5", "d4"]
     assert run[QueryId("1")][0].score == pytest.approx(1.0)
 
 
 def test_vectors_in_a_folder_are_not_computed_again(tmp_path: Path) -> None:
-    encoder = Letters()
+    encoder = LetterEncoder()
     folder = str(tmp_path / "vectors")
     runs = [rank_dense(small_task(), encoder, folder=folder) for _ in range(2)]
-    assert runs[0] == runs[1] == rank_dense(small_task(), Letters())
+    assert runs[0] == runs[1] == rank_dense(small_task(), LetterEncoder())
     assert encoder.encoded == len(small_task().documents)
 
 
@@ -77,7 +57,6 @@ def test_the_encoder_finds_the_right_document(minilm: DenseEncoder) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.filterwarnings("ignore")  # as above
 def test_other_weights_than_those_of_the_table_are_refused(
     neural: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

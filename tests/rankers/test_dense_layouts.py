@@ -12,7 +12,7 @@ from tiny_models import TinyModels
 
 from heldout.errors import InputError
 from heldout.rankers.neural.checkpoints import CHECKPOINTS
-from heldout.rankers.neural.dense import DenseEncoder, DenseSettings, load_encoder
+from heldout.rankers.neural.encoders import DenseEncoder, DenseSettings, load_encoder
 
 tiny = tiny_models.tiny
 

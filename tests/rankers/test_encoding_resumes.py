@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from tiny_models import WORDS, TinyModels
 
 from heldout.cli.program import main
-from heldout.rankers.neural import vectors
-from heldout.rankers.neural.dense import DenseEncoder
-from heldout.rankers.neural.late_interaction import Colbert
+from heldout.rankers.neural import encoders
+from heldout.rankers.neural.encoders import Colbert, DenseEncoder
 
 tiny = tiny_models.tiny
 
@@ -25,7 +24,7 @@ SHARDS = 4
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Sixteen documents in four shards, without labels."""
-    monkeypatch.setattr(vectors, "_SHARD", 4)
+    monkeypatch.setattr(encoders, "_SHARD", 4)
     rng = np.random.default_rng(3)
     rows = "".join(f"d{row}\t{' '.join(rng.choice(WORDS[:20], size=5))}\n" for row in range(16))
     place = tmp_path / "collection"
@@ -104,13 +103,3 @@ def test_other_settings_take_no_vectors_over(
         kill.calls = 0
         status, stderr = invoke(folder, *words, "--param", f"vectors={vectors}", "--param", more)
         assert (status, kill.calls) == (0, SHARDS), stderr
-
-
-@pytest.mark.parametrize("wrong", ["batch=0", "colour=x", "precision=float8"])
-def test_wrong_parameters_of_the_default_are_refused_before_anything_is_read(
-    tiny: TinyModels, folder: Path, wrong: str
-) -> None:
-    del tiny
-    status, stderr = invoke(folder / "absent", "--param", wrong, "--out", folder / "run")
-    assert status == 2
-    assert "rank-parameter" in stderr

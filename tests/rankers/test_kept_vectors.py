@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
-from heldout.rankers.neural import vectors
-from heldout.rankers.neural.vectors import Vectors, encode_all
+from heldout.rankers.neural import encoders
+from heldout.rankers.neural.encoders import Vectors, encode_all
 
 DIGEST = digest_bytes(b"encoder")
 TEXTS = ["a", "bb", "ccc", "d", "ee"]
@@ -36,7 +36,7 @@ class Encoder:
 
 @pytest.fixture(autouse=True)
 def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "_SHARD", 2)
+    monkeypatch.setattr(encoders, "_SHARD", 2)
 
 
 def encode(encoder: Encoder, folder: Path | None, texts: Sequence[str] = TEXTS) -> Vectors:
@@ -65,11 +65,6 @@ def test_other_texts_or_another_encoder_never_meet_them(tmp_path: Path) -> None:
     encode(changed, tmp_path, ["a", "bb", "ccc", "d", "ff"])
     encode_all(TEXTS, other, digest=digest_bytes(b"another"), folder=str(tmp_path))
     assert len(changed.encoded) == len(other.encoded) == 5
-
-
-def test_vectors_stand_in_the_order_of_the_texts() -> None:
-    found = encode(Encoder(), None)
-    assert found.rows[:, 0].tolist() == [ord(text[0]) for text in TEXTS for _ in text]
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 torn", b"\x93NUMPY", b"\x80\x04pickle."])

@@ -16,8 +16,8 @@ from tiny_models import TinyModels
 
 from heldout.errors import InputError
 from heldout.ids import QueryId
-from heldout.rankers.neural import late_interaction
-from heldout.rankers.neural.late_interaction import (
+from heldout.rankers.neural import encoders
+from heldout.rankers.neural.encoders import (
     Colbert,
     ColbertSettings,
     load_colbert,
@@ -97,7 +97,7 @@ def test_punctuation_of_a_document_is_read_but_has_no_vector(
 def test_ranking_a_collection_scores_as_pairs_do(
     colbert: Colbert, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(late_interaction, "_BLOCK", 3)
+    monkeypatch.setattr(encoders, "_BLOCK", 3)
     task = small_task()
     stored = replace(colbert, settings=replace(colbert.settings, vectors=str(tmp_path)))
     run = rank_colbert(task, stored)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from small_task import ASKED, TEXTS
+from small_task import ASKED, write_collection
 
 from heldout import __version__
 from heldout.cli.program import main
@@ -28,10 +28,7 @@ QUESTIONS = {query: text for query, text in ASKED.items() if text}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, texts in (("documents", TEXTS), ("queries", QUESTIONS)):
-        rows = "".join(f"{key}\t{text}\n" for key, text in texts.items())
-        (tmp_path / f"{name}.tsv").write_text(rows)
-    return tmp_path
+    return write_collection(tmp_path)
 
 
 def invoke(*arguments: object) -> tuple[int, str, str]:

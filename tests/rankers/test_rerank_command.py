@@ -9,7 +9,7 @@ import pytest
 import tiny_models
 from click.testing import CliRunner
 from numpy.typing import NDArray
-from small_task import ASKED, TEXTS
+from small_task import write_collection
 from tiny_models import TinyModels
 
 from heldout.cli.program import main
@@ -27,11 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # other people's, while torch
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    questions = {query: text for query, text in ASKED.items() if text}
-    for name, texts in (("documents", TEXTS), ("queries", questions)):
-        rows = "".join(f"{key}\t{text}\n" for key, text in texts.items())
-        (tmp_path / f"{name}.tsv").write_text(rows)
-    return tmp_path
+    return write_collection(tmp_path)
 
 
 def invoke(folder: Path, *arguments: object) -> tuple[int, str, str]:

@@ -9,8 +9,13 @@ from trained_models import TRIPLES, load_tiny
 
 from heldout.errors import InputError
 from heldout.rankers.neural.checkpoints import import_neural
-from heldout.rankers.neural.cross_encoder import CrossEncoder
-from heldout.rankers.neural.training import TextTriple, TrainingSettings, rate_at, train
+from heldout.rankers.neural.cross_encoder import (
+    CrossEncoder,
+    TextTriple,
+    TrainingSettings,
+    rate_at,
+    train,
+)
 from heldout.rankers.run import TextPair
 
 tiny = tiny_models.tiny

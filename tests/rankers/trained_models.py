@@ -3,9 +3,9 @@
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
     CrossEncoderSettings,
+    TextTriple,
     load_cross_encoder,
 )
-from heldout.rankers.neural.training import TextTriple
 
 TRIPLES = [
     TextTriple("open file", "open the file at path", "sum of the number list"),

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from qna_files import as_columns, pack, query
 
 from heldout.cli.program import main
 from heldout.files.durable import Folder
@@ -134,7 +132,7 @@ _KILLED = """
 import os, signal, sys
 import torch
 torch.set_num_threads(1)
-import heldout.rankers.neural.training as training
+import heldout.rankers.neural.cross_encoder as training
 from heldout.cli.program import main
 original, count = training._loss, [0]
 def loss(*given):
@@ -274,10 +272,7 @@ def test_a_curve_whose_steps_end_before_its_labels_is_refused(
     assert found.exit_code == 2
     assert "curve-steps" in found.stderr
     assert not (tmp_path / "study" / "cells").exists()
-    enough = re.search(r"--steps (\d+) or more", " ".join(found.stderr.split()))
-    assert enough is not None
-    again = call("--learning-curve", "0.5", "--steps", enough[1], "--seeds", "1")
-    assert again.exit_code == 0, again.stderr
+    assert call("--learning-curve", "0.5", "--steps", "9", "--seeds", "1").exit_code == 0
 
 
 def test_shares_of_the_same_queries_are_refused(call: Callable[..., Result]) -> None:
@@ -350,35 +345,6 @@ def test_wrong_calls_are_told_and_train_nothing(
     assert not (tmp_path / "study" / "cells").exists()
 
 
-def test_triples_without_text_or_label_are_named(
-    call: Callable[..., Result], tmp_path: Path
-) -> None:
-    path = tmp_path / "triples.tsv"
-    path.write_text("q1\td1\tnowhere\n")
-    found = call("--triples", str(path))
-    assert found.exit_code == 2
-    assert "triple-without-text" in found.stderr
-    path.write_text("q1\td9\td8\n")
-    found = call("--triples", str(path))
-    assert found.exit_code == 2
-    assert "unknown-positive" in found.stderr
-
-
-def test_every_label_of_half_a_folder_trains_and_the_other_half_tests(
-    place: Path, tmp_path: Path
-) -> None:
-    curve = ("--all-labels", "--learning-curve", "0.5,1", "--seeds", "2", "--steps", "12")
-    halves = {"trained": ":eval", "tested": ":dev"}
-    command = arguments(place, tmp_path / "study", *curve, "--json", **halves)
-    found = CliRunner().invoke(main, command)
-    assert found.exit_code == 0, found.stderr
-    (first, *_) = json.loads(found.stdout)["curves"]
-    assert first["test"] == f"{place.name}-dev"
-    labels = [point["labels"] for point in first["points"]]
-    assert labels[1] == 24 - first["queries"]
-    assert "are trained on" not in found.stderr
-
-
 @pytest.mark.parametrize(
     ("more", "told"),
     [
@@ -398,25 +364,3 @@ def test_options_without_a_part_are_refused(
     assert found.exit_code == 2
     assert told in " ".join(found.stderr.split())
     assert not (tmp_path / "study").exists()
-
-
-def test_annotations_of_qna_and_triples_by_the_ids_of_a_collection_train(
-    call: Callable[..., Result], place: Path, tmp_path: Path
-) -> None:
-    rows = (place / "documents.tsv").read_text().splitlines()
-    texts = {text: name for name, _, text in (row.partition("\t") for row in rows)}
-    shown = list(texts)[:4]
-    queries = [query(f"q{n}", [int(at == n) for at in range(4)], texts=shown) for n in range(4)]
-    (tmp_path / "train.json").write_bytes(pack(as_columns(queries)))
-    triples = [f"q{n}\t{texts[shown[n]]}\t{texts[shown[n - 1]]}\n" for n in range(4)]
-    (tmp_path / "triples.tsv").write_text("".join(triples * 2))
-    annotations = ("--annotations", str(tmp_path / "train.json"))
-    triples_file = ("--triples", str(tmp_path / "triples.tsv"))
-    found = call(*annotations, *triples_file, "-r", "1", "--seeds", "1", "--json")
-    assert found.exit_code == 0, found.stderr
-    cells = {one["condition"]: one for one in json.loads(found.stdout)["cells"]}
-    assert {name: (one["labels"], one["triples"]) for name, one in cells.items()} == {
-        "r=1": (1, 2),
-        "all": (4, 8),
-        "all, as few as r=1": (1, 2),
-    }

@@ -19,10 +19,16 @@ from heldout.rankers.neural.cross_encoder import (
     DuoT5Settings,
     MonoT5Settings,
     load_cross_encoder,
-    load_duo,
 )
-from heldout.rankers.neural.dense import DenseSettings, Encoder, load_encoder, rank_dense
-from heldout.rankers.neural.late_interaction import ColbertSettings, load_colbert, rank_colbert
+from heldout.rankers.neural.encoders import (
+    ColbertSettings,
+    DenseSettings,
+    Encoder,
+    load_colbert,
+    load_encoder,
+    rank_colbert,
+    rank_dense,
+)
 from heldout.rankers.run import RankingTask, Reranker, Run, fuse_reciprocal, fuse_scores
 from heldout.rankers.terms import (
     Bm25Settings,
@@ -279,6 +285,6 @@ METHODS: dict[str, Method] = {
     ),
     "cross-encoder": Method(settings=CrossEncoderSettings, load=_load_trained),
     "monot5": Method(settings=MonoT5Settings, load=_load_trained),
-    "duot5": Method(settings=DuoT5Settings, load=load_duo, rerank_depth=20),
+    "duot5": Method(settings=DuoT5Settings, load=_load_trained, rerank_depth=20),
 }
 """Every method of `heldout rank` by name."""

@@ -9,7 +9,7 @@ A model runs on a device, in a precision, and in batches.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import HeldoutError, InputError, SetupError, StoreError, printable
-from heldout.ids import Digest
+from heldout.ids import Digest, digest_bytes
 from heldout.scoring.cache import digest_file
 
 DeviceName = Literal["cpu", "cuda", "mps"]
@@ -319,16 +319,79 @@ def digest_model(model: str) -> Digest | None:
     return Digest(digest.hexdigest())
 
 
-def digest_loaded(settings: Any, *more: object) -> Digest:
-    """Return the SHA-256 of all that the scores or vectors of a loaded model depend on.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """Which model, and how it is run.
+
+    Attributes:
+        model: a name in `CHECKPOINTS`, any other published one, or a folder.
+        batch: texts or pairs computed at once, >= 1.
+        device: where it runs; `auto` prefers cuda, then mps.
+        precision: of matrix products; `auto` takes the fastest that the device has.
+    """
+
+    model: str = MINILM
+    batch: int = 32
+    device: DeviceChoice = "auto"
+    precision: PrecisionChoice = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse an empty batch."""
+        if self.batch < 1:
+            raise ValueError("wanted: batch >= 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedModel:
+    """A loaded model.
+
+    Attributes:
+        model: the torch module, on its device.
+        device: where it runs.
+        precision: of its matrix products.
+        settings: what it was loaded with.
+        digest: SHA-256 of all that its scores or vectors depend on, as it was loaded.
+    """
+
+    model: Any
+    device: DeviceName
+    precision: Precision
+    settings: Any
+    digest: Digest
+
+
+def load_model(
+    kind: Callable[..., Loaded],
+    settings: ModelSettings,
+    read: Callable[[str, DeviceName], Mapping[str, Any]],
+    *more: object,
+) -> Loaded:
+    """Load a model onto its device.
 
     Args:
-        settings: what it was loaded with, a dataclass with `model`.
-        more: what else.
+        kind: a `LoadedModel`.
+        settings: which model.
+        read: gives the fields that `kind` has besides, from a published name or the path of a
+            folder.
+        more: what else its scores depend on.
+
+    Raises:
+        InputError: as `load_checkpoint`.
+        SetupError: the extra `neural` is not installed, or the device is not there.
     """
+    device = choose_device(settings.device)
+    precision = choose_precision(settings.precision, device)
+    parts = load_checkpoint(settings.model, lambda place: read(place, device))
+    # Vectors in a folder play no part
     fields = {name: one for name, one in asdict(settings).items() if name != "vectors"}
-    text = repr((type(settings).__name__, fields, digest_model(settings.model), *more))
-    return Digest(hashlib.sha256(text.encode()).hexdigest())
+    text = repr((type(settings).__name__, fields, digest_model(settings.model), device, precision))
+    return kind(
+        **parts,
+        device=device,
+        precision=precision,
+        settings=settings,
+        digest=digest_bytes(f"{text} {more}".encode()),
+    )
 
 
 def limit_length(config: Any, tokenizer: Any, length: int) -> int:

@@ -1,33 +1,40 @@
-"""Cross-encoders: query and documents read together by one model, which says how relevant.
+"""Cross-encoders: query and documents read together by one model, and its training on triples.
 
 Three kinds: `bert`, a classifier over the pair; `monot5`, a T5 that answers in one word; and duoT5,
 asked of all ordered pairs of documents which of the two answers the query better.
+
+The loop of training is plain: batches in the order of the sequence, AdamW, a learning rate that
+rises over the first steps and then falls, gradients cut at a norm. What it does depends on nothing
+but the model, the triples and the settings; bit for bit on the same machine with as many threads.
+
+The pointwise loss of a BERT is the published one. monoT5 was published with cross entropy over the
+whole vocabulary; here it is over the two answers alone, which are all that scores are made of, so
+that nothing pushes other words down.
+
+Sources: Nogueira and Cho 2019 (pointwise loss on BERT); Nogueira et al., EMNLP Findings 2020
+(monoT5).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, printable
-from heldout.ids import Digest
 from heldout.rankers.neural.checkpoints import (
-    DeviceChoice,
     DeviceName,
-    Precision,
-    PrecisionChoice,
+    LoadedModel,
+    ModelSettings,
     autocast,
     check_scores,
-    choose_device,
-    choose_precision,
-    digest_loaded,
     import_neural,
     limit_length,
-    load_checkpoint,
+    load_model,
     map_batches,
 )
 from heldout.rankers.run import TextPair
@@ -149,26 +156,19 @@ _MOST_LABELS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrossEncoderSettings:
+class CrossEncoderSettings(ModelSettings):
     """Which cross-encoder, and how it is run.
 
     Attributes:
-        model: a name in `checkpoints`, any other published one, or a folder. `minilm` is
-            all-MiniLM-L6-v2 with a new head, to be trained.
-        batch: pairs scored at once, >= 1.
+        model: `minilm` is all-MiniLM-L6-v2 with a new head, to be trained.
         length: tokens of a pair, >= 16; what is longer is cut, and so is what the model
             cannot take.
-        device: where it runs; `auto` prefers cuda, then mps.
-        precision: of matrix products; `auto` takes the fastest that the device has.
         seed: draws the weights that the checkpoint does not have, >= 0.
         answers: what a T5 says of a relevant document; `auto` goes by its type.
     """
 
     model: str = "minilm-l6"
-    batch: int = 32
     length: int = 512
-    device: DeviceChoice = "auto"
-    precision: PrecisionChoice = "auto"
     seed: int = 0
     answers: Literal["auto", "true", "yes"] = "auto"
 
@@ -187,33 +187,23 @@ class MonoT5Settings(CrossEncoderSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrossEncoder:
+class CrossEncoder(LoadedModel):
     """A loaded cross-encoder.
 
     Attributes:
-        model: the torch module, on its device.
         tokenizer: that of the checkpoint.
         kind: how pairs are written and answers read.
-        device: where it runs.
-        precision: of its matrix products.
         length: tokens of a pair at most.
         answers: the tokens that a T5 answers with; None for a classifier.
         new_weights: names of weights that the checkpoint lacks and the seed drew; where there
             are any, scores mean nothing before training.
-        settings: what it was loaded with.
-        digest: SHA-256 of all that its scores depend on, as it was loaded.
     """
 
-    model: Any
     tokenizer: Any
     kind: Kind
-    device: DeviceName
-    precision: Precision
     length: int
     answers: AnswerTokens | None
     new_weights: tuple[str, ...]
-    settings: CrossEncoderSettings
-    digest: Digest
 
     def scores(self, pairs: Sequence[TextPair]) -> Any:
         """Scores as torch gives them, with gradient where the model trains.
@@ -246,20 +236,6 @@ class CrossEncoder:
             InputError: code `model-scores`: a score is NaN or infinite.
         """
         return self._in_batches(self.scores, pairs)
-
-    def score_prompts(self, prompts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-        """Log-odds of the right answer against the wrong one, for whatever a T5 is asked.
-
-        Args:
-            prompts: parts of each, as in `encode_prompts`.
-
-        Returns:
-            float64, shape (prompts,).
-
-        Raises:
-            InputError: code `model-scores`; `model-checkpoint`: it is a classifier.
-        """
-        return self._in_batches(self._t5, prompts)
 
     def save(self, folder: Path) -> None:
         """Write weights, configuration and tokenizer, as `load_cross_encoder` reads them.
@@ -319,17 +295,17 @@ class CrossEncoder:
 
 
 def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:
-    """Load a cross-encoder onto its device, in evaluation mode.
+    """Load a cross-encoder onto its device, in evaluation mode; a duoT5 with its settings.
 
     Raises:
         InputError: code `model-checkpoint`.
         SetupError: the extra `neural` is not installed, or the device is not there.
     """
-    device = choose_device(settings.device)
-    return load_checkpoint(settings.model, lambda place: _load(place, settings, device))
+    kind = DuoT5 if isinstance(settings, DuoT5Settings) else CrossEncoder
+    return load_model(kind, settings, lambda place, device: _read(place, settings, device))
 
 
-def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> CrossEncoder:
+def _read(place: str, settings: CrossEncoderSettings, device: DeviceName) -> dict[str, Any]:
     transformers = import_neural("transformers")
     config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
     kind: Kind = "monot5" if config.model_type in _T5 else "bert"
@@ -338,19 +314,14 @@ def _load(place: str, settings: CrossEncoderSettings, device: DeviceName) -> Cro
     )
     answers = _answers(tokenizer, config, kind, settings)
     model, missing = _load_model(place, config, kind, settings)
-    precision = choose_precision(settings.precision, device)
-    return CrossEncoder(
-        model=model.to(device).eval(),
-        tokenizer=tokenizer,
-        kind=kind,
-        device=device,
-        precision=precision,
-        length=limit_length(config, tokenizer, settings.length),
-        answers=answers,
-        new_weights=missing,
-        settings=settings,
-        digest=digest_loaded(settings, device, precision),
-    )
+    return {
+        "model": model.to(device).eval(),
+        "tokenizer": tokenizer,
+        "kind": kind,
+        "length": limit_length(config, tokenizer, settings.length),
+        "answers": answers,
+        "new_weights": missing,
+    }
 
 
 def _answers(
@@ -429,19 +400,8 @@ class DuoT5Settings(MonoT5Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DuoT5:
-    """A loaded duoT5.
-
-    Attributes:
-        encoder: the T5 below, which answers.
-    """
-
-    encoder: CrossEncoder
-
-    @property
-    def digest(self) -> Digest:
-        """SHA-256 of the weights and of what else scores depend on."""
-        return self.encoder.digest
+class DuoT5(CrossEncoder):
+    """A loaded duoT5."""
 
     def score(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
         """Scores of documents against the others of the same query in the same call.
@@ -483,15 +443,158 @@ class DuoT5:
             )
             for one, other in ordered
         ]
-        odds = self.encoder.score_prompts(prompts)
+        odds = self._in_batches(self._t5, prompts)
         return np.asarray(1 / (1 + np.exp(-odds)), dtype=np.float64)
 
 
-def load_duo(settings: DuoT5Settings) -> DuoT5:
-    """Load a duoT5.
+_WARMUP = 0.1
+"""Share of the steps in which the learning rate rises."""
+_CLIP = 1.0
+"""Longest gradient."""
+_WEIGHT_DECAY = 0.01
+"""Of AdamW."""
+
+DEFAULT_RATES = {"bert": 2e-5, "monot5": 5e-5}
+"""Learning rate by the kind of a cross-encoder, where none is set."""
+
+
+class TextTriple(NamedTuple):
+    """One sample to train on, in words."""
+
+    query: str
+    positive: str
+    negative: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSettings:
+    """How a cross-encoder is trained.
+
+    Attributes:
+        steps: how often the weights are changed, from 1.
+        batch: triples in a step, from 1. A sequence that is too short begins again.
+        loss: `pointwise` (cross entropy of relevant and not, over both documents) or `pairwise`
+            (cross entropy of which of the two is the positive).
+        learning_rate: the highest, above 0; `None` for that of the model's kind,
+            `DEFAULT_RATES`.
+        seed: of dropout, from 0.
+    """
+
+    steps: int
+    batch: int = 8
+    loss: Literal["pointwise", "pairwise"] = "pointwise"
+    learning_rate: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained with."""
+        rate = 1.0 if self.learning_rate is None else self.learning_rate
+        sizes = self.steps >= 1 and self.batch >= 1 and self.seed >= 0
+        if not (sizes and 0 < rate < math.inf):
+            raise ValueError(self)
+
+
+def train(
+    encoder: CrossEncoder,
+    triples: Sequence[TextTriple],
+    settings: TrainingSettings,
+    *,
+    done: Callable[[], None] = lambda: None,
+) -> tuple[float, ...]:
+    """Fine-tune a cross-encoder; its weights are changed in place.
+
+    Args:
+        encoder: with the weights to begin from; it is ready to score afterwards.
+        triples: the sequence, at least one.
+        settings: how.
+        done: called after each step.
+
+    Returns:
+        The loss of each step, before its change of the weights.
 
     Raises:
-        InputError: code `model-checkpoint`.
-        SetupError: the extra `neural` is not installed, or the device is not there.
+        InputError: code `training-diverged`: a loss is not finite.
+        ValueError: no triple.
     """
-    return DuoT5(encoder=load_cross_encoder(settings))
+    torch = import_neural("torch")
+    if not triples:
+        raise ValueError("no triple to train on")
+    losses: list[float] = []
+    devices = [torch.cuda.current_device()] if encoder.device == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(settings.seed)
+        optimizer = torch.optim.AdamW(_parameter_groups(encoder.model))
+        # Half precision alone has gradients that vanish; elsewhere the scaler does nothing.
+        half = encoder.precision == "float16"
+        scaler = torch.amp.GradScaler(encoder.device, enabled=half)
+        encoder.model.train()
+        try:
+            for step in range(settings.steps):
+                rate = settings.learning_rate or DEFAULT_RATES[encoder.kind]
+                for group in optimizer.param_groups:
+                    group["lr"] = rate * rate_at(step, settings.steps)
+                first = step * settings.batch
+                batch = [triples[(first + i) % len(triples)] for i in range(settings.batch)]
+                loss = _loss(encoder, batch, settings.loss)
+                losses.append(_check_loss(float(loss.detach()), step + 1))
+                optimizer.zero_grad(set_to_none=True)
+                scaler.scale(loss).backward()
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(encoder.model.parameters(), _CLIP)
+                scaler.step(optimizer)
+                scaler.update()
+                done()
+        finally:
+            encoder.model.eval()
+    return tuple(losses)
+
+
+def rate_at(step: int, steps: int) -> float:
+    """Return the share of the highest learning rate that a step has, in (0, 1].
+
+    It rises from 0 in the first tenth of the steps, then falls to 0 in a straight line.
+
+    Args:
+        step: from 0, below `steps`.
+        steps: of the training.
+    """
+    rising = math.ceil(_WARMUP * steps)
+    return (step + 1) / rising if step < rising else (steps - step) / (steps - rising)
+
+
+def _loss(
+    encoder: CrossEncoder, batch: Sequence[TextTriple], kind: Literal["pointwise", "pairwise"]
+) -> Any:
+    pairs = [TextPair(one.query, one.positive) for one in batch]
+    pairs += [TextPair(one.query, one.negative) for one in batch]
+    positive, negative = encoder.scores(pairs).split(len(batch))
+    softplus = import_neural("torch").nn.functional.softplus
+    if kind == "pairwise":
+        return softplus(negative - positive).mean()
+    return (softplus(-positive).mean() + softplus(negative).mean()) / 2
+
+
+def _parameter_groups(model: Any) -> list[dict[str, Any]]:
+    """Matrices are decayed; norms and biases, which have one dimension, are not."""
+    parameters = [one for one in model.parameters() if one.requires_grad]
+    return [
+        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": _WEIGHT_DECAY},
+        {"params": [one for one in parameters if one.ndim <= 1], "weight_decay": 0.0},
+    ]
+
+
+def _check_loss(loss: float, step: int) -> float:
+    """Return a loss that is finite.
+
+    Raises:
+        InputError: code `training-diverged`.
+    """
+    if math.isfinite(loss):
+        return loss
+    raise InputError.of(
+        "training-diverged",
+        "training",
+        f"a loss of {loss} at step {step}",
+        "a finite loss",
+        "a lower learning rate, or precision float32",
+    )

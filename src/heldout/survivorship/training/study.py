@@ -31,9 +31,11 @@ from heldout.rankers.neural.checkpoints import digest_model
 from heldout.rankers.neural.cross_encoder import (
     CrossEncoder,
     CrossEncoderSettings,
+    TextTriple,
+    TrainingSettings,
     load_cross_encoder,
+    train,
 )
-from heldout.rankers.neural.training import TextTriple, TrainingSettings, train
 from heldout.rankers.reranking import rerank, score_best_passage
 from heldout.rankers.run import PairScorer, RankingTask, Run, write_run
 from heldout.scoring.evaluate import PreparedJudgments, prepare, score
@@ -59,14 +61,11 @@ from heldout.survivorship.training.results import (
     CellRecord,
     Floats,
     TestScores,
-    TrainingResult,
     answer_training,
     compare_conditions,
 )
 from heldout.survivorship.training.triples import (
     Condition,
-    Label,
-    ReadTriples,
     TripleCounts,
     TripleDraw,
     draw_triples,
@@ -147,7 +146,7 @@ def run_study(folder: Path, study: TrainingStudy, *, progress: Progress = SILENT
     with Folder(folder).lock(".lock"):
         _write_json(Folder(folder).file("experiment.json"), described)
         for test in tests:
-            write_run(test.first, _first_path(folder, test), form="trec", tag="first")
+            write_run(test.first, folder / "first" / test.file, form="trec", tag="first")
         records = _compute_cells(
             folder, cells, tests, material, learner=study.learner, progress=progress
         )
@@ -156,11 +155,9 @@ def run_study(folder: Path, study: TrainingStudy, *, progress: Progress = SILENT
     if study.choice.learning_curve is not None:
         return answer_curves([draw_curve(one, records, level=level) for one in scored])
     return answer_training(
-        TrainingResult(
-            outcomes=tuple(compare_conditions(one, records, level=level) for one in scored),
-            records=tuple(record for found in records.values() for record in found),
-            level=level,
-        )
+        [compare_conditions(one, records, level=level) for one in scored],
+        [record for found in records.values() for record in found],
+        level=level,
     )
 
 
@@ -186,18 +183,11 @@ def plan_cells(material: Material, study: TrainingStudy) -> tuple[TrainingCell, 
         for (condition, number), draw in zip(wanted, draws, strict=True)
     )
     if choice.learning_curve is not None:
-        _check_shares(cells, counts, material.read, seed=seed, batch=learner.batch)
+        _check_shares(cells, counts, seed)
     return cells
 
 
-def _check_shares(
-    cells: Sequence[TrainingCell],
-    counts: TripleCounts,
-    read: ReadTriples,
-    *,
-    seed: int,
-    batch: int,
-) -> None:
+def _check_shares(cells: Sequence[TrainingCell], counts: TripleCounts, seed: int) -> None:
     """Make sure that the shares of a learning curve differ, and that all their labels are seen.
 
     Where steps end before each label was seen once, a larger share has no more labels than a
@@ -210,13 +200,12 @@ def _check_shares(
         labels = sum(query in queries for query, _ in counts.per_label)
         seen = cell.drawn.counts.labels
         if seen < labels:
-            steps = -(-_triples_until_all(read, queries) // batch)
             raise InputError.of(
                 "curve-steps",
                 "--steps",
                 found=f"{seen:,} of {labels:,} labels of {cell.condition.name} are seen",
                 expected="steps enough to see each label once",
-                hint=f"--steps {steps} or more, with --batch {batch}; or smaller shares",
+                hint="more --steps or a larger --batch; or smaller shares",
             )
         other = shares.setdefault((cell.seed, len(queries)), cell.condition)
         if other != cell.condition:
@@ -227,20 +216,6 @@ def _check_shares(
                 f"{plural(len(queries), 'query', 'queries')}",
                 expected="shares that differ by a query at least",
             )
-
-
-def _triples_until_all(read: ReadTriples, queries: frozenset[str]) -> int:
-    """Count the triples of these queries up to the one that has the last new label."""
-    seen: set[Label] = set()
-    number = last = 0
-    for triple in read():
-        label = triple.query, triple.positive
-        if triple.query in queries:
-            number += 1
-            if label not in seen:
-                seen.add(label)
-                last = number
-    return last
 
 
 def _compute_cells(
@@ -354,7 +329,7 @@ def _compute_cell(
             _write_json(Folder(folder).file("cell.json"), record)
     for test in missing:
         run = _rerank(encoder, test, done)
-        write_run(run, _run_path(folder, test), form="trec", tag=folder.name)
+        write_run(run, folder / test.file, form="trec", tag=folder.name)
         record = msgspec.structs.replace(record, runs=record.runs | {test.name: test.inputs})
         _write_json(Folder(folder).file("cell.json"), record)
     if wanted:
@@ -403,10 +378,10 @@ def _score_cells(root: Path, cells: Sequence[TrainingCell], test: TestSet) -> li
     judged = prepare(test.qrels, test.measures)
     rows: dict[Measure, dict[Condition, list[Floats]]] = {measure: {} for measure in test.measures}
     for cell in cells:
-        path = _run_path(root / "cells" / cell.name, test)
+        path = root / "cells" / cell.name / test.file
         for measure, values in _measure(path, test, judged).items():
             rows[measure].setdefault(cell.condition, []).append(values)
-    first = _measure(_first_path(root, test), test, judged)
+    first = _measure(root / "first" / test.file, test, judged)
     return [
         TestScores(
             test=test.name,
@@ -434,14 +409,6 @@ def _measure(path: Path, test: TestSet, judged: PreparedJudgments) -> dict[Measu
     return {measure: values.values for measure, values in scores.items()}
 
 
-def _first_path(root: Path, test: TestSet) -> Path:
-    return root / "first" / f"{test.name}.run.gz"
-
-
-def _run_path(folder: Path, test: TestSet) -> Path:
-    return folder / f"{test.name}.run.gz"
-
-
 def _read_record(folder: Path) -> CellRecord | None:
     """Read what became of a cell; `None` where it is not trained."""
     file = Folder(folder).file("cell.json")
@@ -458,7 +425,7 @@ def _is_done(folder: Path, test: TestSet, record: CellRecord) -> bool:
     Raises:
         StoreError: its run was made of something else.
     """
-    inputs, path = record.runs.get(test.name), _run_path(folder, test)
+    inputs, path = record.runs.get(test.name), folder / test.file
     if inputs not in (None, test.inputs):
         raise StoreError(
             f"{path} was computed with another first run, depth or passage, or other texts; take "
