@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from heldout.board.rules.release import LEADS, decide_final
 from heldout.cli.program import main as heldout
-from heldout.redteam.releases import Exchange, Run, exchange, guess
+from heldout.redteam.boards import Exchange, Run, exchange, guess
 
 __all__ = ["Cell", "Mean", "carry_vote", "find_luck", "plant", "read_systems"]
 

@@ -18,9 +18,8 @@ from statistics import fmean, median
 import numpy as np
 
 from heldout.board.rules.release import is_clear
-from heldout.redteam.boards import NamedRule
+from heldout.redteam.boards import Exchange, NamedRule, Scores, coins
 from heldout.redteam.game import Baseline, GamePlan, Weak, begin, rng_of
-from heldout.redteam.releases import Exchange, Scores, coins
 
 Steps = tuple[int, float, float]
 """How many steps a year has, and from where to where their sizes go, in u."""

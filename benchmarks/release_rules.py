@@ -28,10 +28,25 @@ from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import RECORD, stand_alone
 from heldout.redteam.attacks import ATTACKS
-from heldout.redteam.boards import COMPARED, NamedRule, parse_rule
-from heldout.redteam.game import GamePlan, Weak
+from heldout.redteam.boards import (
+    COMPARED,
+    Exchange,
+    GameLabels,
+    NamedRule,
+    Scores,
+    guess,
+    newcomer,
+    parse_rule,
+)
+from heldout.redteam.game import (
+    AttackCase,
+    AttackLine,
+    GamePlan,
+    Weak,
+    play_cases,
+    play_worst_again,
+)
 from heldout.redteam.playing import SystemOptions, Systems, SystemsSource, draw, find_systems
-from heldout.redteam.releases import Exchange, GameLabels, Scores, guess, newcomer
 from heldout.redteam.replay import (
     conclude_replay,
     describe_replay,
@@ -39,7 +54,6 @@ from heldout.redteam.replay import (
     replay,
     tabulate_replay,
 )
-from heldout.redteam.report import AttackCase, AttackLine, play_cases, play_worst_again
 
 DECIMALS = 3
 GAPS = (0.0, 8.0, 16.0, 32.0, 48.0)
@@ -269,9 +283,12 @@ def replay_boards() -> None:
         print(f"{conclude_replay(found)}\n")
         for fact, said in describe_replay(found):
             print(f"- {fact}: {said}")
-        for title, header, rows in tabulate_replay(found):
-            print(f"\n{title}\n")
-            table(header, rows)
+        for made in tabulate_replay(found):
+            print(f"\n{made.title}\n")
+            table(
+                [one.name for one in made.columns],
+                [[str(cell) for cell in row] for row in made.rows],
+            )
 
 
 def play_seasons(demo: Path, queries: int, seed: int, games: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heldout.board.rules.release import LEADS, expected_maximum, share_of_wins
-from heldout.redteam.releases import Exchange, exchange
+from heldout.redteam.boards import Exchange, exchange
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

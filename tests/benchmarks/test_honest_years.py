@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from heldout.board.rules.release import ReleaseRule
-from heldout.redteam.boards import NamedRule, parse_rule
+from heldout.redteam.boards import Exchange, NamedRule, exchange, parse_rule
 from heldout.redteam.game import GamePlan, Weak
-from heldout.redteam.releases import Exchange, exchange
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

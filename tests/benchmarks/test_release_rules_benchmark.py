@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from heldout.redteam.report import AttackLine
+from heldout.redteam.game import AttackLine
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

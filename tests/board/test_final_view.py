@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from heldout.board.rules.release import decide_final, expected_maximum, share_of_wins
-from heldout.redteam.releases import Exchange, exchange, guess
+from heldout.redteam.boards import Exchange, exchange, guess
 
 Scores = list[list[float]]
 

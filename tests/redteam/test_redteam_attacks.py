@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from heldout.redteam.attacks import ATTACKS, Target, _Readings
-from heldout.redteam.boards import GameAnswer
-from heldout.redteam.releases import Run, Scores
+from heldout.redteam.boards import GameAnswer, Run, Scores
 
 NOTHING = GameAnswer(score=None)
 STAIRCASES = tuple(name for name in ATTACKS if name.startswith("staircase"))

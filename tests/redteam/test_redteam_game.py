@@ -10,10 +10,18 @@ from reference_game import Game
 from heldout.board.rules.release import ReleaseRule
 from heldout.redteam import boards
 from heldout.redteam.attacks import ATTACKS
-from heldout.redteam.boards import NamedRule, parse_rule
-from heldout.redteam.game import GameOutcome, GamePlan, Weak, begin, play
-from heldout.redteam.releases import Exchange, exchange
-from heldout.redteam.report import AttackCase, play_cases, play_worst_again, summarise
+from heldout.redteam.boards import Exchange, NamedRule, exchange, parse_rule
+from heldout.redteam.game import (
+    AttackCase,
+    GameOutcome,
+    GamePlan,
+    Weak,
+    begin,
+    play,
+    play_cases,
+    play_worst_again,
+    summarise,
+)
 
 RR = np.array([0.0, 0.1, 0.2, 0.25, 0.5, 1.0])
 EVERY = ("rounded", "clear", "clear+feedback")

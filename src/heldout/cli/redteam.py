@@ -7,7 +7,7 @@ from typing import Annotated
 import click
 
 from heldout.answers.answer import Answer
-from heldout.answers.table import Column, Table, columns
+from heldout.answers.table import Table, columns
 from heldout.board.rules.spec import BoardSpec
 from heldout.cli.context import open_board
 from heldout.cli.options import dask_option, open_cluster, with_options
@@ -23,7 +23,7 @@ from heldout.cli.printing import (
 from heldout.errors import OptionError, plural
 from heldout.options import Json, Opt
 from heldout.redteam.boards import own_rule
-from heldout.redteam.game import PLANTED, GamePlan
+from heldout.redteam.game import OWN, PLANTED, AttackLine, GamePlan, strongest_lines
 from heldout.redteam.playing import (
     GameOptions,
     Played,
@@ -40,7 +40,6 @@ from heldout.redteam.replay import (
     replay,
     tabulate_replay,
 )
-from heldout.redteam.report import OWN, AttackLine, strongest_lines
 
 _YEAR = 365.25
 _MOST_APART = 3.0
@@ -130,18 +129,10 @@ def _replay(table: Path, games: GameOptions, *, as_json: bool) -> None:
     if as_json:
         print_json(found.document)
         return
-    tables = [
-        Table(
-            title=title,
-            columns=(Column(name=""), *columns("score", *header[1:])),
-            rows=tuple(map(tuple, rows)),
-        )
-        for title, header, rows in tabulate_replay(found)
-    ]
     answer = Answer(
         answer=conclude_replay(found),
         summary=describe_replay(found),
-        tables=tables,
+        tables=tabulate_replay(found),
         document=found.document,
     )
     print_answer(answer, TableOutput())

@@ -17,8 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.redteam.boards import GameAnswer
-from heldout.redteam.releases import Run, Scores, guess
+from heldout.redteam.boards import GameAnswer, Run, Scores, guess
 
 _MOST_STAIRS = 120
 """Runs of a staircase, at most: no gap has room for more that say anything."""

@@ -19,20 +19,34 @@ from heldout.board.scores.kept import read_scores
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.collections.named import load_qrels
-from heldout.errors import InputError, OptionError, Problem, SetupError
+from heldout.errors import InputError, OptionError, SetupError
 from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.redteam.attacks import ATTACKS
-from heldout.redteam.boards import COMPARED, NamedRule, own_rule, parse_rule
-from heldout.redteam.game import Baseline, GamePlan, Weak
-from heldout.redteam.releases import Exchange, Scores, exchange
-from heldout.redteam.report import AttackCase, AttackLine, conclude, play_cases, play_worst_again
+from heldout.redteam.boards import (
+    COMPARED,
+    Exchange,
+    NamedRule,
+    Scores,
+    exchange,
+    own_rule,
+    parse_rule,
+)
+from heldout.redteam.game import (
+    AttackCase,
+    AttackLine,
+    Baseline,
+    GamePlan,
+    Weak,
+    conclude,
+    play_cases,
+    play_worst_again,
+)
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.names import read_own_measure
 from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import run_name
 from heldout.scoring.score import Reading
-from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
 
 _DRAW = 0
@@ -137,16 +151,24 @@ def find_systems(source: SystemsSource) -> Systems:
         InputError: a file has errors, or the systems never differ.
         SetupError: the board has no open labels, or the vault no dev scores.
     """
-    measure = _choose_measure(source)
-    if source.options.runs is None:
-        if source.options.baselines:
+    given, spec = source.options, source.spec
+    measure = _choose_measure(given.measure, spec)
+    if given.runs is None:
+        if given.baselines:
             raise OptionError("--baseline goes with --runs A B, scored by the same judgments")
         return _find_scored(source, measure)
-    files = (*source.options.runs, *source.options.baselines)
-    a, b, *rows = _score_runs(files, source, measure)
-    baselines = dict(zip(map(run_name, source.options.baselines), rows, strict=True))
-    names = _names(*source.options.runs)
-    return Systems(names=names, pair=_pair(a, b), measure=str(measure), baselines=baselines)
+    order = spec.runs.order if given.order is None and spec is not None else given.order
+    scored = Reading().score_whole(
+        (*given.runs, *given.baselines), _read_qrels(source), [measure], order=order
+    )
+    a, b, *rows = (run.evaluation.scores[measure].values for run in scored)
+    one, other = map(run_name, given.runs)
+    return Systems(
+        names=given.runs if one == other else (one, other),
+        pair=_pair(a, b, "on any query"),
+        measure=str(measure),
+        baselines=dict(zip(map(run_name, given.baselines), rows, strict=True)),
+    )
 
 
 def draw(systems: Systems, queries: int, *, seed: int) -> Systems:
@@ -158,18 +180,15 @@ def draw(systems: Systems, queries: int, *, seed: int) -> Systems:
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_DRAW,)))
     known = systems.pair.queries
     chosen = rng.choice(known, queries, replace=queries > known)
-    try:
-        pair = exchange(systems.pair.a[chosen], systems.pair.b[chosen])
-    except ValueError:
-        raise InputError(_equal(f"on any of the {queries:,} queries drawn")) from None
+    pair, where = systems.pair, f"on any of the {queries:,} queries drawn"
+    pair = _pair(pair.a[chosen], pair.b[chosen], where)
     baselines = {name: scores[chosen] for name, scores in systems.baselines.items()}
     return replace(systems, pair=pair, baselines=baselines)
 
 
-def _choose_measure(source: SystemsSource) -> Measure:
-    name = source.options.measure
-    if name is None and source.spec is not None:
-        name = source.spec.view(source.spec.primary).measure
+def _choose_measure(name: str | None, spec: BoardSpec | None) -> Measure:
+    if name is None and spec is not None:
+        name = spec.view(spec.primary).measure
     if name is None:
         raise OptionError("which measure? for example -m RR@10")
     measure = read_own_measure(name)
@@ -181,12 +200,6 @@ def _choose_measure(source: SystemsSource) -> Measure:
             "a measure where higher is better",
         )
     return measure
-
-
-def _choose_order(source: SystemsSource) -> Order | None:
-    if source.options.order is None and source.spec is not None:
-        return source.spec.runs.order
-    return source.options.order
 
 
 def _read_qrels(source: SystemsSource) -> Qrels:
@@ -203,19 +216,6 @@ def _dev_set(spec: BoardSpec) -> str:
     if found is None:
         raise SetupError("the board has no labels in the open; name others: --qrels Q --runs A B")
     return found
-
-
-def _score_runs(runs: Sequence[str], source: SystemsSource, measure: Measure) -> list[Scores]:
-    scored = Reading().score_whole(
-        runs, _read_qrels(source), [measure], order=_choose_order(source)
-    )
-    return [run.evaluation.scores[measure].values for run in scored]
-
-
-def _names(a: str, b: str) -> tuple[str, str]:
-    """Names of two run files, paths where names are the same."""
-    names = run_name(a), run_name(b)
-    return (a, b) if names[0] == names[1] else names
 
 
 def _find_scored(source: SystemsSource, measure: Measure) -> Systems:
@@ -240,7 +240,7 @@ def _find_scored(source: SystemsSource, measure: Measure) -> Systems:
         }
         return Systems(
             names=(unit.a, unit.b),
-            pair=_pair(rows[unit.a], rows[unit.b]),
+            pair=_pair(rows[unit.a], rows[unit.b], "on any query"),
             measure=str(measure),
             baselines={name: row for name, row in rows.items() if name in baselines},
         )
@@ -249,7 +249,8 @@ def _find_scored(source: SystemsSource, measure: Measure) -> Systems:
         shuffled = np.random.default_rng(0).permutation(values)
         if (values != shuffled).any():
             names = (name, f"{name}, its scores in another order of the queries")
-            return Systems(names=names, pair=_pair(values, shuffled), measure=str(measure))
+            pair = exchange(values, shuffled)
+            return Systems(names=names, pair=pair, measure=str(measure))
     raise SetupError(
         "the vault has no dev scores of a baseline or a published entry; name two runs: "
         "--runs A B, or add a baseline: heldout board baseline"
@@ -267,15 +268,13 @@ def read_dev_scores(vault: Vault, spec: BoardSpec, measure: Measure) -> dict[str
     views = [
         view.name
         for view in spec.views
-        if view.set == dev
+        if (view.set, view.labels) == (dev, None)
         and parse_measure(view.measure) == measure
-        and view.labels is None
         and not view.files
     ]
     found: dict[str, dict[str, float]] = {}
     for submission in vault.history().submissions.values():
-        taken = submission.status == "published"
-        scores = read_scores(vault, submission.id) if taken else None
+        scores = read_scores(vault, submission.id) if submission.status == "published" else None
         known = {} if scores is None else scores.views
         for name in [name for name in views if name in known][:1]:
             per_query = known[name].per_query
@@ -283,20 +282,13 @@ def read_dev_scores(vault: Vault, spec: BoardSpec, measure: Measure) -> dict[str
     return found
 
 
-def _pair(a: Scores, b: Scores) -> Exchange:
+def _pair(a: Scores, b: Scores, where: str) -> Exchange:
+    """Make systems exchangeable; refuse two that never differ."""
     try:
         return exchange(a, b)
     except ValueError:
-        raise InputError(_equal("on any query")) from None
-
-
-def _equal(where: str) -> Problem:
-    return Problem(
-        "redteam-runs",
-        "--runs",
-        f"two systems whose scores do not differ {where}",
-        "two systems that differ",
-    )
+        found = f"two systems whose scores do not differ {where}"
+        raise InputError.of("redteam-runs", "--runs", found, "two systems that differ") from None
 
 
 _DECIMALS = 3

@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.analyses.entries import BoardEntry, fold_name, parse_entries
+from heldout.answers.table import Column, Table, columns
 from heldout.board.old_boards import parse_table, scores_of_old_table
 from heldout.board.rules.release import CLEARLY, JITTER, ReleaseRule
 from heldout.board.rules.template import SPLIT_ABOVE
 from heldout.errors import InputError
 from heldout.progress_bar import SILENT, Progress
-from heldout.redteam.releases import Scores
+from heldout.redteam.boards import Scores
 
 DRAWS = 400
 SEASON = 91
@@ -434,44 +435,42 @@ def describe_replay(found: TableReplay) -> list[tuple[str, str]]:
     empty = found.seasons - len(set((history.days // SEASON).tolist()))
     unused = f"; {empty} without entries" * bool(empty)
     how = f"its best by {history.open_view}, else its latest" if history.open_view else "its latest"
+    ranking = found.queries - found.feedback
     beside = f"on {found.feedback:,} queries" if found.feedback else "with noise"
     whole, part = (
         f"--queries {n} --gap {found.gap * (n / found.queries) ** 0.5:.0f}"
-        for n in (found.queries - found.feedback, found.part)
+        for n in (ranking, found.part)
     )
+    lines = {
+        "history": f"{history.board}: {len(history.means)} entries from {history.first} on",
+        "left out": f"{history.left_out} without a score that ranks" * bool(history.left_out),
+        "baseline": f"{history.start_name}, {found.gap:.0f} u below the best entry",
+        "u": f"{found.unit:.5f} over all {found.queries:,} queries",
+        "clear": f"{ranking:,} queries rank; every entry has a number {beside}",
+        "seasons": f"{found.seasons} of {SEASON} days, {found.part:,} queries each{unused}",
+        "named": f"{len(named)} entries, each team's of a season: {how}; {worse} are not its best",
+        "assumed": "means are true scores; the deviations between systems, by query, below",
+        "worth": f"to an attacker: heldout redteam {whole}, in a season {part}",
+    }
+    return [(name, line) for name, line in lines.items() if line]
+
+
+def tabulate_replay(found: TableReplay) -> list[Table]:
+    """Return a table for each assumption."""
     return [
-        ("history", f"{history.board}: {len(history.means)} entries from {history.first} on"),
-        *(
-            [("left out", f"{history.left_out} without a score that ranks")]
-            * bool(history.left_out)
-        ),
-        ("baseline", f"{history.start_name}, {found.gap:.0f} u below the best entry"),
-        ("u", f"{found.unit:.5f} over all {found.queries:,} queries"),
-        (
-            "clear",
-            f"{found.queries - found.feedback:,} queries rank; every entry has a number {beside}",
-        ),
-        ("seasons", f"{found.seasons} of {SEASON} days, {found.part:,} queries each{unused}"),
-        (
-            "named",
-            f"{len(named)} entries, each team's of a season: {how}; {worse} are not its best",
-        ),
-        ("assumed", "means are true scores; the deviations between systems, by query, below"),
-        ("worth", f"to an attacker: heldout redteam {whole}, in a season {part}"),
+        Table(
+            title=f"Assumed deviations: {assumed}",
+            columns=(Column(name=""), *columns("score", *RULES)),
+            rows=tuple(
+                (
+                    name,
+                    *(_say(one.figures[key], digits) for one in found.lines[place :: len(ASSUMED)]),
+                )
+                for key, name, digits in _ROWS
+            ),
+        )
+        for place, assumed in enumerate(ASSUMED)
     ]
-
-
-def tabulate_replay(found: TableReplay) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Title, header and rows of a table for each assumption."""
-    made = []
-    for place, assumed in enumerate(ASSUMED):
-        lines = found.lines[place :: len(ASSUMED)]
-        rows = [
-            [name, *(_say(line.figures[key], digits) for line in lines)]
-            for key, name, digits in _ROWS
-        ]
-        made.append((f"Assumed deviations: {assumed}", ["", *RULES], rows))
-    return made
 
 
 def _say(figure: ReplayFigure, digits: int) -> str:
