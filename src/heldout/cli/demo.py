@@ -18,8 +18,14 @@ from heldout.cli.options import with_options
 from heldout.cli.printing import answers, messages, print_facts, print_json, print_table
 from heldout.collections.collection import QuerySplit
 from heldout.demo.campaign import play_campaign, publish_version
-from heldout.demo.files import write_files
-from heldout.demo.story import Scene, check_ready, play_demo, read_collection, sit
+from heldout.demo.story import (
+    Scene,
+    check_ready,
+    play_demo,
+    read_collection,
+    sit,
+    write_files,
+)
 from heldout.errors import SetupError, plural
 from heldout.options import Json, Now, Opt, Seed
 

@@ -1,16 +1,20 @@
-"""The story of `heldout demo`: a shared task on the embedded collection, from runs to a page.
+"""What `heldout demo` makes on the embedded collection: a shared task, from runs to a page.
 
 Real rankers make real runs; teams of our own invention seal and submit them on different days;
 an organiser reviews and publishes them. Two are refused, so that a newcomer sees both kinds.
+Whether it can be played is asked before it takes a minute of anybody's time.
 
-Whether the demo can be played, asked before it takes a minute of anybody's time.
+With --files it makes the files that the tutorials work on, and a board to join. Nothing there needs
+an extra: the rankers are those of the base install. The texts are the same under every Python
+(`collections.stdlib_sample`), so a reader sees the figures that the tutorials show.
 """
 
 import bz2
+import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,13 +40,14 @@ from heldout.board.standings.standings import Standings
 from heldout.board.store.arrivals import find_in_git
 from heldout.board.store.git import Git
 from heldout.board.store.repository import SPEC, Repository
-from heldout.collections.collection import QuerySplit, split_queries
+from heldout.collections.collection import Collection, QuerySplit, split_queries
 from heldout.collections.stdlib_docs import build_collection, read_docstrings
+from heldout.collections.stdlib_sample import read_sample
 from heldout.errors import SetupError, StoreError
 from heldout.files.durable import write_whole
 from heldout.ids import SubmissionId
 from heldout.rankers.methods import choose_method
-from heldout.rankers.run import RankingTask, format_run
+from heldout.rankers.run import RankingTask, Run, format_run
 from heldout.trec.qrels import format_qrels, parse_qrels
 from heldout.trec.queries import format_queries, parse_queries
 
@@ -78,8 +83,8 @@ _TASK = (
     "Given the first paragraph of a docstring of Python's standard library, find the rest of it."
 )
 _MEASURE = "RR@10"
-_PROBABILISTIC = "https://doi.org/10.1561/1500000019"  # Robertson and Zaragoza 2009
-_SMOOTHING = "https://doi.org/10.1145/984321.984322"  # Zhai and Lafferty 2004
+_ROBERTSON = "https://doi.org/10.1561/1500000019"  # Robertson and Zaragoza 2009
+_ZHAI = "https://doi.org/10.1145/984321.984322"  # Zhai and Lafferty 2004
 
 
 class StoryTeam(NamedTuple):
@@ -98,8 +103,7 @@ class StoryPart:
         team: who sends it; nobody for the organisers' baseline.
         system: its description.
         days: how many days before the end of the story it is sent.
-        method: a name in `rankers.methods.METHODS`.
-        parameters: of the method.
+        method: a name in `rankers.methods.METHODS`, and its parameters.
         paper: where the method is described; may be empty.
         months: length of its embargo, 0 for none.
         broken: whether its file is damaged on the way.
@@ -112,7 +116,6 @@ class StoryPart:
     days: int
     method: str
     _: KW_ONLY
-    parameters: Mapping[str, str] = field(default_factory=dict)
     paper: str = ""
     months: int = 0
     broken: bool = False
@@ -141,45 +144,23 @@ _LAB = StoryTeam("IR Lab", "Lighthouse Institute")
 _TEXT = StoryTeam("Text Technology", "Harbour Software")
 _CLUB = StoryTeam("Retrieval Club", "Hill College")
 
-BASELINE = StoryPart(
-    "bm25", StoryTeam(), "BM25, k1 0.9, b 0.4", 59, "bm25", parameters={"stem": "false"}
-)
+BASELINE = StoryPart("bm25", StoryTeam(), "BM25, k1 0.9, b 0.4", 59, "bm25 stem=false")
 
 PARTS: Sequence[StoryPart] = (
     StoryPart("tfidf", _SEARCH, "TF-IDF cosine", 55, "tfidf"),
+    StoryPart("bm25-long", _SEARCH, "BM25, k1 2.0, b 0.9", 48, "bm25 k1=2.0 b=0.9"),
     StoryPart(
-        "bm25-long",
-        _SEARCH,
-        "BM25, k1 2.0, b 0.9",
-        48,
-        "bm25",
-        parameters={"k1": "2.0", "b": "0.9"},
+        "ql-dirichlet", _LAB, "Query likelihood, Dirichlet", 41, "query-likelihood", paper=_ZHAI
     ),
-    StoryPart(
-        "ql-dirichlet",
-        _LAB,
-        "Query likelihood, Dirichlet",
-        41,
-        "query-likelihood",
-        paper=_SMOOTHING,
-    ),
-    StoryPart(
-        "bm25-third",
-        _SEARCH,
-        "BM25, k1 1.2, b 0.75",
-        36,
-        "bm25",
-        parameters={"k1": "1.2", "b": "0.75"},
-    ),
+    StoryPart("bm25-third", _SEARCH, "BM25, k1 1.2, b 0.75", 36, "bm25 k1=1.2 b=0.75"),
     StoryPart("chars", _TEXT, "Character n-grams", 30, "char-ngrams"),
     StoryPart(
         "bm25-stem",
         _LAB,
         "BM25 with stemming, k1 0.6, b 0.3",
         24,
-        "bm25",
-        paper=_PROBABILISTIC,
-        parameters={"k1": "0.6", "b": "0.3"},
+        "bm25 k1=0.6 b=0.3",
+        paper=_ROBERTSON,
     ),
     StoryPart(
         "rm3",
@@ -198,18 +179,16 @@ PARTS: Sequence[StoryPart] = (
         _LAB,
         "Query likelihood, Jelinek-Mercer",
         10,
-        "query-likelihood",
-        paper=_SMOOTHING,
-        parameters={"smoothing": "jelinek-mercer"},
+        "query-likelihood smoothing=jelinek-mercer",
+        paper=_ZHAI,
     ),
     StoryPart(
         "bm25-stop",
         _CLUB,
         "BM25 with stemming, stop words removed",
         6,
-        "bm25",
-        paper=_PROBABILISTIC,
-        parameters={"stopwords": "true"},
+        "bm25 stopwords=true",
+        paper=_ROBERTSON,
         reason="the paper is the textbook's; BM25 again, as it says, and within the quota",
     ),
     StoryPart(
@@ -217,8 +196,7 @@ PARTS: Sequence[StoryPart] = (
         _SEARCH,
         "BM25, n-grams and query likelihood, scores added",
         3,
-        "fusion",
-        parameters={"rule": "combsum"},
+        "fusion rule=combsum",
         reason="it says that it adds the scores of three methods; shown as what it is",
     ),
 )
@@ -320,13 +298,19 @@ def _make_runs(
 def _rank_and_write(
     folder: Path, part: StoryPart, task: RankingTask, halves: Mapping[str, frozenset[str]]
 ) -> None:
-    run = choose_method(part.method, part.parameters)(task)
+    run = _choose(part.method)(task)
     for name, queries in halves.items():
         half = {query: hits for query, hits in run.items() if query in queries}
         text = format_run(half, form="msmarco", tag=part.slug)
         if part.broken and name == "eval":
             text = _break(text)
         write_whole(folder / part.slug / f"{name}.tsv.bz2", bz2.compress(text))
+
+
+def _choose(method: str) -> Callable[[RankingTask], Run]:
+    """Return the ranker of a name and parameters, as in `bm25 k1=2.0 b=0.9`."""
+    name, *parameters = method.split()
+    return choose_method(name, dict(one.split("=") for one in parameters))
 
 
 def _break(text: bytes) -> bytes:
@@ -348,10 +332,9 @@ def create_demo_board(folder: Path, split: QuerySplit, opening: datetime) -> Ses
     """
     sets = {}
     for name, half in (("dev", split.dev), ("eval", split.eval)):
-        texts = {str(query): text for query, text in half.queries.items()}
-        labels = {str(q): {str(d): n for d, n in found.items()} for q, found in half.qrels.items()}
-        queries = parse_queries(format_queries(texts), path=f"{name}.tsv")
-        qrels = parse_qrels(format_qrels(labels), path=f"{name}.qrels")
+        texts, labels = _format_set(half)
+        queries = parse_queries(texts, path=f"{name}.tsv")
+        qrels = parse_qrels(labels, path=f"{name}.qrels")
         sets[name] = GivenSet(queries=queries, qrels=qrels, public=name == "dev")
     plan = NewBoard(
         name="stdlib-docs",
@@ -368,6 +351,13 @@ def create_demo_board(folder: Path, split: QuerySplit, opening: datetime) -> Ses
         example=_example(split),
     )
     return create_board(folder / "board", folder / "vault", plan, sets, now=opening)
+
+
+def _format_set(half: Collection) -> tuple[bytes, bytes]:
+    """Return queries and labels as files."""
+    texts = {str(query): text for query, text in half.queries.items()}
+    labels = {str(q): {str(d): n for d, n in found.items()} for q, found in half.qrels.items()}
+    return format_queries(texts), format_qrels(labels)
 
 
 def _allow_figures(folder: Path, session: Session, now: datetime) -> None:
@@ -404,11 +394,15 @@ def sit(
 
 def _show_baseline(folder: Path, now: datetime, say: Callable[[str, str], None]) -> None:
     moment = now - timedelta(days=BASELINE.days)
-    name = draft_id(BASELINE.slug, today=moment.date(), embargoed=False)
     with sit(folder, moment) as later:
-        add_baseline(later, name, dict(_files(folder, BASELINE)), description=BASELINE.system)
-        bring_up_to_date(later)
+        _add_baseline(later, BASELINE.slug, dict(_files(folder, BASELINE)), BASELINE.system)
     say("baseline", f"{BASELINE.system}, shown by the organisers on {moment:%d %b}")
+
+
+def _add_baseline(session: Session, slug: str, runs: Mapping[str, Path], system: str) -> None:
+    name = draft_id(slug, today=session.now.date(), embargoed=False)
+    add_baseline(session, name, runs, description=system)
+    bring_up_to_date(session)
 
 
 def _files(folder: Path, part: StoryPart) -> Iterator[tuple[str, Path]]:
@@ -467,3 +461,64 @@ def _decide(session: Session, submission: SubmissionId, part: StoryPart) -> Scen
         return Scene(id=submission, part=part, published=False, why=why)
     decision = publish(session, result, why=part.reason if result.needs_reason else "")
     return Scene(id=submission, part=part, published=decision.done, why="; ".join(decision.why_not))
+
+
+_BASELINE = "tfidf"
+_SYSTEMS: Mapping[str, str] = {
+    _BASELINE: "tfidf",
+    "char-ngrams": "char-ngrams",
+    "ql-jm": "query-likelihood smoothing=jelinek-mercer",
+    "ql-dirichlet": "query-likelihood",
+}
+"""Name of the run files -> method; the first is the board's baseline."""
+
+
+def write_files(folder: Path, *, now: datetime, say: Callable[[str, str], None]) -> None:
+    """Write documents, queries, labels, four runs, and a board with a baseline.
+
+    Args:
+        folder: new; gets the files, `runs`, `board` and `vault`.
+        now: the board's first moment, UTC.
+        say: gets each step, as a heading and a sentence.
+
+    Raises:
+        StoreError: the folder holds something already.
+        SetupError: this Python has no library source on disk.
+    """
+    check_new(folder)
+    sample = read_sample()
+    split = sample.split
+    if sample.missing:
+        say(
+            "note",
+            f"this Python lacks {sample.missing} of the tutorials' texts; figures differ a little",
+        )
+    # For the repository that the folder may lie in: nothing here, a vault least of all, is its own.
+    write_whole(folder / ".gitignore", b"*\n")
+    rows = (f"{document}\t{text}\n" for document, text in split.dev.documents.items())
+    write_whole(folder / "documents.tsv", "".join(rows).encode())
+    for name, half in (("dev", split.dev), ("eval", split.eval)):
+        texts, labels = _format_set(half)
+        write_whole(folder / f"{name}.tsv", texts)
+        write_whole(folder / f"{name}.qrels", labels)
+    say("files", f"{folder}/documents.tsv, dev.tsv, dev.qrels, eval.tsv and eval.qrels")
+    _write_runs(folder, split)
+    say("runs", f"{folder}/runs/dev and {folder}/runs/eval: {', '.join(_SYSTEMS)}")
+    create_demo_board(folder, split, now)
+    runs = {name: folder / "runs" / name / f"{_BASELINE}.run.gz" for name in ("dev", "eval")}
+    with sit(folder, now) as session:
+        _add_baseline(session, _BASELINE, runs, "TF-IDF cosine")
+    say("board", f"{folder}/board with the baseline {_BASELINE}; its vault is {folder}/vault")
+
+
+def _write_runs(folder: Path, split: QuerySplit) -> None:
+    halves = {"dev": split.dev.queries, "eval": split.eval.queries}
+    queries = {**split.dev.queries, **split.eval.queries}
+    task = RankingTask(documents=split.dev.documents, queries=queries, depth=DEPTH)
+    for system, method in _SYSTEMS.items():
+        run = _choose(method)(task)
+        for name, half in halves.items():
+            text = format_run({query: run[query] for query in half}, form="trec", tag=system)
+            # Without a time in the header the same run has the same bytes.
+            path = folder / "runs" / name / f"{system}.run.gz"
+            write_whole(path, gzip.compress(text, mtime=0))
