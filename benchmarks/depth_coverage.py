@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from heldout.scoring.measures import parse_measure
 from heldout.survivorship.depths.extrapolation import extrapolate
-from heldout.survivorship.depths.scores import DepthScores
-from heldout.survivorship.depths.tests import compare_survivors, nested_error
+from heldout.survivorship.depths.scores import DepthScores, compare_survivors, nested_error
 
 SEEN, DEEP = 10, 20
 ALPHA = 0.05

@@ -12,11 +12,12 @@ from heldout.cli.program import main
 from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.extrapolation import extrapolate
-from heldout.survivorship.depths.scores import DepthScores, score_depths
-from heldout.survivorship.depths.tests import (
+from heldout.survivorship.depths.scores import (
+    DepthScores,
     DepthTest,
     compare_nested,
     compare_survivors,
+    score_depths,
     split_change,
 )
 from heldout.survivorship.reading.depth_qrels import read_depth_qrels

@@ -115,18 +115,22 @@ def test_annotators_are_simulated_and_texts_come_from_files(place: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("content", "code"),
+    ("content", "code", "found"),
     [
-        ("", "no-annotations"),
-        ("q1 0 d1 1\n", "no-annotations"),
-        ('[{"query_id": "1"}]', "no-annotations"),
-        ('{"query_id": "1", "msmarco_label": 1}\n', "bad-annotation"),
+        ("", "no-annotations", "an empty file"),
+        (" \n", "no-annotations", "an empty file"),
+        ("q1 0 d1 1\nq2", "no-annotations", 'a file that begins "q1 0 d1 1"'),
+        ("[1, 2]", "no-annotations", 'a file that begins "[1, 2]"'),
+        ('{"query_id": "1", "msmarco_label": 1}\n', "bad-annotation", ""),
     ],
 )
-def test_a_file_of_no_known_form_is_refused(tmp_path: Path, content: str, code: str) -> None:
+def test_a_file_of_no_known_form_is_refused(
+    tmp_path: Path, content: str, code: str, found: str
+) -> None:
     (tmp_path / "file").write_text(content)
     _, message = told("--annotations", tmp_path / "file", status=2)
     assert code in message
+    assert found in " ".join(message.split())
     assert "Traceback" not in message
 
 
@@ -150,38 +154,3 @@ def test_places_without_annotations_are_refused(tmp_path: Path) -> None:
 def test_contradicting_options_are_refused_before_a_file_is_read(options: list[str]) -> None:
     _, message = told(*options, status=2)
     assert message.startswith("Usage")
-
-
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [
-        (b"", "an empty file"),
-        (b" \n", "an empty file"),
-        (b"[1, 2]", 'a file that begins "[1, 2]"'),
-        (b"q1 0 d1 1\nq2", 'a file that begins "q1 0 d1 1"'),
-    ],
-)
-def test_what_a_file_is_that_has_no_annotations(tmp_path: Path, content: bytes, found: str) -> None:
-    (tmp_path / "file").write_bytes(content)
-    _, message = told("--annotations", tmp_path / "file", status=2)
-    assert found in " ".join(message.split())
-
-
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [("1 a\tHOW\n", 'a blank within "1 a"'), ("1 HOW\n", "1 column in"), ("1\t\n", "an empty")],
-)
-def test_a_row_of_types_is_told_by_what_is_wrong_with_it(
-    place: Path, line: str, found: str
-) -> None:
-    (place / "types").write_text(line)
-    source = ("--annotations", place / "columns.json.gz", "--types", place / "types")
-    _, message = told(*source, status=2)
-    assert found in message
-    assert "query, one tab, type" in message
-
-
-def test_a_repeated_label_is_told(place: Path) -> None:
-    (place / "q.qrels").write_text(f"1 0 {IDS[0]} 1\n" * 2)
-    _, message = told("--annotations", place / "columns.json.gz", "--qrels", place / "q.qrels")
-    assert "repeated-judgment" in message

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.scoring.measures import parse_measure
-from heldout.survivorship.depths.scores import DepthScores
-from heldout.survivorship.depths.tests import (
+from heldout.survivorship.depths.scores import (
+    DepthScores,
     DepthTest,
     compare_nested,
     compare_survivors,

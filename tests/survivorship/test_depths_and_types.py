@@ -154,32 +154,6 @@ def test_the_order_shown_is_scored_and_written_as_a_run(folder: Path) -> None:
     assert [one["scores"] for one in first["depths"]] == [one["scores"] for one in second["depths"]]
 
 
-def test_the_queries_of_a_list_alone_are_scored_and_one_not_annotated_is_refused(
-    folder: Path,
-) -> None:
-    (folder / "some.txt").write_text("q000\nq001\nx3\n", "utf-8")
-    (folder / "lost.txt").write_text("q000\nz1\n", "utf-8")
-    source = ("--annotations", folder / "labels", "--runs", folder / "*.run", "--json")
-    some = call("depths", *source, "--query-list", folder / "some.txt", "--to", "0")
-    lost = call("depths", *source, "--query-list", folder / "lost.txt")
-
-    assert some.exit_code == 0, some.output
-    assert json.loads(some.stdout)["depths"][-1]["queries"] == 2
-    assert json.loads(some.stdout)["discarded"] == 1
-    assert lost.exit_code == 2
-    assert "unknown-query" in lost.stderr
-
-
-def test_a_depth_alone_adds_what_it_adds_among_all(folder: Path) -> None:
-    source = ("depths", "--annotations", folder / "labels", "--runs", folder / "weak.run", "--json")
-    every = json.loads(call(*source, "--to", "0").stdout)["depths"]
-    some = json.loads(call(*source, "--to", "0", "--depth", "3").stdout)["depths"]
-
-    assert [one["depth"] for one in some] == [3, 7]
-    assert [one["added"] for one in some] == [every[2]["added"], every[6]["added"]]
-    assert 0 < some[0]["added"] < some[0]["queries"]
-
-
 def test_a_run_that_finds_nothing_scores_0_where_its_ids_are_known_to_be_right(
     tmp_path: Path,
 ) -> None:
@@ -244,27 +218,6 @@ def test_a_run_with_the_ids_of_another_collection_is_refused(folder: Path) -> No
     assert not found.stdout
 
 
-def test_types_are_told_with_their_shares(folder: Path) -> None:
-    found = call(
-        "types", "--annotations", folder / "labels", "--types", folder / "kinds.tsv", "--json"
-    )
-    assert found.exit_code == 0, found.output
-    value = json.loads(found.stdout)
-
-    assert [(one["kind"], one["total"], one["discarded"]) for one in value["types"]] == [
-        ("WHAT", 120, 0),
-        ("HOW", 80, 80),
-    ]
-    assert value["cramers_v"] == pytest.approx(1.0)
-
-
-def test_labels_without_types_are_refused(folder: Path) -> None:
-    found = call("types", "--annotations", folder / "labels")
-
-    assert found.exit_code == 2
-    assert "no-types" in found.stderr
-
-
 def saved(path: Path, selected: list[int], *, discarded: int, depth: int = 10) -> Path:
     """A file of annotations with one label for each query, at these places."""
     rows = []
@@ -276,22 +229,6 @@ def saved(path: Path, selected: list[int], *, discarded: int, depth: int = 10) -
         rows.append({"query_id": f"q{at}", "query": "", "passages": passages})
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
     return path
-
-
-@pytest.mark.parametrize(
-    ("selected", "discarded"),
-    [([1] * 30, 10), ([1] * 30 + [2], 10), ([1] * 30 + [2, 2, 9], 1000), ([10] * 12, 5)],
-)
-def test_labels_at_one_place_leave_the_other_tables(
-    tmp_path: Path, selected: list[int], discarded: int
-) -> None:
-    found = call(
-        "depths", "--annotations", saved(tmp_path / "a.jsonl", selected, discarded=discarded)
-    )
-
-    assert found.exit_code == 0, found.output
-    assert "not extrapolated: " in found.stdout
-    assert "on the labels of each depth" in found.stdout
 
 
 def test_a_depth_far_beyond_what_was_seen_is_told_and_one_too_far_refused(tmp_path: Path) -> None:
@@ -380,7 +317,7 @@ def test_what_is_told_of_a_depth_does_not_depend_on_which_depths_are_told(folder
 
     assert [one["depth"] for one in some["depths"]] == [3, 7]
     assert some["family_size"] == every["family_size"] == 6
-    for key in ("scores", "p", "p_corrected", "survivors", "change", "tau", "why"):
+    for key in ("added", "scores", "p", "p_corrected", "survivors", "change", "tau", "why"):
         assert some["depths"][0][key] == every["depths"][2][key]
     assert "over the 6 depths of a system" in table
 

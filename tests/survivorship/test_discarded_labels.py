@@ -6,8 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.ids import digest_bytes
-from heldout.survivorship.discarded.judging import JudgedPassages
-from heldout.survivorship.discarded.labels import MadeLabels, make_labels, make_pseudo_labels
+from heldout.survivorship.discarded.judging import (
+    JudgedPassages,
+    MadeLabels,
+    make_labels,
+    make_pseudo_labels,
+)
 from heldout.trec.qrels import parse_qrels
 
 SOURCE = {"annotators": ["ada"], "depth": 10, "systems": ["bm25"]}

@@ -7,7 +7,6 @@ from drawings import root_of, texts
 from heldout.charts.plot import Sheet
 from heldout.survivorship.training.results import (
     TestScores,
-    TrainingResult,
     answer_training,
     compare_conditions,
 )
@@ -30,7 +29,7 @@ def picture(gains: dict[Condition, float]) -> Sheet:
         first_name="BM25",
     )
     found = compare_conditions(scored, {one: [] for one in scores})
-    answer = answer_training(TrainingResult(outcomes=(found,), records=(), level=0.95))
+    answer = answer_training([found], [], level=0.95)
     assert answer.chart is not None
     chart = answer.chart()
     assert isinstance(chart, Sheet)

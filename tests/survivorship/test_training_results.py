@@ -13,7 +13,6 @@ from heldout.survivorship.training.results import (
     CellRecord,
     TestOutcome,
     TestScores,
-    TrainingResult,
     answer_training,
     compare_conditions,
     pairs_of,
@@ -125,7 +124,7 @@ def test_a_control_with_other_amounts_is_not_called_as_large(amount: CellRecord)
     found = compare_conditions(scored(scores), amounts)
     (control,) = (one for one in found.comparisons if one.controlled)
     assert not control.same_size
-    answer = answer_training(TrainingResult(outcomes=(found,), records=(), level=0.95))
+    answer = answer_training([found], [], level=0.95)
     assert "nearly" in [row[2] for row in answer.tables[-1].rows]
 
 
@@ -149,7 +148,7 @@ def test_one_seed_has_no_spread_and_says_so() -> None:
     assert one.across.why == "one seed says nothing of others"
     assert one.across_corrected is None
     assert one.averaged_corrected is not None
-    answer = answer_training(TrainingResult(outcomes=(found,), records=(), level=0.95))
+    answer = answer_training([found], [], level=0.95)
     assert "no p or interval across: one seed says nothing of others" in answer.tables[-1].notes
 
 

@@ -118,10 +118,6 @@ def test_one_annotator_agrees_with_nobody() -> None:
     assert found.alpha.why == "no unit has two ratings"
 
 
-def test_nobody_agrees_where_nobody_answered() -> None:
-    assert triage_agreement([], rng()).alpha.value is None
-
-
 def test_discarded_queries_are_drawn_and_nothing_else() -> None:
     source = annotations({"q1": ["d1"], "q2": ["d2", "d3"], "q3": ["d4"], "q4": []}, {"q1": "d1"})
     drawn = draw_discarded(source, count=2, rng=rng(), split="dev")

@@ -19,7 +19,6 @@ from heldout.survivorship.training.triples import (
     Triple,
     TripleCounts,
     TripleDraw,
-    as_small_as,
     count_triples,
     draw_triples,
     make_triples,
@@ -104,7 +103,7 @@ def test_a_sample_is_as_small_in_queries_labels_and_triples(
     if not shallow.triples:
         return
     whole = count_triples(sequence)
-    sample = as_small_as(count_triples(shallow.triples), whole, rng(seed))
+    sample = Sampler(count_triples(shallow.triples), whole, rng(seed))
     assert (
         control.counts.labels == len(sample.labels) == shallow.counts.labels - sample.missing_labels
     )
@@ -134,7 +133,7 @@ def test_each_label_of_a_query_is_as_likely_to_be_in_a_sample() -> None:
     wanted = TripleCounts(per_label={label: 1 for label, _ in zip(labels, "ab", strict=False)})
     drawn = np.zeros(5)
     for seed in range(1000):
-        for _, document in as_small_as(wanted, whole, rng(seed)).labels:
+        for _, document in Sampler(wanted, whole, rng(seed)).labels:
             drawn[int(document.removeprefix("p"))] += 1
     # Two of five: Binomial(1000, 2/5), five standard deviations are 78.
     assert abs(drawn - 400).max() < 78
@@ -146,8 +145,7 @@ def test_a_sample_as_small_as_all_is_all(
 ) -> None:
     _, sequence = made
     counts = count_triples(sequence)
-    sample = as_small_as(counts, counts, rng(seed))
-    assert all(map(Sampler(sample, rng(seed)).takes, sequence))
+    assert all(map(Sampler(counts, counts, rng(seed)).takes, sequence))
 
 
 @given(labelled_sequences(), st.floats(0.05, 0.95), st.floats(0.05, 0.95))
@@ -186,9 +184,7 @@ def test_each_triple_that_may_go_is_as_likely_to_go() -> None:
     wanted = count_triples(sequence[:4])
     stayed = np.zeros(9)
     for seed in range(800):
-        drawn = rng(seed)
-        sampler = Sampler(as_small_as(wanted, whole, drawn), drawn)
-        for triple in filter(sampler.takes, sequence):
+        for triple in filter(Sampler(wanted, whole, rng(seed)).takes, sequence):
             stayed[int(triple.negative.removeprefix("n"))] += 1
     assert stayed[0] == 800
     # Three of the other eight stay: Binomial(800, 3/8), five standard deviations are 69.

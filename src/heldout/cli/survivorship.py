@@ -12,8 +12,8 @@ from heldout.cli.printing import TERMINAL, Output, TableOutput, print_answer
 from heldout.errors import quote
 from heldout.judging.campaign.questions import ANSWERABLE, TRIAGE
 from heldout.options import Level, Opt, Seed
-from heldout.survivorship.depths.runs import score_depths
-from heldout.survivorship.depths.study import DepthOptions
+from heldout.survivorship.depths.study import DepthOptions, study_runs
+from heldout.survivorship.depths.words import answer_depths
 from heldout.survivorship.discarded.campaign import (
     DiscardedLabelOptions,
     DiscardedPoolOptions,
@@ -45,7 +45,7 @@ def depths(*, source: AnnotationSource, options: DepthOptions, output: Output) -
       heldout survive depths --annotations depth-qrels/ --runs 'runs/*.gz' -m RR@10
       heldout survive depths --shown bm25.run.gz --qrels dev.qrels --runs 'runs/*.gz'
     """
-    print_answer(score_depths(source, options, progress=TERMINAL), output)
+    print_answer(answer_depths(study_runs(source, options, progress=TERMINAL)), output)
 
 
 @click.command

@@ -14,8 +14,8 @@ from heldout.collections.named import GivenQrels, open_qrels
 from heldout.ids import DocId, QueryId
 from heldout.scoring.given_runs import GivenRuns, read_given_places, read_one_top
 from heldout.survivorship.annotations import Annotation, Annotations, discarded_records
-from heldout.survivorship.depths.runs import answer_depths
-from heldout.survivorship.depths.study import DepthOptions
+from heldout.survivorship.depths.study import DepthOptions, study_depths
+from heldout.survivorship.depths.words import answer_depths
 from heldout.survivorship.discarded.query_types import answer_types, compare_types, count_types
 from heldout.survivorship.reading.depth_qrels import simulate_annotations
 from heldout.survivorship.reading.records import add_kinds, no_common_query
@@ -127,7 +127,7 @@ def score_depths(
         for name, found in places.items():
             if wanted and not found.found:
                 raise no_common_query(name, f"none of the {len(wanted):,} queries with a label")
-    return answer_depths(annotations, places, options)
+    return answer_depths(study_depths(annotations, places, options))
 
 
 def query_types(

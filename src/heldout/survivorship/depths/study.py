@@ -1,6 +1,6 @@
-"""All that is asked of depths of annotation, in one answer."""
+"""All that is asked of depths of annotation: of run files, of given runs, or of the order shown."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -8,20 +8,18 @@ from typing import Annotated
 import numpy as np
 from numpy.random import PCG64, Generator
 
-from heldout.errors import InputError
+from heldout.errors import InputError, plural
 from heldout.options import Level, Opt, Seed
+from heldout.progress_bar import SILENT, Progress
+from heldout.rankers.run import Hit, write_run
 from heldout.scoring.names import read_own_measure
 from heldout.scoring.options import RunOrder
+from heldout.scoring.run_files import name_runs
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.extrapolation import FARTHEST, Outlook, extrapolate
 from heldout.survivorship.depths.scores import (
     SHOWN,
     DepthScores,
-    pick_depths,
-    score_depths,
-    shown_places,
-)
-from heldout.survivorship.depths.tests import (
     DepthTest,
     OrderAtDepth,
     ScoreChange,
@@ -29,9 +27,18 @@ from heldout.survivorship.depths.tests import (
     compare_survivors,
     nested_error,
     order_of_systems,
+    pick_depths,
+    score_depths,
+    shown_documents,
+    shown_places,
     split_change,
 )
-from heldout.trec.tops import Places
+from heldout.survivorship.reading.records import no_common_document, no_common_query
+from heldout.survivorship.reading.source import AnnotationSource, read_source, refuse_to_replace
+from heldout.trec.orders import Order
+from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.streams import OWN_FILES
+from heldout.trec.tops import Places, read_places
 
 NO_QUERY = "no query has a label at this depth"
 """Why a score is undefined."""
@@ -211,3 +218,74 @@ def _depths_beyond(last: int, to: int | None) -> tuple[int, ...]:
             f"{FARTHEST * last:,}; or 0 for no extrapolation",
         )
     return tuple(sorted({last + (deepest - last + 1) // 2, deepest}))
+
+
+def study_runs(
+    source: AnnotationSource, options: DepthOptions, *, progress: Progress = SILENT
+) -> DepthStudy:
+    """Score the runs of files at each depth, and compare the depths.
+
+    Args:
+        source: annotations.
+        options: runs and depths; the order shown is written where they ask for it.
+        progress: counts the runs.
+
+    Raises:
+        OptionError: a file would be written over what is read.
+        InputError: a file has errors; codes `depth-beyond-list`, `no-common-query`,
+            `no-common-document`.
+    """
+    if options.write_shown is not None:
+        runs = name_runs(options.runs).values() if options.runs else ()
+        read = (*source.inputs(), *map(Path, runs))
+        refuse_to_replace(options.write_shown, "--write-shown", read)
+    annotations = read_source(source, progress=progress)
+    if options.write_shown is not None:
+        # Scores count down, since annotators saw none
+        run = {
+            query: [Hit(doc, float(len(docs) - at)) for at, doc in enumerate(docs)]
+            for query, docs in shown_documents(annotations).items()
+        }
+        write_run(run, options.write_shown, form="trec", tag=SHOWN)
+        progress.note("wrote", str(options.write_shown))
+    return study_depths(annotations, _read_runs(annotations, options, progress), options)
+
+
+def _read_runs(
+    annotations: Annotations, options: DepthOptions, progress: Progress
+) -> Mapping[str, Places] | None:
+    if not options.runs:
+        return None
+    wanted: dict[str, Sequence[str]] = {
+        one.query: tuple(one.selected) for one in annotations.records if one.selected
+    }
+    paths = name_runs(options.runs)
+    runs: dict[str, Places] = {}
+    with progress.steps("reading runs", len(paths)) as done:
+        for name, path in paths.items():
+            runs[name] = _read_run(path, wanted, annotations, options.order)
+            done()
+    return runs
+
+
+def _read_run(
+    path: str, wanted: Mapping[str, Sequence[str]], annotations: Annotations, order: Order | None
+) -> Places:
+    def read(documents: Mapping[str, Sequence[str]]) -> Places:
+        with open_input(Path(path)) as file:
+            return read_places(file, path=path, documents=documents, order=order, limits=OWN_FILES)
+
+    places = read(wanted)
+    if not wanted:
+        return places
+    if not places.found:
+        queries = plural(len(wanted), "query", "queries")
+        raise no_common_query(path, f"none of the {queries} with a label")
+    if not any(places.found.values()):
+        # A run without any selected document may be that bad if it lists some that were shown
+        known: dict[str, Sequence[str]] = {
+            one.query: (*one.shown, *one.selected) for one in annotations.records
+        }
+        if not any(read(known).found.values()):
+            raise no_common_document(annotations, path)
+    return places

@@ -3,40 +3,69 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 from typing import Any
 
+from heldout.answers.answer import Answer
 from heldout.answers.sentence import name_one
 from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns, shorten
 from heldout.charts.axes import name_axis, score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import MUTED, SOFT, cut
 from heldout.errors import plural
-from heldout.survivorship.depths.extrapolation import Extrapolation, Outlook, Predicted
-from heldout.survivorship.depths.scores import SHOWN, SHOWN_IS_FAVOURED
+from heldout.survivorship.depths.extrapolation import (
+    Backtest,
+    Extrapolation,
+    Outlook,
+    Predicted,
+)
+from heldout.survivorship.depths.scores import (
+    SHOWN,
+    SHOWN_IS_FAVOURED,
+    DepthTest,
+    ScoreChange,
+)
 from heldout.survivorship.depths.study import NO_QUERY, DepthStudy
-from heldout.survivorship.depths.tests import DepthTest, ScoreChange
 
+_MOST = 5
 _FAR = 2
 _FEW_REASONS = 3
 _CONSTANT = "all its scores are the same: nothing shows how they would vary"
 _DASH = f"{UNDEFINED}: {_CONSTANT}"
 
 
-def _summarise_outlook(outlook: Outlook) -> list[tuple[str, str]]:
+_Figure = tuple[str, Predicted | None, float]
+"""What it is called, what is expected, and what was observed where that is known."""
+
+
+def _list_figures(
+    one: Extrapolation, study: DepthStudy, known: Backtest | None = None
+) -> list[_Figure]:
+    """The number of queries, and the score of each system."""
+    scores = study.scores
+    names = ("queries", *(f"{scores.measure} {system}" for system in scores.systems))
+    seen = (0.0,) * len(names) if known is None else (float(known.queries), *known.scores)
+    return list(zip(names, (one.queries, *one.scores), seen, strict=True))
+
+
+def _is_inside(expected: Predicted | None, seen: float) -> str | None:
+    if expected is None:
+        return None
+    return "yes" if expected.low <= seen <= expected.high else "no"
+
+
+def _summarise_outlook(outlook: Outlook, study: DepthStudy) -> list[tuple[str, str]]:
     """Say what is expected at the deepest depth, and whether the model held where it is known."""
     if outlook.why:
         return [("deeper", f"not extrapolated: {outlook.why}")]
     last = outlook.predicted[-1]
-    expected, low, high = _counts(last.queries)
+    expected, low, high = _say_ends("queries", last.queries)
     text = f"depth {last.depth}: {expected} ({low} to {high}) queries with a label"
     lines = [("deeper", f"extrapolated to {text}")]
     check = outlook.backtest
     if check is not None:
-        pairs = zip(check.predicted.scores, check.scores, strict=True)
-        inside = [
-            _inside(check.predicted.queries, check.queries),
-            *(_inside(one, seen) for one, seen in pairs if one is not None),
-        ]
+        figures = _list_figures(check.predicted, study, check)
+        inside = [held for _, one, seen in figures if (held := _is_inside(one, seen))]
         text = (
             f"the same model, fitted to depths 1 to {check.fitted}, has {inside.count('yes')} of "
             f"the {plural(len(inside), 'figure')} of depth {check.predicted.depth} in its intervals"
@@ -49,24 +78,16 @@ def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
     """The extrapolation, and how the same model does within what was seen."""
     if outlook.why:
         return ()
-    options, names = (
-        study.options,
-        [f"{study.scores.measure} {one}" for one in study.scores.systems],
-    )
-    rows: list[tuple[Cell, ...]] = []
-    for one in outlook.predicted:
-        rows.append((f"{one.depth}", "queries", *_counts(one.queries)))
-        rows += [
-            (f"{one.depth}", name, *_ends(found))
-            for name, found in zip(names, one.scores, strict=True)
-        ]
+    options, check = study.options, outlook.backtest
+    ends = columns("score", "expected", "low", "high")
     ahead = Table(
         title="Extrapolated: what these queries would show if annotated deeper",
-        columns=(
-            *columns("text", "depth", "figure"),
-            *columns("score", "expected", "low", "high"),
+        columns=(*columns("text", "depth", "figure"), *ends),
+        rows=tuple(
+            (f"{one.depth}", name, *_say_ends(name, found))
+            for one in outlook.predicted
+            for name, found, _ in _list_figures(one, study)
         ),
-        rows=tuple(rows),
         notes=(
             "an extrapolation, not a measurement",
             *_warnings(outlook, study),
@@ -85,24 +106,23 @@ def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
             ),
         ),
     )
-    check = outlook.backtest
     if check is None:
         return (ahead,)
-    queries, found = check.predicted.queries, zip(check.predicted.scores, check.scores, strict=True)
     known = Table(
         title=f"The same model fitted to depths 1 to {check.fitted}, at depth "
         f"{check.predicted.depth}, which is known",
         columns=(
             Column(name="figure"),
-            *columns("score", "observed", "expected", "low", "high"),
+            *columns("score", "observed"),
+            *ends,
             Column(name="inside"),
         ),
-        rows=(
-            ("queries", f"{check.queries:,}", *_counts(queries), _inside(queries, check.queries)),
-            *(
-                (name, seen, *_ends(one), None if one is None else _inside(one, seen))
-                for name, (one, seen) in zip(names, found, strict=True)
-            ),
+        rows=tuple(
+            (
+                *(name, f"{seen:,.0f}" if name == "queries" else seen),
+                *(*_say_ends(name, found), _is_inside(found, seen)),
+            )
+            for name, found, seen in _list_figures(check.predicted, study, check)
         ),
         notes=(
             "what is outside here shows an error of the model that no interval holds",
@@ -114,6 +134,11 @@ def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
 
 def _outlook_document(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
     systems, check = study.scores.systems, outlook.backtest
+    known = None
+    if check is not None:
+        scores = dict(zip(systems, check.scores, strict=True))
+        known = {"fitted": check.fitted, **_ahead_document(check.predicted, systems)}
+        known["observed"] = {"queries": check.queries, "scores": scores}
     return {
         "why": outlook.why,
         "model": "logit of the hazard, and score added per query added, linear in log place",
@@ -121,59 +146,57 @@ def _outlook_document(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
         "warnings": _warnings(outlook, study),
         "depths": [_ahead_document(one, systems) for one in outlook.predicted],
         "backtest_why": outlook.backtest_why,
-        "backtest": None
-        if check is None
-        else {
-            "fitted": check.fitted,
-            **_ahead_document(check.predicted, systems),
-            "observed": {
-                "queries": check.queries,
-                "scores": dict(zip(systems, check.scores, strict=True)),
-            },
-        },
+        "backtest": known,
     }
 
 
 def _ahead_document(one: Extrapolation, systems: Sequence[str]) -> dict[str, Any]:
-    def describe(predicted: Predicted | None) -> dict[str, Any]:
-        value, low, high = _ends(predicted)
-        return {"value": value, "low": low, "high": high, "why": "" if predicted else _CONSTANT}
-
-    return {
-        "depth": one.depth,
-        "queries": describe(one.queries),
-        "scores": dict(zip(systems, map(describe, one.scores), strict=True)),
-    }
+    undefined = {"value": None, "low": None, "high": None, "why": _CONSTANT}
+    queries, *scores = (
+        undefined if found is None else asdict(found) | {"why": ""}
+        for found in (one.queries, *one.scores)
+    )
+    scored = dict(zip(systems, scores, strict=True))
+    return {"depth": one.depth, "queries": queries, "scores": scored}
 
 
 def _warnings(outlook: Outlook, study: DepthStudy) -> list[str]:
     """Warn of depths far beyond those that were seen."""
-    last = study.scores.depths[-1]
-    if not outlook.predicted or outlook.predicted[-1].depth <= _FAR * last:
+    deepest = max((one.depth for one in outlook.predicted), default=0)
+    if deepest <= _FAR * study.scores.depths[-1]:
         return []
     return [
         (
-            f"depth {outlook.predicted[-1].depth} is more than {_FAR} times as deep as anybody "
+            f"depth {deepest} is more than {_FAR} times as deep as anybody "
             "looked: nothing here shows whether the lines stay lines so far, and no interval holds "
             "that"
         )
     ]
 
 
-def _inside(predicted: Predicted, seen: float) -> str:
-    return "yes" if predicted.low <= seen <= predicted.high else "no"
+def _say_ends(name: str, found: Predicted | None) -> tuple[Cell, Cell, Cell]:
+    """Value and interval; whole queries among scores."""
+    if found is None:
+        return (None, None, None)
+    if name != "queries":
+        return (found.value, found.low, found.high)
+    return (f"{found.value:,.0f}", f"{found.low:,.0f}", f"{found.high:,.0f}")
 
 
-def _counts(predicted: Predicted) -> tuple[str, str, str]:
-    """Whole queries among scores."""
-    return f"{predicted.value:,.0f}", f"{predicted.low:,.0f}", f"{predicted.high:,.0f}"
+def answer_depths(study: DepthStudy) -> Answer:
+    """Say what shallow annotation would have left, and what a deeper one might show."""
+    return Answer(
+        answer=_headline(study),
+        summary=_summary(study),
+        tables=_tables(study),
+        short=_tables(study, most=_MOST),
+        document=_document(study),
+        chart=lambda: spec(study),
+        title=_title(study),
+    )
 
 
-def _ends(predicted: Predicted | None) -> tuple[Cell, Cell, Cell]:
-    return (None,) * 3 if predicted is None else (predicted.value, predicted.low, predicted.high)
-
-
-def document(study: DepthStudy) -> dict[str, Any]:
+def _document(study: DepthStudy) -> dict[str, Any]:
     """The whole result for JSON."""
     options, scores = study.options, study.scores
     more = {} if study.outlook is None else {"outlook": _outlook_document(study.outlook, study)}
@@ -234,7 +257,7 @@ _MARK = "*"
 _LEAST_SHARE = 1e-4
 
 
-def headline(study: DepthStudy) -> str:
+def _headline(study: DepthStudy) -> str:
     """Say what shallow annotation would have left: queries, best score, order."""
     scores = study.scores
     first, last = scores.names[0], scores.names[-1]
@@ -259,7 +282,7 @@ def headline(study: DepthStudy) -> str:
     )
 
 
-def summary(study: DepthStudy) -> tuple[tuple[str, str], ...]:
+def _summary(study: DepthStudy) -> tuple[tuple[str, str], ...]:
     """Say who is left, and what deeper annotation might show."""
     scores = study.scores
     counts, names = scores.counts, scores.names
@@ -269,11 +292,11 @@ def summary(study: DepthStudy) -> tuple[tuple[str, str], ...]:
     if study.discarded is not None:
         annotated = counts[-1] + study.discarded
         left += f"; {study.discarded:,} of {annotated:,} annotated ones have none"
-    more = [] if study.outlook is None else _summarise_outlook(study.outlook)
+    more = [] if study.outlook is None else _summarise_outlook(study.outlook, study)
     return (("queries", left), *more)
 
 
-def tables(study: DepthStudy, *, most: int | None = None) -> tuple[Table, ...]:
+def _tables(study: DepthStudy, *, most: int | None = None) -> tuple[Table, ...]:
     """Scores at each depth, the test that fits, and what deeper annotation might show.
 
     Args:
@@ -391,6 +414,7 @@ def _say_family(study: DepthStudy) -> str:
 def _test_table(study: DepthStudy) -> Table:
     dashes = list(_dashes(study))
     few = len(dashes) <= _FEW_REASONS
+    shown = attrgetter("system", "difference", "low", "high", "p_corrected")
     return Table(
         title="Do the queries that a depth leaves out differ from those that it has?",
         columns=(
@@ -398,17 +422,7 @@ def _test_table(study: DepthStudy) -> Table:
             *columns("difference", "left out", "low", "high"),
             Column(name="corrected", form="p"),
         ),
-        rows=tuple(
-            (
-                study.scores.names[one.depth],
-                one.system,
-                one.difference,
-                one.low,
-                one.high,
-                one.p_corrected,
-            )
-            for one in study.survivors
-        ),
+        rows=tuple((study.scores.names[one.depth], *shown(one)) for one in study.survivors),
         notes=tuple(dashes) if few else (f"{UNDEFINED}: no test, for the reasons of --explain",),
         method=(*_test_method(study), *(() if few else dashes)),
     )
@@ -476,7 +490,7 @@ MOST_LINES = 8
 """Systems that the picture shows at most, the best ones."""
 
 
-def title(study: DepthStudy) -> str:
+def _title(study: DepthStudy) -> str:
     """Return what the picture shows."""
     scores = study.scores
     shown = min(MOST_LINES, len(scores.systems))
@@ -541,13 +555,11 @@ def spec(study: DepthStudy) -> Plot:
 
 def _spots(study: DepthStudy, system: int, *, filled: bool) -> list[tuple[float, float, str]]:
     """The depths of a system that differ from deeper ones significantly, or the others."""
-    name = study.scores.systems[system]
+    name, alpha = study.scores.systems[system], 1 - study.options.level
     differ = {
         test.depth
         for test in study.survivors
-        if test.system == name
-        and test.p_corrected is not None
-        and test.p_corrected < 1 - study.options.level
+        if test.system == name and test.p_corrected is not None and test.p_corrected < alpha
     }
     return [
         (at, score, f"{name}, depth {study.scores.names[place]}: {score:.4f}")

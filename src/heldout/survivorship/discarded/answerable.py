@@ -11,14 +11,16 @@ Source: Gupta and MacAvaney 2022, §3 and table 2.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
-from typing import BinaryIO
+from operator import attrgetter
+from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
 
-from heldout.answers.answer import Answer
+from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.errors import InputError, Problem, plural
@@ -31,7 +33,6 @@ from heldout.survivorship.discarded.judging import (
     PassageJudging,
     agreement_document,
     say_alpha,
-    share_document,
     share_of,
     tabulate_shares,
 )
@@ -66,12 +67,12 @@ class SystemReach:
 
     Attributes:
         system: its name.
-        none: queries without an answer in the pooled depth.
+        no_answer: queries without an answer in the pooled depth.
         within: depth -> queries with an answer that deep, the pooled depth first.
     """
 
     system: str
-    none: CountShare
+    no_answer: CountShare
     within: Mapping[int, CountShare]
 
 
@@ -102,6 +103,7 @@ class SystemPair:
         a_only, b_only: queries that one of them alone answers.
         p: exact McNemar, two-sided; `None` where no query distinguishes them.
         p_corrected: by Holm over all pairs and depths.
+        why: the reason why p is undefined, else "".
     """
 
     a: str
@@ -111,6 +113,7 @@ class SystemPair:
     b_only: int
     p: float | None
     p_corrected: float | None
+    why: str
 
 
 def pool_questions(
@@ -141,7 +144,11 @@ def pool_questions(
             found=f"no document for {plural(len(lost), 'query', 'queries')}: {lost[0]}",
             expected="a document of some system for every query that is judged",
         )
-    return tuple(_shuffled(one, rng) for one in pools)
+    order = [rng.permutation(len(one.candidates)).tolist() for one in pools]
+    return tuple(
+        msgspec.structs.replace(one, candidates=tuple(one.candidates[at] for at in places))
+        for one, places in zip(pools, order, strict=True)
+    )
 
 
 def first_ranks(judged: Mapping[str, JudgedPassages], tops: Iterable[SystemTop]) -> FirstRanks:
@@ -151,16 +158,14 @@ def first_ranks(judged: Mapping[str, JudgedPassages], tops: Iterable[SystemTop])
         judged: as `judged_passages` gives it.
         tops: what each system showed.
     """
-    shown: dict[str, dict[str, tuple[str, ...]]] = {}
+    ranks: dict[str, dict[str, int | None]] = {}
     for top in tops:
-        shown.setdefault(top.system, {})[top.query] = top.docs
-    return {
-        system: {
-            query: _first(answered.get(query, ()), found.answering)
-            for query, found in judged.items()
-        }
-        for system, answered in shown.items()
-    }
+        places = {doc: rank for rank, doc in reversed([*enumerate(top.docs, 1)])}
+        shown = ranks.setdefault(top.system, dict.fromkeys(judged))
+        if top.query in judged:
+            found = (places.get(doc) for doc in judged[top.query].answering)
+            shown[top.query] = min((rank for rank in found if rank), default=None)
+    return ranks
 
 
 def reach(ranks: FirstRanks, *, depth: int = 10, level: float = 0.95) -> AnsweredQueries:
@@ -172,6 +177,7 @@ def reach(ranks: FirstRanks, *, depth: int = 10, level: float = 0.95) -> Answere
         level: of the Wilson intervals.
     """
     size = len(next(iter(ranks.values()), {}))
+    share = partial(share_of, of=size, level=level, why=_NONE)
     depths = _depths(depth)
     found = {system: [_within(own, k) for k in depths] for system, own in ranks.items()}
     anywhere = {query for sets in found.values() for query in sets[0]}
@@ -181,15 +187,12 @@ def reach(ranks: FirstRanks, *, depth: int = 10, level: float = 0.95) -> Answere
         systems=tuple(
             SystemReach(
                 system=system,
-                none=share_of(size - len(sets[0]), size, level=level),
-                within={
-                    k: share_of(len(hits), size, level=level)
-                    for k, hits in zip(depths, sets, strict=True)
-                },
+                no_answer=share(size - len(sets[0])),
+                within={k: share(len(hits)) for k, hits in zip(depths, sets, strict=True)},
             )
             for system, sets in found.items()
         ),
-        unanswered=share_of(size - len(anywhere), size, level=level),
+        unanswered=share(size - len(anywhere)),
     )
 
 
@@ -203,31 +206,26 @@ def compare_reach(ranks: FirstRanks, *, depth: int = 10) -> tuple[SystemPair, ..
     Source: McNemar 1947, exact; Holm 1979.
     """
     ask = AskedTest(alternative="two-sided", level=0.95)
-    counts = []
+    counts: list[dict[str, Any]] = []
     for k in _depths(depth):
         hits = {system: _within(own, k) for system, own in ranks.items()}
         for a, b in combinations(ranks, 2):
-            counts.append((a, b, k, len(hits[a] - hits[b]), len(hits[b] - hits[a])))
-    ps = [compare_wins(a_only, b_only, ask).p for *_, a_only, b_only in counts]
+            only = {"a_only": len(hits[a] - hits[b]), "b_only": len(hits[b] - hits[a])}
+            counts.append({"a": a, "b": b, "depth": k, **only})
+    ps = [compare_wins(one["a_only"], one["b_only"], ask).p for one in counts]
     return tuple(
-        SystemPair(a=a, b=b, depth=k, a_only=a_only, b_only=b_only, p=p, p_corrected=corrected)
-        for (a, b, k, a_only, b_only), p, corrected in zip(counts, ps, holm(ps), strict=True)
+        SystemPair(
+            **found,
+            p=p,
+            p_corrected=corrected,
+            why="no query distinguishes them" if p is None else "",
+        )
+        for found, p, corrected in zip(counts, ps, holm(ps), strict=True)
     )
-
-
-def _shuffled(pool: Pool, rng: np.random.Generator) -> Pool:
-    order = rng.permutation(len(pool.candidates)).tolist()
-    shuffled = tuple(pool.candidates[place] for place in order)
-    return msgspec.structs.replace(pool, candidates=shuffled)
 
 
 def _depths(pooled: int) -> tuple[int, ...]:
     return (pooled, _TOP) if pooled > _TOP else (pooled,)
-
-
-def _first(docs: Sequence[str], answering: Sequence[str]) -> int | None:
-    wanted = set(answering)
-    return next((rank for rank, doc in enumerate(docs, 1) if doc in wanted), None)
 
 
 def _within(ranks: Mapping[str, int | None], depth: int) -> set[str]:
@@ -280,25 +278,8 @@ def report_reach(
     pairs = compare_reach(ranks, depth=depth)
     compared = (_pairs(pairs),) if pairs else ()
     tables = (_counts(found, note), _shares(found, level), *compared)
-    document = {
-        "queries": found.queries,
-        "depth": found.depth,
-        "systems": [
-            {
-                "system": one.system,
-                "no_answer": share_document(one.none, why=_NONE),
-                "within": {
-                    str(deep): share_document(share, why=_NONE)
-                    for deep, share in one.within.items()
-                },
-            }
-            for one in found.systems
-        ],
-        "unanswered": share_document(found.unanswered, why=_NONE),
-        "comparisons": [
-            asdict(one) | ({"why": "no query distinguishes them"} if one.p is None else {})
-            for one in pairs
-        ],
+    document = to_document(found) | {
+        "comparisons": [to_document(one) for one in pairs],
         "interval": "Wilson",
         "level": level,
         "test": "McNemar, exact, two-sided",
@@ -311,7 +292,10 @@ def report_reach(
     if not found.queries:
         document["why"] = _NONE
     if judging is not None:
-        document["judging"] = _judging_document(judging)
+        said = to_document(judging)
+        del said["alpha"], said["interval"]
+        agreement = agreement_document(judging.alpha, judging.interval, units="passages")
+        document["judging"] = said | {"agreement": agreement}
     return Answer(
         answer=_headline(found),
         summary=(
@@ -353,19 +337,8 @@ def _summarise_judging(found: PassageJudging) -> list[tuple[str, str]]:
     return lines
 
 
-def _judging_document(found: PassageJudging) -> dict[str, object]:
-    return {
-        "annotators": list(found.annotators),
-        "asked": found.asked,
-        "judged": found.judged,
-        "disputed": found.disputed,
-        "cannot": found.cannot,
-        "agreement": agreement_document(found.alpha, found.interval, units="passages"),
-    }
-
-
 def _rows(one: SystemReach) -> list[tuple[str, CountShare]]:
-    none = (f"no answer in top {max(one.within)}", one.none)
+    none = (f"no answer in top {max(one.within)}", one.no_answer)
     return [none, *((f"answer in top {depth}", share) for depth, share in one.within.items())]
 
 
@@ -411,7 +384,7 @@ def _pairs(pairs: Sequence[SystemPair]) -> Table:
             *columns("p", "p", "corrected"),
         ),
         rows=tuple(
-            (one.a, one.b, one.depth, one.a_only, one.b_only, one.p, one.p_corrected)
+            attrgetter("a", "b", "depth", "a_only", "b_only", "p", "p_corrected")(one)
             for one in pairs
         ),
         method=(f"p: exact McNemar, two-sided; corrected: Holm over {len(pairs):,} comparisons.",),
@@ -462,6 +435,7 @@ def read_first_ranks(source: BinaryIO, *, path: str) -> FirstRanks:
 
 
 def _add(found: dict[str, dict[str, int | None]], line: bytes, *, head: bool) -> _Fault | None:
+    """Add a row; return what is wrong with it."""
     cells = line.split(b"\t")
     names = ", ".join(_HEADER)
     if head:

@@ -32,11 +32,12 @@ from heldout.survivorship.discarded.answerable import (
     report_reach,
     unseen_note,
 )
-from heldout.survivorship.discarded.folder import PoolRecord, QuestionFolder, note_long_passages
-from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
-from heldout.survivorship.discarded.labels import (
+from heldout.survivorship.discarded.folder import PoolRecord, QuestionFolder
+from heldout.survivorship.discarded.judging import (
     PSEUDO,
     MadeLabels,
+    judge_agreement,
+    judged_passages,
     make_labels,
     make_pseudo_labels,
 )
@@ -91,7 +92,6 @@ def draw_triage(
         known={one.query for one in before if one.split == split},
     )
     total = folder.add(drawn)
-    progress.problems(note_long_passages(drawn, path=str(folder.path)))
     of = f" of {annotations.discarded:,} discarded" if annotations.discarded else ""
     return Answer(
         answer=f"{plural(len(drawn), 'query', 'queries')}{of} drawn by seed {seed}.",
@@ -192,7 +192,6 @@ def pool_discarded(
     ]
     folder.write_pool(rows, PoolRecord(depth=pool.depth, seed=pool.seed, runs_sha256=digests))
     questions = folder.add(questions)
-    progress.problems(note_long_passages(questions, path=str(folder.path)))
     passages = sum(len(one.candidates) for one in questions)
     mean = passages / len(questions)
     return Answer(

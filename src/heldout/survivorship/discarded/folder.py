@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from heldout.errors import InputError, Problem, StoreError, plural
+from heldout.errors import InputError, Problem, StoreError
 from heldout.ids import Digest
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
@@ -15,12 +15,10 @@ from heldout.judging.campaign.pools import Pool, pool_check
 from heldout.judging.campaign.questions import QuestionForm, find_answer_fault
 from heldout.judging.campaign.rows import format_rows, parse_rows
 from heldout.survivorship.discarded.answerable import SystemTop
-from heldout.survivorship.discarded.labels import MadeLabels
+from heldout.survivorship.discarded.judging import MadeLabels
 from heldout.trec.text import show
 
 _PRIVATE = 0o600
-LONG_PASSAGE = 100_000
-"""Characters; some forty pages of a book."""
 
 
 class PoolRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -176,35 +174,3 @@ class QuestionFolder(CampaignFolder):
 
 def _format(record: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
-
-
-def note_long_passages(questions: Sequence[Pool], *, path: str) -> tuple[Problem, ...]:
-    """A note on passages of more than `LONG_PASSAGE` characters.
-
-    Args:
-        questions: that people will look at.
-        path: of their file.
-
-    Returns:
-        One note, code `long-passage`, that names the longest; none where there is none.
-    """
-    sizes = [
-        (len(one.text), one.doc, question.query)
-        for question in questions
-        for one in question.candidates
-        if len(one.text) > LONG_PASSAGE
-    ]
-    if not sizes:
-        return ()
-    size, doc, query = max(sizes)
-    found = f"{plural(len(sizes), 'passage')}; {show(doc)} of query {show(query)} has {size:,}"
-    return (
-        Problem(
-            "long-passage",
-            path,
-            found=f"{found} characters",
-            expected=f"passages that people can read, of up to {LONG_PASSAGE:,}",
-            hint="they are shown whole; cut documents into passages first",
-            severity="note",
-        ),
-    )

@@ -1,11 +1,18 @@
-"""What annotators say of pooled passages: which of them answer a query, and how far they agree.
+"""What annotators say of pooled passages, how far they agree, and labels made of it.
 
 Shares of queries have Wilson intervals; what is undefined has none.
+
+What people judged becomes qrels: 1 for a passage that answers, 0 for one that was looked at and
+does not. One that just half of its annotators ticked is neither, and has no line.
+
+Pseudo-labels are what a strong system puts first, for queries that nobody judged (Gupta and
+MacAvaney 2022, §6). They say so: in the second column of each line, in the name of the file and in
+its record, and are never put into one file with what people judged.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from heldout.answers.table import Table, columns
+from heldout.ids import digest_bytes
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Pool
 from heldout.stats.agreement import AgreementCoefficient, krippendorff_alpha, krippendorff_interval
@@ -142,17 +150,14 @@ def rate_units(
 
 def _judge(question: Pool, given: Sequence[Judgment]) -> JudgedPassages:
     ticks = Counter(doc for one in given for doc in one.ticked)
-    answering: list[str] = []
-    others: list[str] = []
-    disputed: list[str] = []
+    named: defaultdict[int, list[str]] = defaultdict(list)
     for passage in question.candidates:
-        twice = 2 * ticks[passage.doc]
-        named = answering if twice > len(given) else others if twice < len(given) else disputed
-        named += [passage.doc, *passage.same]
+        side = int(np.sign(2 * ticks[passage.doc] - len(given)))
+        named[side] += [passage.doc, *passage.same]
     return JudgedPassages(
-        answering=tuple(sorted(answering)),
-        others=tuple(sorted(others)),
-        disputed=tuple(sorted(disputed)),
+        answering=tuple(sorted(named[1])),
+        others=tuple(sorted(named[-1])),
+        disputed=tuple(sorted(named[0])),
         annotators=len(given),
     )
 
@@ -167,6 +172,7 @@ class CountShare:
         share: of them, 0 to 1; `None` where there are none.
         low: lower end of the Wilson interval; `None` with `share`.
         high: its upper end.
+        why: there is none, else "".
     """
 
     count: int
@@ -174,18 +180,20 @@ class CountShare:
     share: float | None
     low: float | None
     high: float | None
+    why: str = ""
 
 
-def share_of(count: int, of: int, *, level: float = 0.95) -> CountShare:
+def share_of(count: int, of: int, *, level: float = 0.95, why: str) -> CountShare:
     """A share with its interval.
 
     Args:
         count: 0 to `of`.
         of: how many there are, >= 0.
         level: of the interval, in (0, 1).
+        why: there are none, where there are none.
     """
     if not of:
-        return CountShare(count=count, of=of, share=None, low=None, high=None)
+        return CountShare(count=count, of=of, share=None, low=None, high=None, why=why)
     low, high = wilson(count, of, level=level)
     return CountShare(count=count, of=of, share=count / of, low=low, high=high)
 
@@ -202,16 +210,6 @@ def wilson(count: int, of: int, *, level: float) -> tuple[float, float]:
     """
     ends = binomtest(count, of).proportion_ci(level, "wilson")
     return float(ends.low), float(ends.high)
-
-
-def share_document(share: CountShare, *, why: str) -> dict[str, Any]:
-    """A share for JSON.
-
-    Args:
-        share: of queries.
-        why: there are none, where there are none.
-    """
-    return asdict(share) | ({"why": why} if share.share is None else {})
 
 
 def tabulate_shares(
@@ -269,3 +267,78 @@ def say_alpha(alpha: AgreementCoefficient, interval: tuple[float, float] | None)
     """Krippendorff's alpha with its interval, as in `alpha 0.71 (0.60 to 0.82)`."""
     between = f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else ""
     return f"alpha {alpha.value:.2f}{between}"
+
+
+PSEUDO = "pseudo"
+"""The second column of a line that nobody judged, and a part of its file's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeLabels:
+    """A file of labels and its record.
+
+    Attributes:
+        record: what it is made of: `name`, `made` (`human` or `pseudo`), how many `queries`,
+            `answered` ones and `lines`, how many documents are `disputed` and have no line, what
+            was `judged` or which `system` it is of, and the digest of the labels.
+        qrels: its bytes.
+    """
+
+    record: Mapping[str, Any]
+    qrels: bytes
+
+    @property
+    def name(self) -> str:
+        """Of the file, without its suffix."""
+        return str(self.record["name"])
+
+
+def make_labels(
+    name: str, judged: Mapping[str, JudgedPassages], source: Mapping[str, Any]
+) -> MadeLabels:
+    """Make a file of labels of what people judged, and its record.
+
+    Queries are in the order of what people judged, documents of one by id; what they dispute has no
+    line.
+
+    Args:
+        name: of the file.
+        judged: query -> what annotators say of its passages.
+        source: who judged what, for the record.
+    """
+    rows = [
+        (query, doc, int(doc in one.answering))
+        for query, one in judged.items()
+        for doc in sorted((*one.answering, *one.others))
+    ]
+    disputed = sum(len(one.disputed) for one in judged.values())
+    return _make(rows, mark="0", name=name, made="human", disputed=disputed, judged=source)
+
+
+def make_pseudo_labels(
+    name: str, pseudo: Iterable[tuple[str, str]], system: Mapping[str, Any]
+) -> MadeLabels:
+    """Make a file of pseudo-labels, each marked as what nobody judged, and its record.
+
+    Args:
+        name: of the labels beside which they lie; the file gets `.pseudo` behind it.
+        pseudo: query and document of each.
+        system: whose first documents these are, for the record.
+    """
+    rows = [(query, doc, 1) for query, doc in pseudo]
+    return _make(rows, mark=PSEUDO, name=f"{name}.{PSEUDO}", made=PSEUDO, system=system)
+
+
+def _make(rows: Sequence[tuple[str, str, int]], *, mark: str, **more: Any) -> MadeLabels:
+    qrels = "".join(f"{query} {mark} {doc} {grade}\n" for query, doc, grade in rows).encode()
+    record = {
+        "schema": 1,
+        "queries": len({query for query, _, _ in rows}),
+        "answered": len({query for query, _, grade in rows if grade}),
+        "lines": len(rows),
+        "disputed": 0,
+        "judged": None,
+        "system": None,
+        "qrels_sha256": digest_bytes(qrels),
+    }
+    return MadeLabels(record=record | more, qrels=qrels)

@@ -5,13 +5,14 @@ Source: Gupta and MacAvaney 2022, §3 and table 1.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from heldout.answers.answer import Answer as Report
+from heldout.answers.answer import to_document
 from heldout.answers.table import Column, Table, columns
 from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.judgments import Judgment
@@ -29,7 +30,6 @@ from heldout.survivorship.discarded.judging import (
     latest,
     rate_units,
     say_alpha,
-    share_document,
     share_of,
     tabulate_shares,
 )
@@ -41,6 +41,7 @@ TriageLabel = Literal["no_ans", "partial_ans", "wrong_lab", "ill_form"]
 _LABELS: tuple[TriageLabel, ...] = get_args(TriageLabel)
 _NAMES: tuple[str, ...] = _LABELS
 _SHOWN = 20
+_NO_LABEL = "no query has a label"
 _TWO = 2
 
 
@@ -164,13 +165,20 @@ def count_labels(
     for one in valid:
         votes[one.query][one.choice or ""] += 1
     labels = {query: label for query, cast in votes.items() if (label := _most(cast)) is not None}
-    splits = {one.split: None for one in questions}
+
+    def count(split: str, some: Sequence[Pool]) -> TriageCounts:
+        found = Counter(labels[one.query] for one in some if one.query in labels)
+        total, opened = found.total(), sum(one.query not in votes for one in some)
+        shares = {one: share_of(found[one], total, level=level, why=_NO_LABEL) for one in _LABELS}
+        disputed = len(some) - total - opened
+        return TriageCounts(split=split, labels=shares, total=total, disputed=disputed, open=opened)
+
+    splits = dict.fromkeys(one.split for one in questions)
     return TriageResult(
         splits=tuple(
-            _count(split, [one for one in questions if one.split == split], labels, votes, level)
-            for split in splits
+            count(name, [one for one in questions if one.split == name]) for name in splits
         ),
-        all=_count("all", questions, labels, votes, level),
+        all=count("all", questions),
         labels=labels,
         annotators=tuple(sorted({one.worker for one in valid})),
         cannot=len(given) - len(valid),
@@ -218,25 +226,6 @@ def _most(cast: Counter[str]) -> TriageLabel | None:
     return found[0] if len(found) == 1 else None
 
 
-def _count(
-    split: str,
-    questions: Sequence[Pool],
-    labels: Mapping[str, TriageLabel],
-    votes: Mapping[str, Counter[str]],
-    level: float,
-) -> TriageCounts:
-    found = Counter(labels[one.query] for one in questions if one.query in labels)
-    total = found.total()
-    opened = sum(one.query not in votes for one in questions)
-    return TriageCounts(
-        split=split,
-        labels={label: share_of(found[label], total, level=level) for label in _LABELS},
-        total=total,
-        disputed=len(questions) - total - opened,
-        open=opened,
-    )
-
-
 def _check_texts(source: str, drawn: Sequence[Annotation]) -> None:
     missing = [str(one.query) for one in drawn if not one.text]
     missing += [str(doc) for one in drawn for doc in one.shown if doc not in one.texts]
@@ -277,8 +266,8 @@ def report_triage(found: TriageResult, agreement: TriageAgreement, *, level: flo
         summary=_summarise(found, agreement),
         tables=(_counts(found), _shares(found, level), *kappa),
         document={
-            "splits": [_count_document(one) for one in found.splits],
-            "all": _count_document(found.all),
+            "splits": [to_document(one) for one in found.splits],
+            "all": to_document(found.all),
             "interval": "Wilson",
             "level": level,
             "annotators": list(found.annotators),
@@ -324,12 +313,6 @@ def _summarise(found: TriageResult, agreement: TriageAgreement) -> tuple[tuple[s
         text = f"{say_alpha(alpha, agreement.interval)} on {queries} that several answered"
     lines.append(("judges", f"{plural(len(found.annotators), 'annotator')}; {text}"))
     return tuple(lines)
-
-
-def _count_document(one: TriageCounts) -> dict[str, Any]:
-    why = "no query has a label"
-    labels = {label: share_document(share, why=why) for label, share in one.labels.items()}
-    return asdict(one) | {"labels": labels} | ({} if one.total else {"why": why})
 
 
 def _counts(found: TriageResult) -> Table:

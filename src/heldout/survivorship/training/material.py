@@ -80,6 +80,11 @@ class TestSet:
     passage: int | None = None
 
     @property
+    def file(self) -> str:
+        """Name of the files of its runs."""
+        return f"{self.name}.run.gz"
+
+    @property
     def inputs(self) -> Digest:
         """What the run of a trained model depends on besides the model.
 
@@ -355,18 +360,14 @@ def find_trained_on(
 
 def _refuse_others(source: AnnotationPlace, choice: TripleOptions) -> None:
     """Refuse options that would be left aside."""
-    given: dict[str, object] = {}
+    names = ["qrels", "query_list"] if choice.all_labels or not source.named else []
     why = "no annotations are named, with --annotations or --shown"
     if choice.all_labels:
-        why = "--all-labels has no annotators"
-        given |= {
-            "--annotations": source.annotations,
-            "--shown": source.shown,
-            "--shown-depth": source.shown_depth,
-        }
-    if choice.all_labels or not source.named:
-        given |= {"--qrels": source.qrels, "--query-list": source.query_list}
-    idle = [option for option, value in given.items() if value is not None]
+        why, names = (
+            "--all-labels has no annotators",
+            ["annotations", "shown", "shown_depth", *names],
+        )
+    idle = [f"--{name.replace('_', '-')}" for name in names if getattr(source, name) is not None]
     if idle:
         raise OptionError(f"{why}: without {', '.join(idle)}")
 
@@ -377,11 +378,10 @@ def _all_labels(collection: Collection, progress: Progress) -> SelectedPlaces:
         query: {document: 1 for document, grade in grades.items() if grade > 0}
         for query, grades in collection.qrels.items()
     }
-    places = {query: documents for query, documents in relevant.items() if documents}
-    known = {query: one for query, one in places.items() if query in collection.queries}
+    known = {q: found for q, found in relevant.items() if found and q in collection.queries}
     labels = plural(sum(map(len, known.values())), "label")
     text = f"{labels} of {plural(len(known), 'query', 'queries')}"
-    if lost := len(places) - len(known):
+    if lost := sum(map(bool, relevant.values())) - len(known):
         text = f"{text}; {plural(lost, 'labelled query has', 'labelled queries have')} no text"
     progress.note("labels", text)
     return known

@@ -16,6 +16,7 @@ Source: Gupta and MacAvaney 2022, §5.2; docs/reference/analyses.md, Outcomes, f
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -231,17 +232,13 @@ def compare_conditions(
     shapes = {values.shape for values in scores.values()}
     if len(shapes) != 1 or next(iter(shapes))[1:] != scored.first_stage.shape:
         raise ValueError(shapes)
-    amounts = {
-        condition: [(one.queries, one.labels, one.triples) for one in found]
-        for condition, found in records.items()
-    }
     return TestOutcome(
         test=scored.test,
         measure=scored.measure,
         queries=len(scored.first_stage),
         first_stage=float(scored.first_stage.mean()),
         conditions=tuple(_score(condition, values) for condition, values in scores.items()),
-        comparisons=_compare_pairs(scores, amounts, level),
+        comparisons=_compare_pairs(scores, records, level),
     )
 
 
@@ -257,36 +254,35 @@ def _score(condition: Condition, values: Floats) -> ConditionScores:
 
 def _compare_pairs(
     scores: Mapping[Condition, Floats],
-    amounts: Mapping[Condition, Sequence[tuple[int, int, int]]],
+    records: Mapping[Condition, Sequence[CellRecord]],
     level: float,
 ) -> tuple[ConditionPair, ...]:
     pairs = pairs_of(tuple(scores))
-    within = [
-        tuple(
-            run_test("t", first, second, level=level)
-            for first, second in zip(scores[a], scores[b], strict=True)
-        )
-        for a, b in pairs
-    ]
-    averaged = [
-        run_test("t", scores[a].mean(axis=0), scores[b].mean(axis=0), level=level) for a, b in pairs
-    ]
-    across = [_test_across(scores[a], scores[b], level) for a, b in pairs]
+    amounts = {
+        condition: [(one.queries, one.labels, one.triples) for one in found]
+        for condition, found in records.items()
+    }
+    means = {condition: values.mean(axis=0) for condition, values in scores.items()}
     # Each seed has the family once
-    of_seeds = [bonferroni([one.p for one in seed]) for seed in zip(*within, strict=True)]
-    corrected = [bonferroni([one.p for one in tests]) for tests in (averaged, across)]
+    seeds = range(len(next(iter(scores.values()))))
+    within = [
+        [run_test("t", scores[a][n], scores[b][n], level=level) for a, b in pairs] for n in seeds
+    ]
+    averaged = [run_test("t", means[a], means[b], level=level) for a, b in pairs]
+    across = [_test_across(scores[a], scores[b], level) for a, b in pairs]
+    corrected = [bonferroni([one.p for one in tests]) for tests in (averaged, across, *within)]
     return tuple(
         ConditionPair(
             a=a,
             b=b,
-            within=within[place],
+            within=tuple(tests[place] for tests in within),
             averaged=averaged[place],
             across=across[place],
-            within_corrected=tuple(ps[place] for ps in of_seeds),
             averaged_corrected=corrected[0][place],
             across_corrected=corrected[1][place],
+            within_corrected=tuple(ps[place] for ps in corrected[2:]),
             family=len(pairs),
-            deviation=_deviation(scores[b].mean(axis=0) - scores[a].mean(axis=0)),
+            deviation=float(np.std(means[b] - means[a], ddof=1)) if len(means[a]) > 1 else 0.0,
             same_size=amounts[a] == amounts[b],
         )
         for place, (a, b) in enumerate(pairs)
@@ -299,44 +295,36 @@ def _test_across(first: Floats, second: Floats, level: float) -> TestResult:
     return found if len(first) > 1 else replace(found, low=None, high=None, p=None, why=_ONE_SEED)
 
 
-def _deviation(differences: Floats) -> float:
-    return float(np.std(differences, ddof=1)) if len(differences) > 1 else 0.0
-
-
 _MOST = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingResult:
-    """All that a training experiment found.
+def answer_training(
+    outcomes: Sequence[TestOutcome], records: Sequence[CellRecord], *, level: float
+) -> Answer:
+    """Say what a training study shows: whether depth matters, beyond the amount.
 
-    Attributes:
+    The tables are what was trained on; then for each measure the scores and the comparisons.
+
+    Args:
         outcomes: of each measure of each test set, corrected.
         records: of each cell that is done, by condition and seed.
         level: of intervals.
     """
-
-    outcomes: tuple[TestOutcome, ...]
-    records: tuple[CellRecord, ...]
-    level: float
-
-
-def answer_training(result: TrainingResult) -> Answer:
-    """Say what a training study shows: whether depth matters, beyond the amount.
-
-    The tables are what was trained on; then for each measure the scores and the comparisons.
-    """
-    tables = [_cells_table(result.records)]
-    for outcome in result.outcomes:
-        tables += [_scores_table(outcome), _comparisons_table(outcome, result.level)]
-    first = result.outcomes[0]
+    tables = [_cells_table(records)]
+    for outcome in outcomes:
+        tables += [_scores_table(outcome), _comparisons_table(outcome, level)]
+    first = outcomes[0]
+    cells = [to_document(one) for one in records]
+    for cell in cells:
+        del cell["digest"], cell["runs"]
+    results = [_outcome_document(outcome) for outcome in outcomes]
     return Answer(
-        answer=_headline(result.outcomes),
+        answer=_headline(outcomes),
         summary=(),
         tables=tables,
         short=[shorten(table, _MOST) for table in tables],
-        document=_document(result),
-        chart=lambda: _draw(result),
+        document={"level": level, "cells": cells, "results": results},
+        chart=lambda: _draw(outcomes),
         title=f"{first.measure} on {first.test} by how deep the annotation was that was trained on",
     )
 
@@ -363,48 +351,26 @@ def _is_significant(one: ConditionPair) -> bool:
     return p is not None and p < _ALPHA
 
 
-def _document(result: TrainingResult) -> dict[str, Any]:
-    cells = [to_document(one) for one in result.records]
-    for cell in cells:
-        del cell["digest"], cell["runs"]
-    return {
-        "level": result.level,
-        "cells": cells,
-        "results": [
-            to_document(outcome)
-            | {
-                "conditions": [_condition_document(one) for one in outcome.conditions],
-                "comparisons": [
-                    to_document(one, "detectable") | {"a": one.a.name, "b": one.b.name}
-                    for one in outcome.comparisons
-                ],
-            }
-            for outcome in result.outcomes
+def _outcome_document(outcome: TestOutcome) -> dict[str, Any]:
+    return to_document(outcome) | {
+        "conditions": [
+            asdict(one.condition) | to_document(one) | {"condition": one.condition.name}
+            for one in outcome.conditions
+        ],
+        "comparisons": [
+            to_document(one, "detectable") | {"a": one.a.name, "b": one.b.name}
+            for one in outcome.comparisons
         ],
     }
 
 
-def _condition_document(one: ConditionScores) -> dict[str, Any]:
-    return asdict(one.condition) | to_document(one) | {"condition": one.condition.name}
+_CELL = ("condition", "seed", "queries", "labels", "triples", "steps", "passes")
+_LOSSES = ("first_loss", "last_loss")
 
 
 def _cells_table(records: Sequence[CellRecord]) -> Table:
-    rows = tuple(
-        (
-            one.condition,
-            one.seed,
-            one.queries,
-            one.labels,
-            one.triples,
-            one.steps,
-            one.passes,
-            one.first_loss,
-            one.last_loss,
-            round(one.seconds),
-            _place(one),
-        )
-        for one in records
-    )
+    shown = attrgetter(*_CELL, *_LOSSES)
+    rows = tuple((*shown(one), round(one.seconds), _place(one)) for one in records)
     short = sum(one.missing for one in records)
     notes = [
         (
@@ -423,7 +389,7 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
         title="Trainings",
         columns=(
             Column(name="condition"),
-            *columns("count", "seed", "queries", "labels", "triples", "steps"),
+            *columns("count", *_CELL[1:-1]),
             *columns("score", "passes", decimals=2),
             *columns("score", "first loss", "last loss", decimals=3),
             *columns("count", "seconds"),
@@ -458,18 +424,13 @@ def _scores_table(outcome: TestOutcome) -> Table:
 
 def _comparisons_table(outcome: TestOutcome, level: float) -> Table:
     seeds = len(outcome.conditions[0].by_seed)
+    tests = attrgetter("difference", "low", "high")
     rows = tuple(
         (
-            one.b.name,
-            one.a.name,
+            *(one.b.name, one.a.name),
             ("yes" if one.same_size else "nearly") if one.controlled else "",
-            one.across.difference,
-            one.across.low,
-            one.across.high,
-            one.across_corrected,
-            one.averaged_corrected,
-            *one.within_corrected,
-            one.detectable,
+            *(*tests(one.across), one.across_corrected, one.averaged_corrected),
+            *(*one.within_corrected, one.detectable),
         )
         for one in outcome.comparisons
     )
@@ -509,7 +470,7 @@ _STAR: Final = "*"
 _DAGGER: Final = "†"
 
 
-def _draw(result: TrainingResult) -> Sheet:
+def _draw(outcomes: Sequence[TestOutcome]) -> Sheet:
     """A panel for each measure of each test set, below a key of all marks.
 
     The line joins the means over seeds of r = 1, …, all; squares are the controls, beside the
@@ -517,12 +478,12 @@ def _draw(result: TrainingResult) -> Sheet:
     difference from all is significant across seeds and queries, corrected, a dagger that from the
     next deeper annotation is; with one seed, across queries.
     """
-    plots = [_panel(outcome) for outcome in result.outcomes]
-    signs = {sign for found in result.outcomes for sign in "".join(_signs(found).values())}
+    plots = [_panel(outcome) for outcome in outcomes]
+    signs = {sign for found in outcomes for sign in "".join(_signs(found).values())}
     first = plots[0]
     first.key("circle", "a model: one seed")
     first.key("diamond", "mean of the seeds")
-    if any(one.condition.like is not None for o in result.outcomes for one in o.conditions):
+    if any(one.condition.like is not None for o in outcomes for one in o.conditions):
         first.key("square", "mean, on as few labels drawn at random")
     first.key("dashed", "the first stage, which is re-ranked")
     if _STAR in signs:

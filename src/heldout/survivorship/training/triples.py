@@ -6,7 +6,7 @@ others stay as they are, in their order, so that two trainings differ in nothing
 out.
 
 Fewer triples are also worse triples for no other reason than that they are fewer. The control for
-that is a random sample of all triples that is as small (`as_small_as`). Every condition, depth,
+that is a random sample of all triples that is as small (`Sampler`). Every condition, depth,
 sample or share, takes its triples out of the same sequence and leaves them in order.
 
 Source: Gupta and MacAvaney 2022, §5.1.
@@ -14,7 +14,6 @@ Source: Gupta and MacAvaney 2022, §5.1.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import islice
 from math import ceil
@@ -136,26 +135,6 @@ class TripleCounts:
         return len({query for query, _ in self.per_label})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TripleSample:
-    """What a random sample of triples is to be like.
-
-    Attributes:
-        labels: those whose triples may stay.
-        triples: how many triples stay, at least one for each of the labels.
-        available: how many triples these labels have, at least `triples`.
-        missing: how many triples fewer there are than were wanted; 0 where the labels have
-            enough.
-        missing_labels: how many labels fewer there are, where the queries drawn have no more.
-    """
-
-    labels: AbstractSet[Label]
-    triples: int
-    available: int
-    missing: int
-    missing_labels: int
-
-
 def places_of(annotations: Annotations) -> SelectedPlaces:
     """Return where the selected documents of each query were shown."""
     return {record.query: record.selected for record in annotations.records if record.selected}
@@ -166,43 +145,66 @@ def count_triples(triples: Iterable[Triple]) -> TripleCounts:
     return TripleCounts(per_label=Counter((triple.query, triple.positive) for triple in triples))
 
 
-def as_small_as(
-    wanted: TripleCounts, whole: TripleCounts, rng: np.random.Generator
-) -> TripleSample:
-    """Draw queries and labels of the whole, so that a sample is as small as some condition.
+class Sampler:
+    """A random sample of all triples, as small as some condition, drawn while they pass by.
 
     Three amounts are matched: how many queries have a label, which is what annotators are paid
     for and what discarding takes away; how many labels they have together; and how many
     different triples there are. The queries are drawn without regard to anything. Each keeps
     one of its labels at least, any of them; the rest is drawn from all their other labels. Of
-    the triples as many stay as are wanted, one for each label at least.
+    the triples as many stay as are wanted: the first one of each label, and of the others each is
+    as likely to stay as any other.
 
-    Args:
-        wanted: the condition that the sample is to be as small as, a part of `whole`.
-        whole: what is drawn from.
-        rng: sole source of randomness; advanced in place.
-
-    Raises:
-        ValueError: the whole has fewer queries than are wanted, or none are.
+    Attributes:
+        labels: those whose triples may stay.
+        triples: how many triples stay, at least one for each of the labels.
+        missing: how many triples fewer there are than were wanted; 0 where the labels have
+            enough.
+        missing_labels: how many labels fewer there are, where the queries drawn have no more.
     """
-    documents: dict[QueryId, list[DocId]] = {}
-    for query, document in sorted(whole.per_label):
-        documents.setdefault(query, []).append(document)
-    queries = list(documents)
-    if not 0 < wanted.queries <= len(queries):
-        raise ValueError((wanted.queries, len(queries)))
-    drawn = rng.choice(len(queries), size=wanted.queries, replace=False).tolist()
-    chosen = {queries[index]: documents[queries[index]] for index in sorted(drawn)}
-    labels = _draw_labels(chosen, wanted.labels, rng)
-    available = sum(whole.per_label[label] for label in labels)
-    size = min(wanted.triples, available)
-    return TripleSample(
-        labels=labels,
-        triples=size,
-        available=available,
-        missing=wanted.triples - size,
-        missing_labels=wanted.labels - len(labels),
-    )
+
+    def __init__(self, wanted: TripleCounts, whole: TripleCounts, rng: np.random.Generator) -> None:
+        """Draw queries and labels.
+
+        Args:
+            wanted: the condition that the sample is to be as small as, a part of `whole`.
+            whole: of all triples that will pass by.
+            rng: sole source of randomness; advanced in place.
+
+        Raises:
+            ValueError: the whole has fewer queries than are wanted, or none are.
+        """
+        documents: dict[QueryId, list[DocId]] = {}
+        for query, document in sorted(whole.per_label):
+            documents.setdefault(query, []).append(document)
+        queries = list(documents)
+        if not 0 < wanted.queries <= len(queries):
+            raise ValueError((wanted.queries, len(queries)))
+        drawn = rng.choice(len(queries), size=wanted.queries, replace=False).tolist()
+        chosen = {queries[index]: documents[queries[index]] for index in sorted(drawn)}
+        self.labels = _draw_labels(chosen, wanted.labels, rng)
+        available = sum(whole.per_label[label] for label in self.labels)
+        self.triples = min(wanted.triples, available)
+        self.missing = wanted.triples - self.triples
+        self.missing_labels = wanted.labels - len(self.labels)
+        self._seen: set[Label] = set()
+        self._left = available - len(self.labels)
+        self._surplus = available - self.triples
+        self._rng = rng
+
+    def takes(self, triple: Triple) -> bool:
+        """Check whether the next triple of the sequence is in the sample."""
+        label = triple.query, triple.positive
+        if label not in self.labels:
+            return False
+        if label not in self._seen:
+            self._seen.add(label)
+            return True
+        # Knuth's selection sampling: of the `left` that are to come, `surplus` have to go.
+        leaves = self._surplus > 0 and self._rng.random() * self._left < self._surplus
+        self._left -= 1
+        self._surplus -= leaves
+        return not leaves
 
 
 def _draw_labels(
@@ -216,41 +218,6 @@ def _draw_labels(
     others = sorted(set(labels) - set(first))
     more = rng.choice(len(others), size=wanted - len(first), replace=False).tolist()
     return frozenset([*first, *(others[index] for index in more)])
-
-
-class Sampler:
-    """Draws the triples of a sample while they pass by.
-
-    The first triple of each label stays; of the others those that are too many are left out,
-    each as likely as any other.
-    """
-
-    def __init__(self, sample: TripleSample, rng: np.random.Generator) -> None:
-        """Begin before the first triple.
-
-        Args:
-            sample: from `as_small_as`, of all triples that will pass by.
-            rng: sole source of randomness; advanced in place.
-        """
-        self._labels = sample.labels
-        self._seen: set[Label] = set()
-        self._left = sample.available - len(sample.labels)
-        self._surplus = sample.available - sample.triples
-        self._rng = rng
-
-    def takes(self, triple: Triple) -> bool:
-        """Check whether the next triple of the sequence is in the sample."""
-        label = triple.query, triple.positive
-        if label not in self._labels:
-            return False
-        if label not in self._seen:
-            self._seen.add(label)
-            return True
-        # Knuth's selection sampling: of the `left` that are to come, `surplus` have to go.
-        leaves = self._surplus > 0 and self._rng.random() * self._left < self._surplus
-        self._left -= 1
-        self._surplus -= leaves
-        return not leaves
 
 
 ReadTriples = Callable[[], Iterable[Triple]]
@@ -338,20 +305,26 @@ def draw_triples(
     }
     whole = TripleDraw(takes=lambda _: True, put=len)
     _pass_by(read, [whole, *shallow.values()])
-    for depth, found in shallow.items():
-        _check_drawn(Condition(depth=depth), found, source)
+    _check_drawn(((Condition(depth=depth), found) for depth, found in shallow.items()), source)
     drawn = {}
     for condition, seed in wanted:
-        put = None if _is_depth(condition) else find_target(condition)
         if condition.like is not None:
-            like = shallow[condition.like].counts
-            drawn[condition, seed] = _sample_like(like, whole.counts, seed, put)
+            like, rng = shallow[condition.like].counts, np.random.default_rng(seed)
+            sample = Sampler(like, whole.counts, rng)
+            drawn[condition, seed] = TripleDraw(
+                takes=sample.takes,
+                put=find_target(condition),
+                left=sample.triples,
+                missing=sample.missing,
+                missing_labels=sample.missing_labels,
+            )
         elif not _is_depth(condition):
             queries = share_queries(whole.counts, condition.share, seed=seed)
-            drawn[condition, seed] = TripleDraw(takes=_is_of(queries), put=put, left=limit)
+            drawn[condition, seed] = TripleDraw(
+                takes=_is_of(queries), put=find_target(condition), left=limit
+            )
     _pass_by(read, drawn.values())
-    for (condition, _), found in drawn.items():
-        _check_drawn(condition, found, source)
+    _check_drawn(((condition, found) for (condition, _), found in drawn.items()), source)
     draws = (drawn.get(pair) or shallow[pair[0].depth] for pair in wanted)
     return tuple(draws), whole.counts
 
@@ -394,33 +367,16 @@ def _is_of(queries: frozenset[QueryId]) -> Callable[[Triple], bool]:
     return lambda triple: triple.query in queries
 
 
-def _sample_like(
-    shallow: TripleCounts,
-    whole: TripleCounts,
-    seed: int,
-    put: Callable[[Triple], object] | None,
-) -> TripleDraw:
-    """Draw a random sample of the whole, as small as what a depth has."""
-    rng = np.random.default_rng(seed)
-    sample = as_small_as(shallow, whole, rng)
-    return TripleDraw(
-        takes=Sampler(sample, rng).takes,
-        put=put,
-        left=sample.triples,
-        missing=sample.missing,
-        missing_labels=sample.missing_labels,
-    )
-
-
-def _check_drawn(condition: Condition, found: TripleDraw, source: str) -> None:
+def _check_drawn(found: Iterable[tuple[Condition, TripleDraw]], source: str) -> None:
     """Refuse a condition that leaves no triple: code `no-triples`."""
-    if not found.per_label:
-        raise InputError.of(
-            "no-triples",
-            source,
-            found=f"no triple for {condition.name}",
-            expected="at least one for each condition",
-        )
+    for condition, draw in found:
+        if not draw.per_label:
+            raise InputError.of(
+                "no-triples",
+                source,
+                found=f"no triple for {condition.name}",
+                expected="at least one for each condition",
+            )
 
 
 def make_triples(
@@ -446,11 +402,12 @@ def make_triples(
         The triples of the labels that have a negative; a query that the run does not answer
         has none.
     """
-    drawn = [
-        (query, positive, _draw_negatives(ranked.get(query, ()), selected, negatives, rng))
-        for query, selected in places.items()
-        for positive in selected
-    ]
+    drawn = []
+    for query, selected in places.items():
+        pool = [document for document in ranked.get(query, ()) if document not in selected]
+        for positive in selected:
+            others = [pool[at] for at in rng.permutation(len(pool))[:negatives].tolist()]
+            drawn.append((query, positive, others))
     triples: list[Triple] = []
     for turn in range(negatives):
         for index in rng.permutation(len(drawn)).tolist():
@@ -458,10 +415,3 @@ def make_triples(
             if turn < len(others):
                 triples.append(Triple(query, positive, others[turn]))
     return tuple(triples)
-
-
-def _draw_negatives(
-    ranked: Sequence[DocId], selected: Mapping[DocId, int], size: int, rng: np.random.Generator
-) -> list[DocId]:
-    pool = [document for document in ranked if document not in selected]
-    return [pool[index] for index in rng.permutation(len(pool))[:size].tolist()]
