@@ -176,13 +176,10 @@ def _load_trained(settings: CrossEncoderSettings) -> CrossEncoder:
     encoder = load_cross_encoder(settings)
     if not encoder.new_weights:
         return encoder
-    raise InputError.of(
-        "model-untrained",
-        printable(settings.model),
-        f"no weights for {', '.join(encoder.new_weights)}",
-        "a model that was trained to score pairs",
-        "train it first: heldout survive train",
-    )
+    found = f"no weights for {', '.join(encoder.new_weights)}"
+    expected = "a model that was trained to score pairs"
+    hint = "train it first: heldout survive train"
+    raise InputError.of("model-untrained", printable(settings.model), found, expected, hint)
 
 
 def find_method(name: str) -> Method:

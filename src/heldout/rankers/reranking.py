@@ -193,13 +193,9 @@ def check_known(
     unknown = next((hit.document for hit in hits if hit.document not in documents), None)
     if unknown is None:
         return
-    raise InputError.of(
-        "rerank-document",
-        path,
-        f"document {quote(unknown)} of query {quote(query)}",
-        "only documents of the collection",
-        "was the run made on this collection?",
-    )
+    found = f"document {quote(unknown)} of query {quote(query)}"
+    hint = "was the run made on this collection?"
+    raise InputError.of("rerank-document", path, found, "only documents of the collection", hint)
 
 
 def _reorder(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
@@ -296,12 +292,9 @@ def _choose_first(first: str, depth: int, progress: Progress) -> Callable[[Ranki
     if Path(first).is_file():
         return _read_first(Path(first), progress)
     if first not in METHODS:
-        raise InputError.of(
-            "rank-first",
-            "--first",
-            f"{quote(first)}, which is no method and no file",
-            "a run file, or a method that ranks, such as bm25",
-        )
+        found = f"{quote(first)}, which is no method and no file"
+        expected = "a run file, or a method that ranks, such as bm25"
+        raise InputError.of("rank-first", "--first", found, expected)
     rank = choose_method(first, {}, progress)
     return lambda task: rank(replace(task, depth=max(task.depth, depth)))
 

@@ -193,12 +193,8 @@ def _choose_measure(name: str | None, spec: BoardSpec | None) -> Measure:
         raise OptionError("which measure? for example -m RR@10")
     measure = read_own_measure(name)
     if measure.kind.better != "higher":
-        raise InputError.of(
-            "redteam-measure",
-            "-m",
-            f"{measure}, where lower is better",
-            "a measure where higher is better",
-        )
+        found = f"{measure}, where lower is better"
+        raise InputError.of("redteam-measure", "-m", found, "a measure where higher is better")
     return measure
 
 
@@ -504,10 +500,7 @@ def _choose_baselines(
     if not gaps and systems.baselines:
         made.append(best_baseline(systems))
     if not made:
-        raise InputError.of(
-            "redteam-gap",
-            "--gap",
-            f"{min(wanted):g} u, where the systems score {pair.truth:.4f}",
-            f"at most {room:.1f} u: a baseline cannot score below 0",
-        )
+        found = f"{min(wanted):g} u, where the systems score {pair.truth:.4f}"
+        expected = f"at most {room:.1f} u: a baseline cannot score below 0"
+        raise InputError.of("redteam-gap", "--gap", found, expected)
     return made, tuple(gap for gap in wanted if gap > room)

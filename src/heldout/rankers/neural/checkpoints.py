@@ -413,13 +413,9 @@ def check_scores(scores: NDArray[Number], model: str) -> NDArray[Number]:
     wrong = int((~np.isfinite(scores)).sum())
     if not wrong:
         return scores
-    raise InputError.of(
-        "model-scores",
-        printable(model),
-        f"{wrong} of {scores.size} numbers NaN or infinite",
-        "finite numbers",
-        "try precision=float32; if that does not help, the weights are damaged",
-    )
+    found = f"{wrong} of {scores.size} numbers NaN or infinite"
+    hint = "try precision=float32; if that does not help, the weights are damaged"
+    raise InputError.of("model-scores", printable(model), found, "finite numbers", hint)
 
 
 def find_checkpoint(model: str) -> Checkpoint | None:
@@ -447,13 +443,10 @@ def _check_weights(model: str, place: str) -> None:
     path = find_file(place, _WEIGHTS)
     found = digest_file(path) if path else None
     if found != known.weights:
-        raise InputError.of(
-            "model-weights",
-            printable(model),
-            f"{_WEIGHTS} with SHA-256 {found}" if found else f"no {_WEIGHTS}",
-            f"{_WEIGHTS} with SHA-256 {known.weights}",
-            hint=f"delete this copy of {known.name}; to use other weights, name their folder",
-        )
+        what = f"{_WEIGHTS} with SHA-256 {found}" if found else f"no {_WEIGHTS}"
+        expected = f"{_WEIGHTS} with SHA-256 {known.weights}"
+        hint = f"delete this copy of {known.name}; to use other weights, name their folder"
+        raise InputError.of("model-weights", printable(model), what, expected, hint)
 
 
 def _be_quiet() -> None:

@@ -96,13 +96,10 @@ def find_answers(
         wrong, right = _TOKENS[name]
         if wrong in known and right in known:
             return AnswerTokens(name=name, wrong=known[wrong], right=known[right])
-    raise InputError.of(
-        "model-checkpoint",
-        printable(model),
-        "a vocabulary without the tokens of an answer",
-        f"one token for each of {' or '.join(map(_words, names))}",
-        "is this a monoT5 or duoT5? answers=true or answers=yes says what it answers",
-    )
+    found = "a vocabulary without the tokens of an answer"
+    expected = f"one token for each of {' or '.join(map(_words, names))}"
+    hint = "is this a monoT5 or duoT5? answers=true or answers=yes says what it answers"
+    raise InputError.of("model-checkpoint", printable(model), found, expected, hint)
 
 
 def _words(name: AnswerName) -> str:
@@ -591,10 +588,5 @@ def _check_loss(loss: float, step: int) -> float:
     """
     if math.isfinite(loss):
         return loss
-    raise InputError.of(
-        "training-diverged",
-        "training",
-        f"a loss of {loss} at step {step}",
-        "a finite loss",
-        "a lower learning rate, or precision float32",
-    )
+    found, hint = f"a loss of {loss} at step {step}", "a lower learning rate, or precision float32"
+    raise InputError.of("training-diverged", "training", found, "a finite loss", hint)

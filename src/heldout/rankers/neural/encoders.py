@@ -346,13 +346,9 @@ def _similarity(model: Any, settings: DenseSettings) -> Similarity:
     name = name if settings.similarity == "auto" else settings.similarity
     if name in {"cosine", "dot"}:
         return "dot" if name == "dot" else "cosine"
-    raise InputError.of(
-        "model-checkpoint",
-        printable(settings.model),
-        f"vectors compared by {printable(str(name))}",
-        "cosine or dot",
-        "give similarity=cosine or similarity=dot to compare them so all the same",
-    )
+    found = f"vectors compared by {printable(str(name))}"
+    hint = "give similarity=cosine or similarity=dot to compare them so all the same"
+    raise InputError.of("model-checkpoint", printable(settings.model), found, "cosine or dot", hint)
 
 
 def _named_similarity(model: str) -> Similarity | None:

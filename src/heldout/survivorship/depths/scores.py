@@ -150,13 +150,9 @@ def pick_depths(scores: DepthScores, depths: Sequence[int]) -> DepthScores:
     """
     beyond = [depth for depth in depths if depth not in scores.depths]
     if beyond:
-        raise InputError.of(
-            "depth-beyond-list",
-            "--depth",
-            found=f"depth {beyond[0]}",
-            expected=f"a depth from 1 to {scores.depths[-1]}",
-            hint="deeper than annotators looked there are no labels",
-        )
+        expected = f"a depth from 1 to {scores.depths[-1]}"
+        hint = "deeper than annotators looked there are no labels"
+        raise InputError.of("depth-beyond-list", "--depth", f"depth {beyond[0]}", expected, hint)
     wanted = sorted({*depths, scores.depths[-1]})
     places = [scores.depths.index(depth) for depth in wanted]
     return replace(

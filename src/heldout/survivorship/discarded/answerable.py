@@ -138,12 +138,9 @@ def pool_questions(
     pooled = {one.query for one in pools}
     lost = [query for query in queries if query not in pooled]
     if lost:
-        raise InputError.of(
-            "missing-query",
-            "runs",
-            found=f"no document for {plural(len(lost), 'query', 'queries')}: {lost[0]}",
-            expected="a document of some system for every query that is judged",
-        )
+        found = f"no document for {plural(len(lost), 'query', 'queries')}: {lost[0]}"
+        expected = "a document of some system for every query that is judged"
+        raise InputError.of("missing-query", "runs", found, expected)
     order = [rng.permutation(len(one.candidates)).tolist() for one in pools]
     return tuple(
         msgspec.structs.replace(one, candidates=tuple(one.candidates[at] for at in places))

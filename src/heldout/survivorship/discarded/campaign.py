@@ -232,12 +232,8 @@ def _queries_of(
         lost = [str(one.query) for one in discarded if not one.text]
         if lost:
             place = str(source.queries or source.annotations or source.shown)
-            raise InputError.of(
-                "no-text",
-                place,
-                found=f"no text for query {lost[0]}",
-                expected="discarded queries and their texts",
-            )
+            found = f"no text for query {lost[0]}"
+            raise InputError.of("no-text", place, found, "discarded queries and their texts")
         return {str(one.query): one.text or "" for one in discarded}
     if source.queries is None:
         raise OptionError("which queries? --triage FOLDER, --annotations PATH or --queries")
@@ -259,12 +255,8 @@ def _sample(
     names = list(queries)
     size = min(_SAMPLE, len(names)) if count is None else count
     if not 0 < size <= len(names):
-        raise InputError.of(
-            "too-few-queries",
-            "--sample",
-            found=f"{len(names):,} discarded queries",
-            expected=f"{max(size, 1):,} to judge",
-        )
+        found = f"{len(names):,} discarded queries"
+        raise InputError.of("too-few-queries", "--sample", found, f"{max(size, 1):,} to judge")
     chosen = rng.choice(len(names), size=size, replace=False).tolist()
     return {names[place]: queries[names[place]] for place in chosen}
 
@@ -358,12 +350,8 @@ def check_label_options(options: DiscardedLabelOptions) -> None:
             raise OptionError("--labels NAME: what the files are to be called")
         return
     if not _NAME.fullmatch(name) or PSEUDO in name.casefold():
-        raise InputError.of(
-            "label-name",
-            "--labels",
-            found=quote(name),
-            expected=f"up to 64 letters, digits, hyphens or underscores, without {PSEUDO!r}",
-        )
+        expected = f"up to 64 letters, digits, hyphens or underscores, without {PSEUDO!r}"
+        raise InputError.of("label-name", "--labels", quote(name), expected)
 
 
 def _make_labels(
@@ -376,13 +364,9 @@ def _make_labels(
     """Make labels of what people judged and, where asked for, pseudo-labels of other queries."""
     judged = judged_passages(questions, answers)
     if not judged:
-        raise InputError.of(
-            "no-judgments",
-            str(folder.path),
-            found="no query that somebody judged",
-            expected="at least one",
-            hint="`heldout serve` asks people, and `heldout prefer export` takes out what they say",
-        )
+        found = "no query that somebody judged"
+        hint = "`heldout serve` asks people, and `heldout prefer export` takes out what they say"
+        raise InputError.of("no-judgments", str(folder.path), found, "at least one", hint)
     pool, name = folder.pool(), options.labels or ""
     # Of the rows as they were read: people may go on answering
     source = {

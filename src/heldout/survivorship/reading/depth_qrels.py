@@ -87,13 +87,9 @@ def read_depth_qrels(folder: Path) -> Annotations:
         labelled = sorted(one.query for one in records if one.selected and one.query in listed)
         if labelled:
             queries = plural(len(labelled), "query", "queries")
-            raise InputError.of(
-                "query-lists",
-                str(path),
-                found=f"{queries} with a label in {depths[-1].path.name}: {show_some(labelled)}",
-                expected="queries without a label",
-                hint="are these files of the same set?",
-            )
+            found = f"{queries} with a label in {depths[-1].path.name}: {show_some(labelled)}"
+            hint = "are these files of the same set?"
+            raise InputError.of("query-lists", str(path), found, "queries without a label", hint)
     notes = [note for depth in reversed(depths) for note in depth.notes]
     left_out = () if discarded is None else sorted(discarded[1] - known)
     return Annotations(
@@ -254,12 +250,9 @@ def reselect(
             only what was selected.
     """
     if not any(record.shown for record in annotations.records):
-        raise InputError.of(
-            "nothing-shown",
-            annotations.source,
-            found="annotations that say what was selected, and not what was shown",
-            expected="the passages shown, for other labels to select from",
-        )
+        what = "annotations that say what was selected, and not what was shown"
+        expected = "the passages shown, for other labels to select from"
+        raise InputError.of("nothing-shown", annotations.source, what, expected)
     records = [
         _select(one, labels[one.query]) for one in annotations.records if one.query in labels
     ]

@@ -131,13 +131,8 @@ class CollectionReader:
         base, subset = _split_place(place)
         collection = take_subset(self._whole(base), subset, 0)
         if labelled and not collection.qrels:
-            raise InputError.of(
-                "collection-without-labels",
-                quote(place),
-                found="a collection without labels",
-                expected="labels",
-                hint="put them into the folder as qrels.txt",
-            )
+            found, hint = "a collection without labels", "put them into the folder as qrels.txt"
+            raise InputError.of("collection-without-labels", quote(place), found, "labels", hint)
         return collection
 
 
@@ -159,12 +154,8 @@ def _split_place(place: str) -> tuple[str, QuerySubset]:
 def _read_whole(place: str, *, progress: Progress) -> Collection:
     if place == EMBEDDED or place.startswith(PREFIX) or Path(place).is_dir():
         return read_whole(place, progress=progress)
-    raise InputError.of(
-        "collection-place",
-        quote(place),
-        found="no folder and no name of a collection",
-        expected=COLLECTIONS,
-    )
+    found = "no folder and no name of a collection"
+    raise InputError.of("collection-place", quote(place), found, COLLECTIONS)
 
 
 def _labels_of(collection: Collection) -> dict[str, dict[str, int]]:
@@ -441,13 +432,8 @@ def read_tests(
     names = [test.name for test in tests]
     for name in names:
         if names.count(name) > 1:
-            raise InputError.of(
-                "repeated-test",
-                "--test",
-                found=f"two test sets called {quote(name)}",
-                expected="a name for each",
-                hint="rename a folder",
-            )
+            found, expected = f"two test sets called {quote(name)}", "a name for each"
+            raise InputError.of("repeated-test", "--test", found, expected, "rename a folder")
     return tuple(tests)
 
 
@@ -508,13 +494,9 @@ def _check_first(first: Run, collection: Collection, labelled: AbstractSet[str],
         check_known(hits, collection.documents, query=query, path=path)
     missing = labelled - {str(query) for query, hits in first.items() if hits}
     if len(missing) == len(labelled):
-        raise InputError.of(
-            "no-common-query",
-            path,
-            found="none of the collection's labelled queries",
-            expected="a run of its queries",
-            hint="was the run made on this collection?",
-        )
+        found = "none of the collection's labelled queries"
+        hint = "was the run made on this collection?"
+        raise InputError.of("no-common-query", path, found, "a run of its queries", hint)
     return len(missing)
 
 

@@ -200,13 +200,10 @@ def _check_shares(cells: Sequence[TrainingCell], counts: TripleCounts, seed: int
         labels = sum(query in queries for query, _ in counts.per_label)
         seen = cell.drawn.counts.labels
         if seen < labels:
-            raise InputError.of(
-                "curve-steps",
-                "--steps",
-                found=f"{seen:,} of {labels:,} labels of {cell.condition.name} are seen",
-                expected="steps enough to see each label once",
-                hint="more --steps or a larger --batch; or smaller shares",
-            )
+            found = f"{seen:,} of {labels:,} labels of {cell.condition.name} are seen"
+            expected = "steps enough to see each label once"
+            hint = "more --steps or a larger --batch; or smaller shares"
+            raise InputError.of("curve-steps", "--steps", found, expected, hint)
         other = shares.setdefault((cell.seed, len(queries)), cell.condition)
         if other != cell.condition:
             raise InputError.of(
@@ -400,12 +397,9 @@ def _measure(path: Path, test: TestSet, judged: PreparedJudgments) -> dict[Measu
     scores = score(found.rankings, judged).scores
     for measure, values in scores.items():
         if not values.defined.all():
-            raise InputError.of(
-                "undefined-score",
-                str(path),
-                found=f"{measure} is not defined on each query",
-                expected="a measure that has a value on each query",
-            )
+            what = f"{measure} is not defined on each query"
+            expected = "a measure that has a value on each query"
+            raise InputError.of("undefined-score", str(path), what, expected)
     return {measure: values.values for measure, values in scores.items()}
 
 

@@ -371,12 +371,8 @@ def _check_drawn(found: Iterable[tuple[Condition, TripleDraw]], source: str) -> 
     """Refuse a condition that leaves no triple: code `no-triples`."""
     for condition, draw in found:
         if not draw.per_label:
-            raise InputError.of(
-                "no-triples",
-                source,
-                found=f"no triple for {condition.name}",
-                expected="at least one for each condition",
-            )
+            what = f"no triple for {condition.name}"
+            raise InputError.of("no-triples", source, what, "at least one for each condition")
 
 
 def make_triples(
