@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tiny_models
 from numpy.typing import NDArray
-from tiny_models import TinyModels
+from tiny_models import TinyModels, fill_cache
 
 from heldout.errors import InputError
 from heldout.rankers.neural.checkpoints import CHECKPOINTS
@@ -55,7 +55,6 @@ def test_contriever_is_averaged_and_compared_by_the_dot_product_offline_too(
     tiny: TinyModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: str
 ) -> None:
     from huggingface_hub import constants  # noqa: PLC0415 - of the extra `neural`
-    from test_checkpoint_layouts import fill_cache  # noqa: PLC0415 - beside us
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
@@ -83,7 +82,6 @@ def test_a_published_name_of_dot_products_says_so_and_a_path_does_not(
 ) -> None:
     from huggingface_hub import constants  # noqa: PLC0415 - of the extra `neural`
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - same
-    from test_checkpoint_layouts import fill_cache  # noqa: PLC0415 - beside us
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))

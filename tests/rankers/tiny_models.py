@@ -1,5 +1,6 @@
 """Models of two layers built from a configuration and saved, as published checkpoints are."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,15 @@ def save_t5(folder: Path) -> Path:
     )
     T5ForConditionalGeneration(config).save_pretrained(folder)
     return folder
+
+
+def fill_cache(root: Path, name: str, source: str) -> None:
+    """A cache of published models as the hub's client leaves it."""
+    home = root / f"models--{name.replace('/', '--')}"
+    commit = "0" * 40
+    shutil.copytree(source, home / "snapshots" / commit)
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(commit)
 
 
 @pytest.fixture(scope="session")

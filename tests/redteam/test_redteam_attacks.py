@@ -234,7 +234,3 @@ def test_an_answer_that_is_no_number_is_read_as_what_it_says_on_average() -> Non
     assert variance == pytest.approx(2.25 * (1 - 2 / np.pi), rel=0.05)
     readings.learn(along, np.ones_like)  # says nothing
     assert readings.expect(along) == pytest.approx((mean, variance), rel=0.01)
-
-
-def test_every_attack_says_what_it_does() -> None:
-    assert len({attack.about for attack in ATTACKS.values()}) == len(ATTACKS)

@@ -1,6 +1,5 @@
 """Small folders of questions and answers that tests agree on."""
 
-import json
 from collections.abc import Mapping, Sequence
 
 from heldout.ids import DocId, QueryId
@@ -65,24 +64,3 @@ def annotations(
         open_ended=False,
         counts_discarded=counts_discarded,
     )
-
-
-def shown_passages(found: Annotations) -> bytes:
-    """The same as a file of passages shown."""
-    rows = [
-        {
-            "query_id": one.query,
-            "query": one.text,
-            "passages": [
-                {
-                    "rank": rank,
-                    "passage_id": doc,
-                    "passage_text": one.texts[doc],
-                    "msmarco_label": int(doc in one.selected),
-                }
-                for rank, doc in enumerate(one.shown, 1)
-            ],
-        }
-        for one in found.records
-    ]
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)

@@ -72,23 +72,6 @@ def table(*systems: tuple[str, Places], first_only: bool = False) -> DepthScores
     return score_depths(annotate(selected), dict(systems), RR, first_only=first_only)
 
 
-def test_absurd_systems_have_the_scores_they_deserve() -> None:
-    oracle = run_of({"q1": {"a": 1}, "q2": {"c": 1}, "q3": {"d": 1}})
-    scores = table(
-        ("empty", run_of({})),
-        ("oracle", oracle),
-        ("one query", run_of({"q2": {"c": 2}})),
-        ("only the deep label", run_of({"q1": {"b": 1}})),
-    )
-
-    assert scores.counts == (1, 2, 2, 3)
-    assert [row[0] for row in scores.means()] == [0.0, 0.0, 0.0, 0.0]
-    assert [row[1] for row in scores.means()] == [1.0, 1.0, 1.0, 1.0]
-    assert [row[2] for row in scores.means()] == pytest.approx([0.0, 0.25, 0.25, 0.5 / 3])
-    assert [row[3] for row in scores.means()] == pytest.approx([0.0, 0.0, 0.5, 1 / 3])
-    assert scores.unanswered.tolist() == [[1, 2, 2, 3], [0, 0, 0, 0], [1, 1, 1, 2], [0, 1, 1, 2]]
-
-
 def test_with_the_first_label_alone_a_deeper_one_changes_no_score() -> None:
     scores = table(("deep", run_of({"q1": {"a": 9, "b": 1}})), first_only=True)
 

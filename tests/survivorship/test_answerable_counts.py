@@ -21,6 +21,7 @@ from heldout.survivorship.discarded.answerable import (
     reach,
     read_first_ranks,
 )
+from heldout.survivorship.discarded.campaign import count_ranks
 from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
 
 TABLE_2 = {
@@ -197,3 +198,12 @@ def test_annotators_agree_on_passages_beyond_chance_or_not() -> None:
     assert apart.disputed == 8
     alone = judge_agreement(asked, [*answers[:2], answer("q3", "cannot", by="bob")], rng())
     assert (alone.alpha.value, alone.judged, alone.asked, alone.cannot) == (None, 2, 4, 1)
+
+
+def test_a_table_of_ranks_that_is_less_deep_than_asked_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "ranks.tsv"
+    path.write_text("scorer\tquery_id\tdoc_id\trank\na\tq1\td\t2\na\tq2\td\tNA\n")
+    shallow = count_ranks(path, depth=2, level=0.95)
+    assert "note" not in shallow.document
+    assert shallow.document["systems"][0]["within"]["2"]["count"] == 1
+    assert "No rank in" in count_ranks(path, depth=10, level=0.95).document["note"]

@@ -145,12 +145,6 @@ def test_whatever_the_first_places_there_are_finite_numbers_or_a_reason(
                 assert -np.inf < number.low <= number.value <= number.high < np.inf
 
 
-def test_a_seed_gives_the_same_intervals_again() -> None:
-    deep, none = draw_world(np.random.default_rng(4), queries=4000)
-
-    assert look(cut(deep, PLACES)[0], none) == look(cut(deep, PLACES)[0], none)
-
-
 def test_what_is_said_of_a_system_depends_neither_on_order_nor_on_company() -> None:
     deep, none = draw_world(np.random.default_rng(4), queries=2000)
     scores, left = cut(deep, PLACES)

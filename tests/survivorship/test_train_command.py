@@ -257,9 +257,9 @@ def test_a_learning_curve_has_more_labels_at_larger_shares(
     found = call(*options, "--json")
     assert found.exit_code == 0, found.stderr
     (curve,) = json.loads(found.stdout)["curves"]
-    half, whole = curve["points"]
+    half, whole = curve["conditions"]
     assert half["labels"] < whole["labels"]
-    assert len(half["by_trial"]) == 2
+    assert len(half["by_seed"]) == 2
     assert half["low"] < half["mean"] < half["high"]
     assert "labels trained on" in chart.read_text()
     assert curve["first_name"] == "BM25"
@@ -313,11 +313,6 @@ def test_a_first_run_of_another_collection_is_refused_before_anything_is_trained
     found = call("--test", str(test), "-r", "1", "--seeds", "1")
     assert found.exit_code == 0, found.stderr
     assert "23 of 24 labelled queries" in " ".join(found.stderr.split())
-
-
-def test_annotators_may_see_more_than_negatives_are_drawn_from(call: Callable[..., Result]) -> None:
-    found = call("--negatives-from", "3", "-r", "1", "--seeds", "1")
-    assert found.exit_code == 0, found.stderr
 
 
 def test_a_published_test_set_has_its_whole_name() -> None:

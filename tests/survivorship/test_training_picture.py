@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_training_results import equal
 
 from drawings import root_of, texts
 from heldout.charts.plot import Sheet
@@ -28,7 +29,7 @@ def picture(gains: dict[Condition, float]) -> Sheet:
         first_stage=np.full(100, FIRST),
         first_name="BM25",
     )
-    found = compare_conditions(scored, {one: [] for one in scores})
+    found = compare_conditions(scored, equal(scores))
     answer = answer_training([found], [], level=0.95)
     assert answer.chart is not None
     chart = answer.chart()

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.ids import Digest
-from heldout.survivorship.training.learning_curve import draw_curve
 from heldout.survivorship.training.results import (
     CellRecord,
     TestOutcome,
     TestScores,
     answer_training,
     compare_conditions,
+    describe_conditions,
     pairs_of,
 )
 from heldout.survivorship.training.triples import ALL, Condition, paper_conditions
@@ -175,15 +175,15 @@ def test_the_interval_of_a_curve_is_students_over_the_trials() -> None:
     rng = np.random.default_rng(2)
     scores = {share: rng.uniform(0, 1, (5, QUERIES)) for share in shares}
     records = {share: [record(round(100 * share.share))] * 5 for share in shares}
-    curve = draw_curve(scored(scores), records)
-    assert [point.labels for point in curve.points] == [50, 100]
-    for point in curve.points:
+    curve = describe_conditions(scored(scores), records)
+    assert [point.labels for point in curve.conditions] == [50, 100]
+    for point in curve.conditions:
         means = scores[point.condition].mean(axis=1)
         low, high = stats.t.interval(0.95, 4, means.mean(), stats.sem(means))
         assert (point.low, point.high) == pytest.approx((low, high))
 
 
 def test_a_curve_of_one_trial_has_no_interval_and_says_why() -> None:
-    curve = draw_curve(scored({ALL: np.ones((1, 4)) / 2}, np.zeros(4)), {ALL: [record(9)]})
-    assert curve.points[0].low is None
-    assert curve.points[0].why
+    curve = describe_conditions(scored({ALL: np.ones((1, 4)) / 2}, np.zeros(4)), {ALL: [record(9)]})
+    assert curve.conditions[0].low is None
+    assert curve.conditions[0].why

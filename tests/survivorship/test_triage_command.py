@@ -88,14 +88,6 @@ def test_a_sample_grows_as_if_it_had_been_drawn_at_once(files: Path) -> None:
     assert "besides 7 that are drawn already" in " ".join(again.output.split())
 
 
-def test_a_query_of_another_split_is_not_drawn_again(files: Path) -> None:
-    draw(files, "--sample", "7", "--split", "dev")
-    again = draw(files, "--sample", "7", "--split", "train")
-    assert again.exit_code == 2
-    assert "repeated-query" in again.output
-    assert {one.split for one in QuestionFolder(files / "triage", TRIAGE).questions()} == {"dev"}
-
-
 @pytest.mark.parametrize(
     "split", ["all", "ALL", "../x", "a\nb", "a b", "\u202edev", "x" * 65, "-x"]
 )
@@ -301,12 +293,6 @@ def test_labels_have_a_name_that_is_no_path_and_not_that_of_pseudo_labels(
     assert "label-name" in result.output
     assert not list(files.rglob("*first*"))
     assert not (files / "pool/labels").exists()
-
-
-def test_the_name_of_labels_is_refused_before_anything_is_read(files: Path) -> None:
-    result = call(files, "answerable", "@nothing", "--labels", "x.pseudo")
-    assert result.exit_code == 2
-    assert "label-name" in result.output
 
 
 def test_labels_are_written_all_or_none(files: Path) -> None:

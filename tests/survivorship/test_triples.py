@@ -1,5 +1,6 @@
 """Training triples: what a depth leaves, random samples as small, and triples made of labels."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -19,7 +20,6 @@ from heldout.survivorship.training.triples import (
     Triple,
     TripleCounts,
     TripleDraw,
-    count_triples,
     draw_triples,
     make_triples,
     paper_conditions,
@@ -27,6 +27,10 @@ from heldout.survivorship.training.triples import (
 )
 
 DEPTH = 10
+
+
+def count_triples(triples: Sequence[Triple]) -> TripleCounts:
+    return TripleCounts(per_label=Counter((one.query, one.positive) for one in triples))
 
 
 def rng(seed: int = 0) -> np.random.Generator:

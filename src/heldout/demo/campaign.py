@@ -99,7 +99,7 @@ def play_campaign(
         SetupError: the extra `web` is missing.
     """
     tops = _read_tops(folder / "runs")
-    known = _answers(split)
+    known = {str(q): [str(doc) for doc in grades] for q, grades in split.dev.qrels.items()}
     folder_of = CampaignFolder(folder / "campaign")
     queries = {str(query): text for query, text in split.dev.queries.items()}
     chosen = create_campaign(
@@ -149,10 +149,6 @@ def publish_version(session: Session, folder: Path) -> tuple[RankingChange | Non
     score_versions(session, why="scored on labels that made-up judges preferred")
     standings = bring_up_to_date(session).standings
     return None if version is None else compare_version(session, version), standings
-
-
-def _answers(split: QuerySplit) -> Mapping[str, list[str]]:
-    return {str(query): [str(doc) for doc in grades] for query, grades in split.dev.qrels.items()}
 
 
 def _read_tops(folder: Path) -> Mapping[str, Tops]:

@@ -4,7 +4,7 @@ The default has nothing to tune, train or fetch: one of two, by what is installe
 least as good as BM25 on each of the collections of docs/results/zero-shot.md and better on some.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -109,11 +109,7 @@ def choose_method(
     Raises:
         InputError: code `rank-method` or `rank-parameter`.
     """
-    method = find_method(name)
-    rank = method.rank
-    if rank is None:
-        raise _wrong_method(f"{name}, which only re-ranks", _names(rank=True), place="--first")
-    settings = _settings(method, parameters)
+    rank, settings = _choose(name, parameters, rank=True)
     return lambda task: rank(task, settings, progress)
 
 
@@ -131,12 +127,30 @@ def choose_reranker(name: str, parameters: Mapping[str, str]) -> Callable[[], Re
     Raises:
         InputError: code `rank-method` or `rank-parameter`.
     """
-    method = find_method(name)
-    load = method.load
-    if load is None:
-        raise _wrong_method(f"{name}, which re-ranks nothing", _names(rank=False))
-    settings = _settings(method, parameters)
+    load, settings = _choose(name, parameters, rank=False)
     return lambda: load(settings)
+
+
+def _choose(
+    name: str, parameters: Mapping[str, str], *, rank: bool
+) -> tuple[Callable[..., Any], object]:
+    """Return what ranks or what loads a re-ranker, and its settings."""
+    method = find_method(name)
+    act = method.rank if rank else method.load
+    if act is None:
+        names = [one for one, row in METHODS.items() if (row.rank if rank else row.load)]
+        lacks, place = ("only re-ranks", "--first") if rank else ("re-ranks nothing", "--method")
+        raise _wrong_method(f"{name}, which {lacks}", names, place=place)
+    known = [field.name for field in fields(method.settings)]
+    unknown = [one for one in parameters if one not in known]
+    if unknown:
+        expected = f"one of {', '.join(known)}" if known else "none: this ranker has no parameters"
+        raise _refusal(f"no parameter {unknown[0][:40]!r}", expected)
+    try:
+        return act, msgspec.convert(dict(parameters), type=method.settings, strict=False)
+    except msgspec.ValidationError as error:
+        found = f"a value that does not fit: {error}"
+        raise _refusal(found, "see `heldout rank --help`") from error
 
 
 def rank_fusion(task: RankingTask, settings: FusionSettings, progress: Progress = SILENT) -> Run:
@@ -190,32 +204,11 @@ def find_method(name: str) -> Method:
     """
     if name in METHODS:
         return METHODS[name]
-    raise _wrong_method(repr(name[:40]), ", ".join(METHODS))
+    raise _wrong_method(repr(name[:40]), METHODS)
 
 
-def _names(*, rank: bool) -> str:
-    """The methods that rank, or those that re-rank."""
-    return ", ".join(
-        name for name, method in METHODS.items() if (method.rank if rank else method.load)
-    )
-
-
-def _wrong_method(found: str, names: str, *, place: str = "--method") -> InputError:
-    return InputError.of("rank-method", place, found, f"one of {names}")
-
-
-def _settings(method: Method, parameters: Mapping[str, str]) -> object:
-    known = [field.name for field in fields(method.settings)]
-    unknown = [name for name in parameters if name not in known]
-    if unknown:
-        expected = f"one of {', '.join(known)}" if known else "none: this ranker has no parameters"
-        raise _refusal(f"no parameter {unknown[0][:40]!r}", expected)
-    try:
-        return msgspec.convert(dict(parameters), type=method.settings, strict=False)
-    except msgspec.ValidationError as error:
-        raise _refusal(
-            f"a value that does not fit: {error}", "see `heldout rank --help`"
-        ) from error
+def _wrong_method(found: str, names: Iterable[str], *, place: str = "--method") -> InputError:
+    return InputError.of("rank-method", place, found, f"one of {', '.join(names)}")
 
 
 def _refusal(found: str, expected: str) -> InputError:

@@ -205,15 +205,11 @@ def _reorder(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
     documents = [hit.document for hit in hits[: len(scores)]]
     head = rank_scores(documents, np.array(scores, dtype=np.float64), len(scores))
     rest = [hit.document for hit in hits[len(scores) :]]
-    below = _scores_below(head[-1].score, len(rest))
+    # One apart, or as far as float32 needs there
+    floor = head[-1].score
+    step = max(1.0, 2 * float(np.spacing(np.float32(abs(floor) + len(rest)))))
+    below = (floor - step * np.arange(1, len(rest) + 1)).astype(np.float32).tolist()
     return head + [Hit(document, value) for document, value in zip(rest, below, strict=True)]
-
-
-def _scores_below(floor: float, count: int) -> list[float]:
-    """Falling float32 values below a score: one apart, or as far as float32 needs there."""
-    step = max(1.0, 2 * float(np.spacing(np.float32(abs(floor) + count))))
-    values: NDArray[np.float32] = (floor - step * np.arange(1, count + 1)).astype(np.float32)
-    return [float(value) for value in values]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -309,7 +309,7 @@ def describe_run(
             "hardware": {"cpu": {"architecture": platform.machine(), "number of cores": cores}},
             "operating system": {"kernel": f"{platform.system()} {platform.release()}"},
             "software": {
-                "libraries": {"python": _list_libraries()},
+                "libraries": {"python": [one for name in _LIBRARIES for one in _versions(name)]},
                 "retrieval toolkit": _versions("heldout"),
             },
         },
@@ -326,10 +326,6 @@ def describe_run(
             }
         },
     }
-
-
-def _list_libraries() -> list[str]:
-    return [one for name in _LIBRARIES for one in _versions(name)]
 
 
 def _versions(name: str) -> list[str]:

@@ -9,13 +9,13 @@ Sources: Blum and Hardt 2015 (votes); Minka 2001, assumed-density filtering (wha
 no number says).
 """
 
-import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from heldout.redteam.boards import GameAnswer, Run, Scores, guess
 
@@ -350,7 +350,7 @@ class _Climb:
             if answer.score > self.number + 1.5 * target.digit or target.blur < target.digit:
                 self.readings.add(along, above, blur**2)
             else:  # it was raised to this
-                self.readings.learn(along, lambda luck: _below((above - luck) / blur))
+                self.readings.learn(along, lambda luck: ndtr((above - luck) / blur))
             self.number = answer.score
         if self.best is None or self.readings.expect(apart)[0] + height > 0:
             self.best, self.closed = along, closed
@@ -409,11 +409,6 @@ def _leaves_room(climb: _Climb, closed: int, last: float) -> bool:
     above = spoiling.costs[closed] + luck * unit
     error = (unit**2 / 2 + spoiling.squares[closed]) ** 0.5
     return bool(climb.target.chance(np.array(above), np.array(error)) >= last)
-
-
-def _below(values: Scores) -> Scores:
-    """The normal distribution function."""
-    return np.array([0.5 * math.erfc(-value / math.sqrt(2)) for value in values])
 
 
 ATTACKS: Mapping[str, Attack] = {

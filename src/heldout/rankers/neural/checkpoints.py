@@ -259,10 +259,16 @@ def load_checkpoint(model: str, load: Callable[[str], Loaded]) -> Loaded:
             `model-weights`: the weights are not those of the table.
         SetupError: the extra `neural` is not installed.
     """
-    place = _place(model)
-    _be_quiet()
+    known = find_checkpoint(model)
+    place = model if known is None else find_packaged(model) or known.name
+    # No reports of the libraries on standard error: what matters we say ourselves
+    transformers, hub = import_neural("transformers"), import_neural("huggingface_hub")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    hub.logging.set_verbosity_error()
     try:
-        _check_weights(model, place)
+        if known is not None and known.weights is not None:
+            _check_weights(known, model, place)
         return load(place)
     except HeldoutError:
         raise
@@ -423,11 +429,6 @@ def find_checkpoint(model: str) -> Checkpoint | None:
     return next((row for short, row in CHECKPOINTS.items() if model in {short, row.name}), None)
 
 
-def _place(model: str) -> str:
-    known = find_checkpoint(model)
-    return model if known is None else find_packaged(model) or known.name
-
-
 def find_packaged(model: str) -> str | None:
     """The folder of a short name in an installed package that has its files; None without one."""
     package, folder = _PACKAGED.get(model, ("", ""))
@@ -435,11 +436,8 @@ def find_packaged(model: str) -> str | None:
     return str(Path(spec.origin).parent / folder) if spec and spec.origin else None
 
 
-def _check_weights(model: str, place: str) -> None:
+def _check_weights(known: Checkpoint, model: str, place: str) -> None:
     """Check that a model of the table has the weights that the table names."""
-    known = find_checkpoint(model)
-    if known is None or known.weights is None:
-        return
     path = find_file(place, _WEIGHTS)
     found = digest_file(path) if path else None
     if found != known.weights:
@@ -447,14 +445,6 @@ def _check_weights(model: str, place: str) -> None:
         expected = f"{_WEIGHTS} with SHA-256 {known.weights}"
         hint = f"delete this copy of {known.name}; to use other weights, name their folder"
         raise InputError.of("model-weights", printable(model), what, expected, hint)
-
-
-def _be_quiet() -> None:
-    """No reports of the libraries on standard error: what matters we say ourselves."""
-    transformers, hub = import_neural("transformers"), import_neural("huggingface_hub")
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    hub.logging.set_verbosity_error()
 
 
 def _refusal(model: str, error: Exception) -> InputError:

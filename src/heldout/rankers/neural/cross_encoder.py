@@ -533,7 +533,9 @@ def train(
                 first = step * settings.batch
                 batch = [triples[(first + i) % len(triples)] for i in range(settings.batch)]
                 loss = _loss(encoder, batch, settings.loss)
-                losses.append(_check_loss(float(loss.detach()), step + 1))
+                losses.append(float(loss.detach()))
+                if not math.isfinite(losses[-1]):
+                    raise _diverged(losses)
                 optimizer.zero_grad(set_to_none=True)
                 scaler.scale(loss).backward()
                 scaler.unscale_(optimizer)
@@ -580,13 +582,7 @@ def _parameter_groups(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _check_loss(loss: float, step: int) -> float:
-    """Return a loss that is finite.
-
-    Raises:
-        InputError: code `training-diverged`.
-    """
-    if math.isfinite(loss):
-        return loss
-    found, hint = f"a loss of {loss} at step {step}", "a lower learning rate, or precision float32"
-    raise InputError.of("training-diverged", "training", found, "a finite loss", hint)
+def _diverged(losses: Sequence[float]) -> InputError:
+    found = f"a loss of {losses[-1]} at step {len(losses)}"
+    hint = "a lower learning rate, or precision float32"
+    return InputError.of("training-diverged", "training", found, "a finite loss", hint)

@@ -76,9 +76,12 @@ class DepthScores:
 
     def means(self) -> tuple[tuple[float | None, ...], ...]:
         """A row for each depth with the mean of each system; `None` where no query has a label."""
-        return tuple(
-            tuple(_mean(self.scores(system, depth)) for system in range(len(self.systems)))
+        every = [
+            [self.scores(system, depth).tolist() for system in range(len(self.systems))]
             for depth in range(len(self.depths))
+        ]
+        return tuple(
+            tuple(math.fsum(one) / len(one) if one else None for one in row) for row in every
         )
 
 
@@ -176,10 +179,6 @@ def _sets(
         grades: Mapping[str, int] = dict.fromkeys(docs, 1)
         sets.append(sets[-1] if sets and len(sets[-1]) == len(docs) else grades)
     return sets
-
-
-def _mean(values: NDArray[np.float64]) -> float | None:
-    return math.fsum(values.tolist()) / len(values) if len(values) else None
 
 
 SHOWN = "shown"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -36,7 +37,7 @@ from heldout.survivorship.depths.scores import (
 from heldout.survivorship.reading.records import no_common_document, no_common_query
 from heldout.survivorship.reading.source import AnnotationSource, read_source, refuse_to_replace
 from heldout.trec.orders import Order
-from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.sources import read_file
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import Places, read_places
 
@@ -271,11 +272,8 @@ def _read_runs(
 def _read_run(
     path: str, wanted: Mapping[str, Sequence[str]], annotations: Annotations, order: Order | None
 ) -> Places:
-    def read(documents: Mapping[str, Sequence[str]]) -> Places:
-        with open_input(Path(path)) as file:
-            return read_places(file, path=path, documents=documents, order=order, limits=OWN_FILES)
-
-    places = read(wanted)
+    read = partial(read_file, read_places, path, order=order, limits=OWN_FILES)
+    places: Places = read(documents=wanted)
     if not wanted:
         return places
     if not places.found:
@@ -286,6 +284,6 @@ def _read_run(
         known: dict[str, Sequence[str]] = {
             one.query: (*one.shown, *one.selected) for one in annotations.records
         }
-        if not any(read(known).found.values()):
+        if not any(read(documents=known).found.values()):
             raise no_common_document(annotations, path)
     return places

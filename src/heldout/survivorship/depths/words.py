@@ -511,8 +511,8 @@ def spec(study: DepthStudy) -> Plot:
 
     A filled mark is a depth whose queries differ from those that have a label only deeper.
     """
-    order = _best(study)
-    scores = study.scores
+    scores, last = study.scores, study.scores.means()[-1]
+    order = sorted(range(len(last)), key=lambda one: -(last[one] or 0.0))[:MOST_LINES]
     ahead = [(one, pair) for one in order for pair in _expected(study, one)]
     seen = [row[one] for row in scores.means() for one in order]
     names = {float(at): name for at, name in zip(scores.depths, scores.names, strict=True)}
@@ -566,11 +566,6 @@ def _spots(study: DepthStudy, system: int, *, filled: bool) -> list[tuple[float,
         for at, score, place in _seen(study, system)
         if (place in differ) == filled
     ]
-
-
-def _best(study: DepthStudy) -> list[int]:
-    last = study.scores.means()[-1]
-    return sorted(range(len(last)), key=lambda one: -(last[one] or 0.0))[:MOST_LINES]
 
 
 def _ahead(study: DepthStudy) -> tuple[Extrapolation, ...]:

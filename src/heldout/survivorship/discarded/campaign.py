@@ -49,7 +49,7 @@ from heldout.survivorship.discarded.triage import (
     triage_agreement,
 )
 from heldout.survivorship.reading.source import AnnotationSource, read_source
-from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.sources import read_file
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.tops import read_tops
 
@@ -181,8 +181,7 @@ def pool_discarded(
     tops = read_each(paths, depth=pool.depth, order=pool.order, progress=progress)
     own = {name: {query: top.get(query, ()) for query in queries} for name, top in tops.items()}
     wanted = {doc for top in own.values() for docs in top.values() for doc in docs}
-    with open_input(source.documents) as file:
-        documents = read_wanted_texts(file, wanted, path=str(source.documents))
+    documents = read_file(read_wanted_texts, source.documents, wanted=wanted)
     questions = pool_questions(own, queries=queries, documents=documents, rng=rng)
     digests = {name: digest_file(Path(path)) for name, path in paths.items()}
     rows = [
@@ -294,8 +293,7 @@ def count_ranks(path: Path, *, depth: int, level: float) -> Answer:
     Raises:
         InputError: as `read_first_ranks`.
     """
-    with open_input(path) as file:
-        ranks = read_first_ranks(file, path=str(path))
+    ranks = read_file(read_first_ranks, path)
     note = unseen_note(ranks, depth, path=printable(str(path)))
     return report_reach(ranks, depth=depth, level=level, note=note)
 
@@ -380,8 +378,7 @@ def _make_labels(
     if options.pseudo is not None:
         path = options.pseudo
         digest = digest_file(path)
-        with open_input(path) as file:
-            tops = read_tops(file, path=str(path), depth=1, limits=OWN_FILES)
+        tops = read_file(read_tops, path, depth=1, limits=OWN_FILES)
         open_ = [query for query in queries if query not in judged]
         pseudo = [(query, doc) for query in open_ for doc in tops.get(query, ())]
         system = {"system": run_name(str(path)), "run_sha256": digest, "depth": 1}

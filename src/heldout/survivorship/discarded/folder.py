@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from heldout.errors import InputError, Problem, StoreError
+from heldout.errors import InputError, StoreError
 from heldout.ids import Digest
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
@@ -78,15 +78,10 @@ class QuestionFolder(CampaignFolder):
         found = self.judgments()
         for number, one in enumerate(found, 1):
             if fault := self._find_fault(one, shown.get(one.query)):
-                raise InputError(
-                    Problem(
-                        "bad-answer",
-                        str(self.path / "judgments.jsonl"),
-                        line=number,
-                        found=f"{show(one.query)} by {show(one.worker)}: {fault}",
-                        expected=f"an answer to a question of this campaign ({self.form.kind})",
-                    )
-                )
+                wrong = f"{show(one.query)} by {show(one.worker)}: {fault}"
+                expected = f"an answer to a question of this campaign ({self.form.kind})"
+                path = str(self.path / "judgments.jsonl")
+                raise InputError.of("bad-answer", path, wrong, expected, line=number)
         return found
 
     def _find_fault(self, given: Judgment, docs: Collection[str] | None) -> str:

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 
 import numpy as np
 from scipy.special import ndtr
@@ -43,7 +44,7 @@ class TypeCount:
     discarded: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TypeShare:
     """How many queries of a type were discarded.
 
@@ -145,32 +146,29 @@ def compare_types(counts: Mapping[str, TypeCount], *, level: float = 0.95) -> Qu
     types = []
     for (kind, count), residual, p, corrected in zip(ordered, residuals, ps, holm(ps), strict=True):
         low, high = wilson(count.discarded, count.total, level=level)
-        share = TypeShare(
-            kind=kind,
-            total=count.total,
-            discarded=count.discarded,
-            share=count.discarded / count.total,
-            low=low,
-            high=high,
-            residual=residual,
-            p=p,
-            p_corrected=corrected,
-        )
-        types.append(share)
+        share = count.discarded / count.total
+        tested = {"residual": residual, "p": p, "p_corrected": corrected}
+        types.append(TypeShare(kind, count.total, count.discarded, share, low, high, **tested))
+    tests: dict[str, float | None] = dict.fromkeys(("chi2", "p", "cramers_v", "smallest_expected"))
     why = _why(len(types), total, discarded)
-    table = [[one.discarded, one.total - one.discarded] for _, one in ordered]
-    test = None if why else chi2_contingency(table, correction=False)
+    if not why:
+        table = [[one.discarded, one.total - one.discarded] for _, one in ordered]
+        found = chi2_contingency(table, correction=False)
+        chi2 = float(found.statistic)
+        tests = {
+            "chi2": chi2,
+            "p": max(float(found.pvalue), SMALLEST),
+            "cramers_v": math.sqrt(chi2 / total),
+            "smallest_expected": float(np.min(found.expected_freq)),
+        }
     return QueryTypes(
         types=tuple(types),
         total=total,
         discarded=discarded,
         level=level,
-        chi2=None if test is None else float(test.statistic),
         freedom=len(types) - 1,
-        p=None if test is None else max(float(test.pvalue), SMALLEST),
-        cramers_v=None if test is None else math.sqrt(float(test.statistic) / total),
-        smallest_expected=None if test is None else float(np.min(test.expected_freq)),
         why=why,
+        **tests,
     )
 
 
@@ -196,28 +194,18 @@ _SMALL_P, _LEAST_P = 1e-4, 1e-300
 def answer_types(found: QueryTypes) -> Answer:
     """Report how many queries were discarded, which types most, and a row for each type."""
     test = _say_test(found)
+    shares = ("share", "low", "high")
+    shown = attrgetter("total", "discarded", *shares, "residual", "p_corrected")
     table = Table(
         title="Discarded queries by type",
         columns=(
             Column(name="type"),
             *columns("count", "queries", "discarded"),
-            *columns("share", "share", "low", "high", decimals=3),
+            *columns("share", *shares, decimals=3),
             *columns("difference", "residual", decimals=1),
             *columns("p", "corrected"),
         ),
-        rows=tuple(
-            (
-                _name(one),
-                one.total,
-                one.discarded,
-                one.share,
-                one.low,
-                one.high,
-                one.residual,
-                one.p_corrected,
-            )
-            for one in found.types
-        ),
+        rows=tuple((_name(one), *shown(one)) for one in found.types),
         notes=(f"{UNDEFINED}: {found.why}",) if any(one.p is None for one in found.types) else (),
         method=(
             f"low, high: {found.level:.0%} by Wilson, each by itself",
@@ -272,7 +260,7 @@ def _draw(found: QueryTypes) -> Plot:
         foot="share of queries without a label",
     )
     for row, one in enumerate(types):
-        tip = f"{_name(one)}: {_say_share(one)}"
+        tip = f"{_name(one)}: {one.discarded:,} of {one.total:,}, {one.share:.1%}"
         plot.bar((one.low, one.high), row, SOFT, f"{tip}; {one.low:.1%} to {one.high:.1%}")
         plot.dots([(one.share, row, tip)], "disc")
     plot.upright(share)
@@ -283,10 +271,6 @@ def _draw(found: QueryTypes) -> Plot:
 
 def _name(one: TypeShare) -> str:
     return one.kind or _NO_TYPE
-
-
-def _say_share(one: TypeShare) -> str:
-    return f"{one.discarded:,} of {one.total:,}, {one.share:.1%}"
 
 
 def _say_test(found: QueryTypes) -> str:

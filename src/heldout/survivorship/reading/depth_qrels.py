@@ -21,10 +21,10 @@ from pathlib import Path
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.reading.records import no_common_query, show_some
+from heldout.survivorship.reading.records import make_note, no_common_query, show_some
 from heldout.trec.groups import read_query_list
 from heldout.trec.qrels import read_qrels
-from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.sources import open_input, read_file
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.text import ProblemLog, show
 from heldout.trec.tops import Tops
@@ -133,8 +133,7 @@ def _wrong_files(folder: Path, found: str, *, hint: str) -> InputError:
 
 
 def _read(place: int, path: Path) -> _Depth:
-    with open_input(path) as file:
-        found = read_qrels(file, path=str(path))
+    found = read_file(read_qrels, path)
     return _Depth(place=place, path=path, grades=found.judgments, notes=tuple(found.notes))
 
 
@@ -146,16 +145,13 @@ def _check_nested(depths: Sequence[_Depth]) -> None:
             other = deep.grades.get(query, {}).get(doc)
             if other == grade:
                 continue
-            log.add(
-                Problem(
-                    "depth-not-nested" if other is None else "conflicting-judgment",
-                    str(shallow.path),
-                    line=_find_line(shallow.path, query, doc),
-                    found=f"{show(doc)} for {show(query)}, grade {grade}; "
-                    f"{deep.path.name} has {'no such line' if other is None else f'grade {other}'}",
-                    expected="each label again, with its grade, at every greater depth",
-                )
-            )
+            code, there = "conflicting-judgment", f"grade {other}"
+            if other is None:
+                code, there = "depth-not-nested", "no such line"
+            found = f"{show(doc)} for {show(query)}, grade {grade}; {deep.path.name} has {there}"
+            expected = "each label again, with its grade, at every greater depth"
+            line = _find_line(shallow.path, query, doc)
+            log.add(Problem(code, str(shallow.path), found, expected, line=line))
     log.raise_errors()
 
 
@@ -193,8 +189,7 @@ def _read_discarded(folder: Path) -> tuple[Path, frozenset[str]] | None:
         raise _wrong_files(folder, found, hint="one set in a folder")
     if not paths:
         return None
-    with open_input(paths[0]) as file:
-        return paths[0], read_query_list(file, path=str(paths[0]))
+    return paths[0], read_file(read_query_list, paths[0])
 
 
 def simulate_annotations(
@@ -264,14 +259,7 @@ def reselect(
     lost = relevant - sum(len(one.selected) for one in records)
     left = len(annotations.records) - len(records)
     notes = [
-        Problem(
-            code,
-            path,
-            found=found,
-            expected="labels of what was shown",
-            hint="these were left out",
-            severity="note",
-        )
+        make_note(code, path, found, "labels of what was shown", "these were left out")
         for code, found, count in (
             ("unlabelled-query", f"no label for {plural(left, 'query', 'queries')} shown", left),
             ("label-not-shown", f"{plural(lost, 'relevant document')} not shown", lost),

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.reading.records import LIMITS, id_fault
+from heldout.survivorship.reading.records import LIMITS, id_fault, make_note
 from heldout.trec.reading.streams import TextReader, read_lines
 from heldout.trec.text import ProblemLog, show
 
@@ -148,18 +148,13 @@ def name_passages(
         raise InputError.of(
             "no-common-document", path=path, found=f"none of {found}", expected=expected
         )
-    unmatched = Problem(
-        "unmatched-passage",
-        path,
-        found=f"{found} missing of {len(seen):,} that were shown",
-        expected=expected,
-        hint="these have ids made from their texts, and match no label",
-        severity="note",
-    )
+    hint = "these have ids made from their texts, and match no label"
+    missing = f"{found} missing of {len(seen):,} that were shown"
+    unmatched = [make_note("unmatched-passage", path, missing, expected, hint)] if lost else []
     return replace(
         annotations,
         records=tuple(_named(record, names) for record in annotations.records),
-        notes=(*annotations.notes, *([unmatched] if lost else [])),
+        notes=(*annotations.notes, *unmatched),
     )
 
 
@@ -185,22 +180,15 @@ def drop_unknown(
         )
         for record in annotations.records
     )
-    before, after = (
-        sum(len(record.selected) for record in found) for found in (annotations.records, records)
+    before = sum(len(record.selected) for record in annotations.records)
+    lost = before - sum(len(record.selected) for record in records)
+    found = f"{lost:,} of {plural(before, 'selected passage')} missing"
+    expected, hint = (
+        "each passage that was selected, with the same words",
+        "these labels were left out",
     )
-    lost = Problem(
-        "selected-not-there",
-        path,
-        found=f"{before - after:,} of {plural(before, 'selected passage')} missing",
-        expected="each passage that was selected, with the same words",
-        hint="these labels were left out",
-        severity="note",
-    )
-    return replace(
-        annotations,
-        records=records,
-        notes=(*annotations.notes, *([lost] if before - after else [])),
-    )
+    notes = [make_note("selected-not-there", path, found, expected, hint)] if lost else []
+    return replace(annotations, records=records, notes=(*annotations.notes, *notes))
 
 
 def _named(record: Annotation, names: Mapping[DocId, DocId]) -> Annotation:

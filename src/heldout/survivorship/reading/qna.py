@@ -22,7 +22,7 @@ from heldout.errors import InputError, Problem, SetupError, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.passages import passage_id
-from heldout.survivorship.reading.records import LIMITS, RecordLog
+from heldout.survivorship.reading.records import LIMITS, RecordLog, make_note
 from heldout.trec.reading.streams import TextReader
 from heldout.trec.text import show
 
@@ -207,14 +207,7 @@ def _check_columns(rows: Mapping[str, Sequence[Any]], log: RecordLog, path: str)
 def _list_notes(counts: Mapping[str, int], path: str) -> list[Problem]:
     """A note of each code that was counted."""
     return [
-        Problem(
-            code,
-            path,
-            found=f"{plural(counts[code], 'query', 'queries')} {found}",
-            expected=expected,
-            hint=hint,
-            severity="note",
-        )
+        make_note(code, path, f"{plural(counts[code], 'query', 'queries')} {found}", expected, hint)
         for code, (found, expected, hint) in _NOTES.items()
         if counts[code]
     ]

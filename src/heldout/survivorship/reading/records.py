@@ -9,6 +9,7 @@ the annotators of MS MARCO selected it; the order shown there is that of BM25.
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, BinaryIO, Literal
 
 import msgspec
@@ -30,14 +31,11 @@ def kinds_by_query(groups: Mapping[str, frozenset[str]], *, path: str) -> dict[s
     kinds = dict(rows)
     twice = [(query, kind, kinds[query]) for query, kind in rows if kinds[query] != kind]
     if twice:
+        expected = "one type for each query"
+        found = ((show(query), show(one), show(other)) for query, one, other in sorted(twice)[:5])
         raise InputError(
-            Problem(
-                "two-types",
-                path,
-                found=f"{show(query)} of type {show(one)} and of type {show(other)}",
-                expected="one type for each query",
-            )
-            for query, one, other in sorted(twice)[:5]
+            Problem("two-types", path, f"{query} of type {one} and of type {other}", expected)
+            for query, one, other in found
         )
     return kinds
 
@@ -102,14 +100,8 @@ def pick_queries(annotations: Annotations, queries: AbstractSet[str], *, path: s
     """
     records = tuple(record for record in annotations.records if record.query in queries)
     if lost := sorted(queries - {record.query for record in records}):
-        raise InputError(
-            Problem(
-                "unknown-query",
-                path,
-                found=f"{plural(len(lost), 'query', 'queries')} not annotated: {show_some(lost)}",
-                expected=f"queries of {annotations.source}",
-            )
-        )
+        found = f"{plural(len(lost), 'query', 'queries')} not annotated: {show_some(lost)}"
+        raise InputError.of("unknown-query", path, found, f"queries of {annotations.source}")
     return replace(annotations, records=records)
 
 
@@ -128,9 +120,7 @@ def no_common_query(
 ) -> InputError:
     """Code `no-common-query`: two files have no query in common."""
     hint = "are the ids of both files those of the same queries?"
-    return InputError(
-        Problem(code="no-common-query", path=path, found=found, expected=expected, hint=hint)
-    )
+    return InputError.of("no-common-query", path, found, expected, hint)
 
 
 def no_common_document(annotations: Annotations, path: str) -> InputError:
@@ -151,6 +141,9 @@ def no_common_document(annotations: Annotations, path: str) -> InputError:
         hint="are both of one collection? MS MARCO QnA has no ids: --documents FILE gives them",
     )
 
+
+make_note = partial(Problem, severity="note")
+"""A problem that is reported, and does not stop the reader."""
 
 LIMITS = Limits(compressed_bytes=1 << 35, bytes=1 << 37, line_bytes=1 << 26, ratio=1000)
 """For files of annotations, which are the reader's own: 128 GiB of text, a record of 64 MiB."""

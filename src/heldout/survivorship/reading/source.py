@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from heldout.collections.named import load_qrels, load_queries
 from heldout.collections.wanted_texts import read_wanted_texts
@@ -35,14 +35,13 @@ from heldout.survivorship.reading.records import (
     read_shown_passages,
 )
 from heldout.trec.groups import read_facets, read_query_list
-from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.sources import open_input, read_file
 from heldout.trec.reading.streams import OWN_FILES, TextReader
 from heldout.trec.text import show
 from heldout.trec.tops import read_tops
 
 _DEPTH = 10
 _MOST = 100
-_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,22 +148,16 @@ def read_source(
     with progress.waiting("reading annotations"):
         annotations = _read(source, texts=texts, name=name, progress=progress)
         if source.query_list is not None:
-            listed = _load(source.query_list, read_query_list)
+            listed = read_file(read_query_list, source.query_list)
             annotations = pick_queries(annotations, listed, path=str(source.query_list))
         if isinstance(source, TypedSource) and source.types is not None:
             path = str(source.types)
-            kinds = kinds_by_query(_load(source.types, read_facets, group="type"), path=path)
+            kinds = kinds_by_query(read_file(read_facets, source.types, group="type"), path=path)
             annotations = add_kinds(annotations, kinds, path=path)
         if texts and (files.queries or files.documents):
             annotations = _add_texts(annotations, files)
     progress.problems(annotations.notes)
     return annotations
-
-
-def _load(path: Path, read: Callable[..., _Read], **options: object) -> _Read:
-    """Return what a reader makes of a file."""
-    with open_input(path) as file:
-        return read(file, path=str(path), **options)
 
 
 def _read(
@@ -182,7 +175,7 @@ def _read(
     if source.shown is not None:
         depth = source.shown_depth or _DEPTH
         words = f"the first {depth} of {source.shown}, with {source.qrels}"
-        tops = _load(source.shown, read_tops, depth=depth, limits=OWN_FILES)
+        tops = read_file(read_tops, source.shown, depth=depth, limits=OWN_FILES)
         return simulate_annotations(tops, labels or {}, depth=depth, source=words)
     place = source.annotations or Path()
     annotations = read_annotations(place, texts=texts)
@@ -195,9 +188,8 @@ def _add_texts(annotations: Annotations, files: AnnotationSource) -> Annotations
     documents = None
     if files.documents is not None:
         missing = missing_texts(annotations)
-        with open_input(files.documents) as file:
-            path = str(files.documents)
-            documents = read_wanted_texts(file, missing, path=path) if missing else {}
+        read = partial(read_file, read_wanted_texts, files.documents, wanted=missing)
+        documents = read() if missing else {}
     return add_texts(
         annotations,
         queries=None if files.queries is None else load_queries(files.queries).texts,
@@ -236,8 +228,7 @@ def refuse_to_replace(target: Path, option: str, inputs: Iterable[Path]) -> None
 
 
 def _name(annotations: Annotations, documents: Path) -> Annotations:
-    with open_input(documents) as file:
-        names = read_names(file, seen_documents(annotations), path=str(documents))
+    names = read_file(read_names, documents, wanted=seen_documents(annotations))
     return name_passages(annotations, names, path=str(documents))
 
 
@@ -260,15 +251,13 @@ def read_annotations(place: Path, *, texts: bool) -> Annotations:
         if has_depth_qrels(place):
             return read_depth_qrels(place)
         raise _unknown(place, "a folder without them")
-    path = str(place)
-    with open_input(place) as file, TextReader(file, path=path, limits=LIMITS) as reader:
+    with open_input(place) as file, TextReader(file, path=str(place), limits=LIMITS) as reader:
         head = next(reader.pieces(), b"").strip()
     first, _, _ = head.partition(b"\n")
     read = read_qna if _COLUMNS.match(head) else read_shown_passages
     if read is read_shown_passages and not (head.startswith(b"{") and _SHOWN in first):
         raise _unknown(place, f"a file that begins {show(first)}" if head else "an empty file")
-    with open_input(place) as file:
-        return read(file, path=path, texts=texts)
+    return read_file(read, place, texts=texts)
 
 
 def _unknown(place: Path, found: str) -> InputError:

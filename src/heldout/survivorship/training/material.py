@@ -43,7 +43,7 @@ from heldout.survivorship.training.triples import (
     make_triples,
     places_of,
 )
-from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.sources import read_file
 
 _SHOWN = 10
 _FIRST = 100
@@ -457,8 +457,7 @@ def _read_test(
     if path is None:
         first, first_name = _rank(collection, max(_FIRST, choice.rerank)), "BM25"
     else:
-        with open_input(path) as file:
-            run = read_run(file, path=str(path))
+        run = read_file(read_run, path)
         first = {query: hits for query, hits in run.items() if query in collection.queries}
         first_name = path.name
     labels = _labels_of(collection)

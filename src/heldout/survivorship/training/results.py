@@ -112,12 +112,21 @@ class ConditionScores:
         by_seed: mean over queries of each, in the order of the seeds.
         mean: of them.
         spread: their standard deviation; `None` with one seed.
+        low, high: interval of the mean over seeds; `None` where undefined.
+        why: the reason, else "".
+        labels: different pairs of a query and its positive, on average over seeds.
+        triples: different triples, likewise.
     """
 
     condition: Condition
     by_seed: tuple[float, ...]
     mean: float
     spread: float | None
+    low: float | None
+    high: float | None
+    why: str
+    labels: float
+    triples: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +184,9 @@ class TestOutcome:
         measure: as it is written.
         queries: how many were averaged over.
         first_stage: mean of the run that was re-ranked.
+        first_name: what that run is called.
         conditions: what was trained on, with its scores.
-        comparisons: as `pairs_of`.
+        comparisons: as `pairs_of`; none of shares.
     """
 
     __test__ = False  # pytest looks for classes of this name
@@ -185,8 +195,9 @@ class TestOutcome:
     measure: str
     queries: int
     first_stage: float
+    first_name: str
     conditions: tuple[ConditionScores, ...]
-    comparisons: tuple[ConditionPair, ...]
+    comparisons: tuple[ConditionPair, ...] = ()
 
 
 def pairs_of(conditions: Sequence[Condition]) -> tuple[tuple[Condition, Condition], ...]:
@@ -212,6 +223,47 @@ def pairs_of(conditions: Sequence[Condition]) -> tuple[tuple[Condition, Conditio
     return (*against_all, *against_deeper, *at_equal_size)
 
 
+def describe_conditions(
+    scored: TestScores, records: Mapping[Condition, Sequence[CellRecord]], *, level: float = 0.95
+) -> TestOutcome:
+    """Return how well the models of each condition do, with an interval over their seeds.
+
+    Args:
+        scored: the scores.
+        records: of each condition, in the order of the seeds: how much was trained on.
+        level: of intervals, in (0, 1).
+    """
+    return TestOutcome(
+        test=scored.test,
+        measure=scored.measure,
+        queries=len(scored.first_stage),
+        first_stage=float(scored.first_stage.mean()),
+        first_name=scored.first_name,
+        conditions=tuple(
+            _score(condition, values.mean(axis=1), records[condition], level)
+            for condition, values in scored.scores.items()
+        ),
+    )
+
+
+def _score(
+    condition: Condition, by_seed: Floats, records: Sequence[CellRecord], level: float
+) -> ConditionScores:
+    # The paired test against zeros is the test of one sample, with its interval.
+    found = run_test("t", np.zeros_like(by_seed), by_seed, level=level)
+    return ConditionScores(
+        condition=condition,
+        by_seed=tuple(by_seed.tolist()),
+        mean=float(by_seed.mean()),
+        spread=float(by_seed.std(ddof=1)) if len(by_seed) > 1 else None,
+        low=found.low,
+        high=found.high,
+        why=found.why or "",
+        labels=sum(record.labels for record in records) / len(records),
+        triples=sum(record.triples for record in records) / len(records),
+    )
+
+
 def compare_conditions(
     scored: TestScores, records: Mapping[Condition, Sequence[CellRecord]], *, level: float = 0.95
 ) -> TestOutcome:
@@ -228,28 +280,11 @@ def compare_conditions(
     Raises:
         ValueError: conditions with other seeds or queries than the others.
     """
-    scores = scored.scores
-    shapes = {values.shape for values in scores.values()}
+    shapes = {values.shape for values in scored.scores.values()}
     if len(shapes) != 1 or next(iter(shapes))[1:] != scored.first_stage.shape:
         raise ValueError(shapes)
-    return TestOutcome(
-        test=scored.test,
-        measure=scored.measure,
-        queries=len(scored.first_stage),
-        first_stage=float(scored.first_stage.mean()),
-        conditions=tuple(_score(condition, values) for condition, values in scores.items()),
-        comparisons=_compare_pairs(scores, records, level),
-    )
-
-
-def _score(condition: Condition, values: Floats) -> ConditionScores:
-    by_seed = values.mean(axis=1)
-    return ConditionScores(
-        condition=condition,
-        by_seed=tuple(by_seed.tolist()),
-        mean=float(by_seed.mean()),
-        spread=float(by_seed.std(ddof=1)) if len(by_seed) > 1 else None,
-    )
+    described = describe_conditions(scored, records, level=level)
+    return replace(described, comparisons=_compare_pairs(scored.scores, records, level))
 
 
 def _compare_pairs(
@@ -317,7 +352,7 @@ def answer_training(
     cells = [to_document(one) for one in records]
     for cell in cells:
         del cell["digest"], cell["runs"]
-    results = [_outcome_document(outcome) for outcome in outcomes]
+    results = [outcome_document(outcome) for outcome in outcomes]
     return Answer(
         answer=_headline(outcomes),
         summary=(),
@@ -351,7 +386,8 @@ def _is_significant(one: ConditionPair) -> bool:
     return p is not None and p < _ALPHA
 
 
-def _outcome_document(outcome: TestOutcome) -> dict[str, Any]:
+def outcome_document(outcome: TestOutcome) -> dict[str, Any]:
+    """One measure of one test set for JSON."""
     return to_document(outcome) | {
         "conditions": [
             asdict(one.condition) | to_document(one) | {"condition": one.condition.name}

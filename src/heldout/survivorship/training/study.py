@@ -41,7 +41,7 @@ from heldout.rankers.run import PairScorer, RankingTask, Run, write_run
 from heldout.scoring.evaluate import PreparedJudgments, prepare, score
 from heldout.scoring.measures import Measure
 from heldout.survivorship.reading.source import AnnotationPlace
-from heldout.survivorship.training.learning_curve import answer_curves, draw_curve
+from heldout.survivorship.training.learning_curve import answer_curves
 from heldout.survivorship.training.material import (
     CollectionReader,
     Material,
@@ -63,6 +63,7 @@ from heldout.survivorship.training.results import (
     TestScores,
     answer_training,
     compare_conditions,
+    describe_conditions,
 )
 from heldout.survivorship.training.triples import (
     Condition,
@@ -153,7 +154,8 @@ def run_study(folder: Path, study: TrainingStudy, *, progress: Progress = SILENT
         scored = [one for test in tests for one in _score_cells(folder, cells, test)]
     level = study.test.level
     if study.choice.learning_curve is not None:
-        return answer_curves([draw_curve(one, records, level=level) for one in scored])
+        curves = [describe_conditions(one, records, level=level) for one in scored]
+        return answer_curves(curves, level=level)
     return answer_training(
         [compare_conditions(one, records, level=level) for one in scored],
         [record for found in records.values() for record in found],

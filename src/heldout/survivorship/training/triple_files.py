@@ -40,7 +40,7 @@ from heldout.survivorship.training.triples import (
     paper_conditions,
     places_of,
 )
-from heldout.trec.reading.sources import open_input
+from heldout.trec.reading.sources import open_input, read_file
 from heldout.trec.reading.streams import OWN_FILES, Block, Limits, TextReader
 from heldout.trec.text import ProblemLog, check_line, is_clean, show
 from heldout.trec.tops import read_tops
@@ -215,33 +215,22 @@ def triples_with_texts(
         if len(missing) >= _MOST:
             break
     if missing:
+        expected = "triples of the collection's queries and documents"
         raise InputError(
-            [
-                Problem(
-                    "triple-without-text",
-                    path,
-                    found=f"no text of {kind} {show(identity)}",
-                    expected="triples of the collection's queries and documents",
-                )
-                for kind, identity in islice(missing, _MOST)
-            ]
+            Problem("triple-without-text", path, f"no text of {kind} {show(identity)}", expected)
+            for kind, identity in islice(missing, _MOST)
         )
 
 
 def _unknown(row: PlacedTriple, places: SelectedPlaces, path: str) -> Problem:
-    triple = row.triple
-    known = triple.query in places
-    found = f"positive {show(triple.positive)} of query {show(triple.query)}"
-    return Problem(
-        "unknown-positive",
-        path,
-        line=row.line,
-        found=f"{found}, which annotators did not select"
-        if known
-        else f"{found}, a query without labels in the annotations",
-        expected="positives whose position the annotations have",
-        hint="are both of the same collection? --skip-unknown leaves such triples out",
-    )
+    query, positive, _ = row.triple
+    of = "which annotators did not select"
+    if query not in places:
+        of = "a query without labels in the annotations"
+    found = f"positive {show(positive)} of query {show(query)}, {of}"
+    expected = "positives whose position the annotations have"
+    hint = "are both of the same collection? --skip-unknown leaves such triples out"
+    return Problem("unknown-positive", path, found, expected, hint, row.line)
 
 
 _MOST_DEPTH = 100
@@ -348,8 +337,7 @@ def _read_tops(
 
     With other ids a selected document would be taken for a negative of its own query.
     """
-    with open_input(run) as file:
-        tops = read_tops(file, path=str(run), depth=_MOST_DEPTH, limits=OWN_FILES)
+    tops = read_file(read_tops, run, depth=_MOST_DEPTH, limits=OWN_FILES)
     known = {one.query: {*one.shown, *one.selected} for one in annotations.records}
     if not any(known.get(QueryId(query), set()) & set(docs) for query, docs in tops.items()):
         raise no_common_document(annotations, str(run))

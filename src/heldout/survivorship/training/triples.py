@@ -140,11 +140,6 @@ def places_of(annotations: Annotations) -> SelectedPlaces:
     return {record.query: record.selected for record in annotations.records if record.selected}
 
 
-def count_triples(triples: Iterable[Triple]) -> TripleCounts:
-    """Return how many triples, labels and queries there are; reads them once."""
-    return TripleCounts(per_label=Counter((triple.query, triple.positive) for triple in triples))
-
-
 class Sampler:
     """A random sample of all triples, as small as some condition, drawn while they pass by.
 

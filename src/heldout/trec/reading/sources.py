@@ -75,14 +75,14 @@ def _say_place(path: Path, error: OSError) -> str:
     return f"looked for {path.absolute()}; change the folder, or name the whole path"
 
 
-def read_file(read: Callable[..., Read], path: Path | str) -> Read:
+def read_file(read: Callable[..., Read], path: Path | str, **options: object) -> Read:
     """Return what a reader of `trec` makes of a file, as in `read_file(read_qrels, path)`.
 
     Raises:
         InputError: code `unreadable-file`, and what the reader raises.
     """
     with open_input(Path(path)) as file:
-        return read(file, path=str(path))
+        return read(file, path=str(path), **options)
 
 
 @contextmanager
