@@ -16,7 +16,7 @@ from heldout.board.store.repository import Repository
 from heldout.cli.program import main
 from heldout.collections.collection import Collection, QuerySplit
 from heldout.demo.story import DENSE, PARTS, STORY, Scene, play_demo
-from heldout.errors import SetupError, StoreError
+from heldout.errors import SetupError
 from heldout.ids import DocId, QueryId
 from heldout.rankers.methods import choose_method
 from heldout.rankers.run import RankingTask, Run
@@ -224,10 +224,3 @@ def test_files_of_the_tutorials_need_no_extra(
     assert [row["baseline"] for row in rows] == [True]
     Git(folder.parent).init()
     assert Git(folder.parent).unignored("files/vault/labels/eval.qrels") == ()
-
-
-def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("x", "utf-8")
-    with ThreadPoolExecutor(1) as executor, pytest.raises(StoreError, match="not empty"):
-        play_demo(tmp_path, _split(), now=NOW, executor=executor, say=lambda _a, _b: None)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

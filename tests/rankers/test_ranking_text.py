@@ -51,12 +51,6 @@ def test_terms_are_clean_and_repeatable(text: str) -> None:
     assert not any(character.isspace() for term in terms for character in term)
 
 
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_terms_of_two_texts_follow_each_other(one: str, two: str) -> None:
-    tokenise = make_tokeniser(TextSettings())
-    assert tokenise(f"{one} {two}") == tokenise(one) + tokenise(two)
-
-
 def test_character_ngrams_know_where_words_end() -> None:
     assert character_ngrams("To be", 3) == [" to", "to ", " be", "be "]
 

@@ -87,14 +87,6 @@ def test_an_attack_sends_whole_runs_and_as_many_as_it_may(attack: str, submissio
         assert {int(choice) for run in sent for choice in run} <= {-1, 0, 1}
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_the_same_seed_and_answers_send_the_same_bytes(attack: str) -> None:
-    target = target_of(60, 12, above=-0.2)
-    one, again, other = (drive(attack, target, MIXED, seed=seed) for seed in (0, 0, 1))
-    assert bytes_of(one) == bytes_of(again)
-    assert bytes_of(one) != bytes_of(other)
-
-
 LISTENERS = [name for name in ATTACKS if name != "best of n"]
 
 

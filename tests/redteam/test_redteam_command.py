@@ -165,14 +165,6 @@ def test_few_words_play_the_strongest_attacks_on_two_rules() -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
-    few = ("--queries", "30", "--attack", "weighted vote", "--json", "--seed")
-    one, again, other = (play(*SMALL, *few, seed).stdout for seed in "778")
-    assert one == again
-    assert json.loads(one)["attacks"] != json.loads(other)["attacks"]
-
-
-@pytest.mark.usefixtures("files")
 def test_the_table_names_the_systems_the_unit_and_every_attack() -> None:
     done = play(*SMALL, *TWO, "--thorough", "--all", "--explain")
     assert (done.exit_code, done.stderr) == (0, "")

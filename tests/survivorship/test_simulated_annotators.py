@@ -52,12 +52,6 @@ def test_a_depth_that_no_list_has_is_refused() -> None:
     assert caught.value.problems[0].code == "depth-beyond-list"
 
 
-def test_a_run_over_other_queries_is_refused_and_never_all_discarded() -> None:
-    with pytest.raises(InputError) as caught:
-        simulate_annotations({"q7": ("a", "b")}, {"q1": {"a": 1}}, depth=1, source="x")
-    assert caught.value.problems[0].code == "no-common-query"
-
-
 def test_a_query_of_two_types_is_named() -> None:
     kinds = {"HOW": frozenset({"q1", "q2"}), "WHAT": frozenset({"q2"})}
     with pytest.raises(InputError) as caught:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
-from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.training.triples import (
     ALL,
     Condition,
@@ -23,7 +22,6 @@ from heldout.survivorship.training.triples import (
     draw_triples,
     make_triples,
     paper_conditions,
-    places_of,
 )
 
 DEPTH = 10
@@ -229,17 +227,6 @@ def test_a_query_that_the_run_does_not_answer_has_no_triple() -> None:
     places = {QueryId("a"): {DocId("p"): 1}, QueryId("b"): {DocId("p"): 1}}
     found = make_triples(places, {QueryId("a"): [DocId("n")]}, negatives=3, rng=rng())
     assert found == (Triple(QueryId("a"), DocId("p"), DocId("n")),)
-
-
-def test_discarded_queries_have_no_place() -> None:
-    records = (
-        Annotation(query=QueryId("kept"), selected={DocId("d"): 3}),
-        Annotation(query=QueryId("discarded"), shown=(DocId("d"),)),
-    )
-    found = places_of(
-        Annotations(source="x", records=records, depth=10, open_ended=False, counts_discarded=True)
-    )
-    assert found == {"kept": {"d": 3}}
 
 
 @pytest.mark.parametrize(
