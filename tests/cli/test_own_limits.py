@@ -50,6 +50,7 @@ def test_evaluate_and_validate_take_as_many_queries_as_a_collection_has(
     assert "no problem" in call(validate, run, "--queries", queries).output
 
 
+@pytest.mark.night
 def test_tops_and_first_stages_take_them(run: Path) -> None:
     assert len(read_each({"many": str(run)}, depth=1, order=None)["many"]) == MANY
     with run.open("rb") as file:
@@ -68,7 +69,7 @@ def test_a_query_may_be_as_deep_as_a_collection_is_large(tmp_path: Path) -> None
     "read",
     [
         lambda source: scan_run(source, path="run", order=None).rankings,
-        partial(read_tops, path="run", depth=1),
+        pytest.param(partial(read_tops, path="run", depth=1), marks=pytest.mark.night),
         partial(read_places, path="run", documents={}),
     ],
     ids=["scan", "tops", "places"],

@@ -175,6 +175,7 @@ def test_without_the_labels_of_its_day_a_score_is_not_believed(
     assert audited(still_open, tmp_path / "b.zip").json["faults"] == []
 
 
+@pytest.mark.night
 def test_killed_on_its_way_the_next_call_goes_on(tmp_path: Path) -> None:
     town = found_town(tmp_path)
     add_baseline(town)

@@ -82,6 +82,7 @@ def test_a_team_without_git_is_invited_sends_and_is_published(tmp_path: Path) ->
         assert client.get("/api/v1/standings").json()["rows"][0]["id"] == submission
 
 
+@pytest.mark.night
 def test_a_board_that_asks_for_registration_works_without_git(tmp_path: Path) -> None:
     """Registration and submission are both sent to the server; neither has a branch."""
     town = asking_town(tmp_path)

@@ -177,6 +177,7 @@ def _write(path: Path, *, apart: bool) -> Path:
     return path
 
 
+@pytest.mark.night
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc")
 @pytest.mark.parametrize("scanner", [name for name in SCANNERS if name != "plain"])
