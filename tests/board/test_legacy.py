@@ -4,6 +4,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import get_args
@@ -284,7 +285,7 @@ def test_every_kind_of_repair_is_explained_in_its_order() -> None:
 
 def test_the_rules_of_a_record_are_a_board_that_is_closed() -> None:
     read = table(row(eval="0.42805"), row(id="b", date="2019/01/02"))
-    files = record_files(read, source='a "b" $c', recipient="age1x")
+    files = record_files(replace(read, name='a "b" $c'), recipient="age1x")
     spec = parse_spec(files["board.toml"])
     assert (spec.name, spec.decimals) == ("msmarco-passage", 5)
     assert (str(spec.opens), str(spec.closes)) == ("2019-01-02", "2021-08-09")

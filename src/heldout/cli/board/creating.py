@@ -540,20 +540,21 @@ def import_msmarco(
     Example:
       heldout board import-msmarco msmarco-doc-leaderboard.csv old --vault ../old-vault
     """
-    from heldout.board.old_boards import OldBoardFile, differing_trophies, import_board, parse_table
+    from heldout.board.old_boards import differing_trophies, import_board, parse_table
 
-    data = table.read_bytes()
-    source = OldBoardFile(name=table.name, data=data, table=parse_table(data, path=str(table)))
-    taken = import_board(folder, vault.absolute(), source, now=time or read_clock())
-    old, differing = source.table, differing_trophies(taken.standings)
+    old = parse_table(table.read_bytes(), path=str(table))
+    session, standings, done_before = import_board(
+        folder, vault.absolute(), old, now=time or read_clock()
+    )
+    differing = differing_trophies(standings)
     trophies = [entry.id for entry in old.entries if entry.mark == "trophy"]
     baselines = sum(entry.mark == "baseline" for entry in old.entries)
-    entries, unranked = len(old.entries) - baselines, taken.standings.unranked
+    entries, unranked = len(old.entries) - baselines, standings.unranked
     if as_json:
         document = {
             "board": old.layout.name,
-            "by": taken.session.by,
-            "source": source.name,
+            "by": session.by,
+            "source": old.name,
             "sha256": old.digest,
             "entries": entries,
             "baselines": baselines,
@@ -561,11 +562,11 @@ def import_msmarco(
             "trophies": trophies,
             "trophies_that_differ_by_rule": differing,
             "repairs": old.repairs,
-            "done_before": taken.done_before,
+            "done_before": done_before,
         }
         print_json(document)
         return
-    before = "   (done before)" * taken.done_before
+    before = "   (done before)" * done_before
     counts = f"{plural(entries, 'entry', 'entries')}, {plural(baselines, 'baseline')}"
     counts += f", {len(unranked)} without an official score" * bool(unranked)
     days = [entry.day for entry in old.entries]
@@ -574,8 +575,8 @@ def import_msmarco(
         same = f"the rule says otherwise of {len(differing)}: {', '.join(differing)}"
     facts = [
         ("board", f"{folder}: board.toml, log, page; a git repository{before}"),
-        ("vault", f"{vault}: the key {taken.session.by}, the log, the file as it is{before}"),
-        ("source", f"{source.name}, SHA-256 {old.digest}"),
+        ("vault", f"{vault}: the key {session.by}, the log, the file as it is{before}"),
+        ("source", f"{old.name}, SHA-256 {old.digest}"),
         ("imported", counts),
         ("days", f"{min(days)} to {max(days)}, as the old board claims"),
         ("trophies", f"{len(trophies)} as given; {same}"),
