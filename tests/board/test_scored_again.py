@@ -122,7 +122,7 @@ def reader_of(board: ScoredBoard) -> Session:
 
 
 def score(board: ScoredBoard, ids: Sequence[str], part: str) -> ScoredAhead:
-    return score_part(reader_of(board), ids, parse_shard(part)).outcome
+    return score_part(reader_of(board), ids, parse_shard(part))
 
 
 def ahead_of(board: ScoredBoard) -> Precomputed:

@@ -11,10 +11,9 @@ that was released, and no other number but that in an id has more digits.
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal
 
 from heldout.board.log.manifest import is_link
 from heldout.board.organiser.review import Review
@@ -31,20 +30,7 @@ from heldout.errors import HeldoutError, printable
 from heldout.ids import Digest
 from heldout.progress_bar import SILENT, Progress
 
-CommentKind = Literal[
-    "received",
-    "asked",
-    "rejected",
-    "published",
-    "corrected",
-    "amended",
-    "declined",
-    "registered",
-    "revoked-registration",
-]
-"""What happened: the kind of an event."""
-
-_HEADS: Mapping[CommentKind, str] = {
+_HEADS: Mapping[str, str] = {
     "received": "was received",
     "asked": "waits for an answer",
     "rejected": "was rejected",
@@ -55,10 +41,9 @@ _HEADS: Mapping[CommentKind, str] = {
     "registered": "is registered",
     "revoked-registration": "is registered no more",
 }
-_SAID: Mapping[CommentKind, str] = {
-    "asked": "The organisers ask",
-    "corrected": "What was wrong",
-}
+"""Kind of an event that is answered -> what it did; the last two are about a team."""
+
+_SAID = {"asked": "The organisers ask", "corrected": "What was wrong"}
 _RELEASED = re.compile(rf"-?\d+\.\d+|{NOT_CLEAR}", re.ASCII)
 _MOST_LINES = 20
 _LONGEST = 240
@@ -93,7 +78,7 @@ class Comment:
     """An answer about one event. The caller leaves out what an embargo or a deadline hides.
 
     Attributes:
-        kind: what happened.
+        kind: of the event, one of `_HEADS`.
         submission: the id; the team's handle, where it registered.
         at: when, UTC.
         decimals: digits after the point of every released score.
@@ -105,7 +90,7 @@ class Comment:
         page: address of the board's page; may be empty.
     """
 
-    kind: CommentKind
+    kind: str
     submission: str
     at: datetime
     decimals: int
@@ -124,32 +109,31 @@ def format_comment(comment: Comment) -> str:
         ValueError: a score is no released text, or has more digits than the board releases.
     """
     digits = comment.decimals
-    parts = [
-        _head(comment),
-        *_said(comment),
-        *_list("Scores", [_score(line, digits) for line in comment.scores]),
-        *_list(
-            "Findings",
-            [
-                f"- {one.severity}, {_code(one.rule, digits)}: {_code(one.evidence, digits)}"
-                for one in comment.findings
-            ],
-        ),
-        *_list("Runs", [_fact(name, counts) for name, counts in comment.facts.items()]),
-        *_steps(comment),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _head(comment: Comment) -> str:
     moment = f"{comment.at.astimezone(UTC):%d %b %Y %H:%M:%S} UTC"
-    return f"{_code(comment.submission, 99)} {_HEADS[comment.kind]} ({moment})."
-
-
-def _said(comment: Comment) -> Iterator[str]:
+    parts = [f"{_code(comment.submission, 99)} {_HEADS[comment.kind]} ({moment})."]
     if comment.said:
         asked = _SAID.get(comment.kind, "The organisers' reason")
-        yield f"{asked}: {_code(comment.said, comment.decimals, limit=_LONGEST_SAID)}"
+        parts.append(f"{asked}: {_code(comment.said, digits, limit=_LONGEST_SAID)}")
+    findings = [
+        f"- {one.severity}, {_code(one.rule, digits)}: {_code(one.evidence, digits)}"
+        for one in comment.findings
+    ]
+    facts = [
+        f"- {_code(name, 0)}: "
+        + ", ".join(f"{_code(what, 0)} {int(count):,}" for what, count in counts.items())
+        for name, counts in comment.facts.items()
+    ]
+    scores = [_score(line, digits) for line in comment.scores]
+    for title, lines in (("Scores", scores), ("Findings", findings), ("Runs", facts)):
+        more = len(lines) - _MOST_LINES
+        rest = [f"- and {more:,} more"] if more > 0 else []
+        if lines:
+            parts.append("\n".join([f"{title}:\n", *lines[:_MOST_LINES], *rest]))
+    if comment.steps:
+        parts.append("Next: " + ", ".join(_code(step, digits) for step in comment.steps))
+    if comment.page and is_link(comment.page):
+        parts.append(f"Page: <{comment.page}>")
+    return "\n\n".join(parts) + "\n"
 
 
 def _score(line: CommentScore, decimals: int) -> str:
@@ -164,26 +148,6 @@ def _score(line: CommentScore, decimals: int) -> str:
     return told if line.queries is None else f"{told} (n = {line.queries:,})"
 
 
-def _fact(name: str, counts: Mapping[str, int]) -> str:
-    told = ", ".join(f"{_code(what, 0)} {int(count):,}" for what, count in counts.items())
-    return f"- {_code(name, 0)}: {told}"
-
-
-def _steps(comment: Comment) -> Iterator[str]:
-    if comment.steps:
-        steps = ", ".join(_code(step, comment.decimals) for step in comment.steps)
-        yield f"Next: {steps}"
-    if comment.page and is_link(comment.page):
-        yield f"Page: <{comment.page}>"
-
-
-def _list(title: str, lines: list[str]) -> Iterator[str]:
-    more = len(lines) - _MOST_LINES
-    if lines:
-        rest = [f"- and {more:,} more"] if more > 0 else []
-        yield "\n".join([f"{title}:\n", *lines[:_MOST_LINES], *rest])
-
-
 def _code(text: str, decimals: int, *, limit: int = _LONGEST) -> str:
     """Text in a code span that it cannot end, on one line, its numbers cut to so many digits."""
     plain = printable(text[: limit + 1])  # which makes it longer
@@ -193,11 +157,7 @@ def _code(text: str, decimals: int, *, limit: int = _LONGEST) -> str:
     return f"`{cut}`" if plain else "(empty)"
 
 
-_ANSWERED: tuple[CommentKind, ...] = (
-    *("received", "asked", "rejected", "published", "corrected", "amended", "declined"),
-)
-"""Events of a submission that its team gets an answer about."""
-
+_OF_A_TEAM = ("registered", "revoked-registration")
 _ABOUT_A_NAME = ("amended", "declined")
 _DECIDED = ("rejected", "published", *_ABOUT_A_NAME)
 _REASONED = ("asked", "rejected", "corrected", "declined")
@@ -275,18 +235,12 @@ def answer_all(
 
     def answer_one(forge: Forge, name: str) -> None:
         found = reviews.get(name)
-        answer(
-            session,
-            forge,
-            name,
-            findings=() if found is None else found.findings,
-            facts={}
-            if found is None
-            else {
-                name: {"queries answered": run.queries, "documents": run.documents}
-                for name, run in found.scores.runs.items()
-            },
-        )
+        facts = {
+            run: {"queries answered": one.queries, "documents": one.documents}
+            for run, one in ({} if found is None else found.scores.runs).items()
+        }
+        findings = () if found is None else found.findings
+        answer(session, forge, name, findings=findings, facts=facts)
 
     _answer_each(session, access, ids, answer_one)
 
@@ -311,11 +265,9 @@ def _answer_each(
     session: Session, access: ForgeAccess, names: Sequence[str], act: Callable[[Forge, str], object]
 ) -> None:
     """Answer each by itself: one that fails is a note, and the others go on."""
-    if not names:
-        return
     note = access.progress.note
     try:
-        with access.open(session) as forge:
+        with access.open(session) if names else nullcontext() as forge:
             for name in names:
                 if forge is None:
                     return
@@ -330,10 +282,10 @@ def _answer_each(
 def answer(
     session: Session,
     forge: Forge,
-    submission_id: str,
+    name: str,
     *,
     findings: Sequence[Finding] = (),
-    facts: Mapping[str, Mapping[str, int]] | None = None,
+    facts: Mapping[str, Mapping[str, int]] = {},
 ) -> Outcome:
     """Tell a submission's last event where it was opened; label and close it when it is decided.
 
@@ -342,7 +294,7 @@ def answer(
     Args:
         session: its lock is held.
         forge: where submissions are opened.
-        submission_id: a submission of the log.
+        name: id of a submission of the log.
         findings: those of its review; told of a published entry that is under no embargo.
         facts: query set -> what the scan counted in its run.
 
@@ -353,40 +305,35 @@ def answer(
         InputError: the log knows no such submission.
         ForgeError: the forge failed. The event stands; calling again answers what is missing.
     """
-    submission = session.find(submission_id)
-    answered = [
-        (moment, kind, digest)
-        for moment, event, digest in submission.events
-        for kind in _ANSWERED
-        if kind == event
-    ]
-    if not answered:
+    submission = session.find(name)
+    events = [one for one in submission.events if one[1] in _HEADS.keys() - {*_OF_A_TEAM}]
+    if not events:
         return "nowhere"
-    moment, event, digest = answered[-1]
-    source, why = _source_and_reason(session, submission.id, digest)
-    handle = forge.locate(source, submission.id)
+    moment, event, digest = events[-1]
+    source, why = _source_and_reason(session, name, digest)
+    handle = forge.locate(source, name)
     if handle is None:
         return "nowhere"
-    row, spec = _public_row(session, submission.id)
+    row, spec = _public_row(session, name)
+    scores: Sequence[CommentScore] = ()
+    told: Sequence[Finding] = ()
+    about_name = event in _ABOUT_A_NAME
+    if row is not None and not about_name:
+        scores = _scores(spec, row)
+        told = () if row.embargoed else findings
     comment = Comment(
         kind=event,
-        submission=submission.id,
+        submission=name,
         at=moment,
         decimals=spec.decimals,
+        scores=scores,
         said=why if event in _REASONED else "",
-        steps=[f"heldout status {submission.id}"],
+        findings=[_narrow(finding) for finding in told if finding.public],
+        facts={} if about_name else facts,
+        steps=[f"heldout status {name}"],
         page=spec.home,
     )
-    if event not in _ABOUT_A_NAME:
-        comment = replace(
-            comment,
-            scores=() if row is None else _scores(spec, row),
-            findings=()
-            if row is None or row.embargoed
-            else [_narrow(finding) for finding in findings if finding.public],
-            facts=facts or {},
-        )
-    state = event if event in _ABOUT_A_NAME else submission.status
+    state = event if about_name else submission.status
     return _post(forge, handle, comment, Digest(digest), label=state if state in _DECIDED else "")
 
 
@@ -408,12 +355,10 @@ def answer_registration(session: Session, forge: Forge, team: str, *, source: st
     handle = forge.locate(source, team)
     if handle is None:
         return "nowhere"
-    kinds = ("registered", "revoked-registration")
-    about = [e for e in session.vault.log().select(*kinds) if e.get("team") == team]
-    last, stands = about[-1], about[-1].event.kind == "registered"
-    spec = session.spec()
+    *_, last = (e for e in session.vault.log().select(*_OF_A_TEAM) if e.get("team") == team)
+    stands, spec = last.event.kind == "registered", session.spec()
     comment = Comment(
-        kind="registered" if stands else "revoked-registration",
+        kind=last.event.kind,
         submission=team,
         at=last.time,
         decimals=spec.decimals,

@@ -16,13 +16,13 @@ What organisers write about a submission under embargo: it is public at once, th
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from heldout.board.log.manifest import Identity, identity_fields
-from heldout.board.log.submission import Proposal, Submission
+from heldout.board.log.submission import Submission
 from heldout.board.organiser.answer import ForgeAccess, answer_all
 from heldout.board.organiser.finals import has_other_scores
 from heldout.board.organiser.rebuild import Rebuilt, catch_up
@@ -75,24 +75,32 @@ _DAY_DIGITS = 8
 
 
 def publish(session: Session, result: Review, *, why: str) -> Decision:
-    """Release the scores of a reviewed submission; cannot be taken back.
+    """Release the scores of a reviewed submission, or put what its team proposes on the page.
+
+    It cannot be taken back.
 
     Args:
         session: its lock is held, so that two organisers cannot overshoot a quota together.
         result: a review made under the same lock.
         why: the reason, needed where a finding asks for one.
     """
-    submission = result.submission
-    if submission.proposal is not None:
-        return _amend(session, result, submission.proposal, why=why)
-    if submission.status == "published":
+    submission, manifest, proposal = result.submission, result.manifest, result.submission.proposal
+    if proposal is None and submission.status == "published":
         return Decision(id=submission.id, done=True, done_before=True)
     obstacles = _obstacles(result, why)
-    if obstacles or result.manifest is None:
+    if obstacles or manifest is None:
         return Decision(id=submission.id, done=False, why_not=obstacles)
-    manifest = result.manifest
-    until = manifest.embargo_until
     spec = session.spec_at(submission.received)
+    sealed: dict[str, Any] = {
+        "identity": identity_fields(manifest),
+        "why": why,
+        "findings": [finding.rule for finding in result.findings if finding.public],
+    }
+    if proposal is not None:  # scores and times stay
+        sealed |= {"revision": manifest.revision, **signature_field(spec, proposal.signature)}
+        files = {"files": dict(proposal.files)}
+        return _log(session, "amended", submission.id, public=files, sealed=sealed)
+    until = manifest.embargo_until
     commit_held_out(session)
     told = releasing.release_entry(session, spec, submission, result.scores.views)
     public = {
@@ -101,32 +109,9 @@ def publish(session: Session, result: Review, *, why: str) -> Decision:
         "embargo_until": None if until is None else until.isoformat(),
         "revision": manifest.revision,
     }
-    sealed = {
-        **told.sealed,
-        "evidence": kept.store_evidence_of(session.vault, submission.id, spec, result.scores),
-        "kept": session.vault.kept(submission.id),
-        "identity": identity_fields(manifest),
-        "why": why,
-        "findings": [finding.rule for finding in result.findings if finding.public],
-    }
+    evidence = kept.store_evidence_of(session.vault, submission.id, spec, result.scores)
+    sealed |= {**told.sealed, "evidence": evidence, "kept": session.vault.kept(submission.id)}
     return _log(session, "published", submission.id, public=public, sealed=sealed)
-
-
-def _amend(session: Session, result: Review, proposal: Proposal, *, why: str) -> Decision:
-    """Put what the team proposed on the page; scores and times stay."""
-    submission, manifest = result.submission, result.manifest
-    obstacles = _unanswered(result, why)
-    if obstacles or manifest is None:
-        return Decision(id=submission.id, done=False, why_not=obstacles)
-    sealed = {
-        "identity": identity_fields(manifest),
-        "revision": manifest.revision,
-        "why": why,
-        "findings": [finding.rule for finding in result.findings if finding.public],
-        **signature_field(session.spec_at(submission.received), proposal.signature),
-    }
-    public = {"files": dict(proposal.files)}
-    return _log(session, "amended", submission.id, public=public, sealed=sealed)
 
 
 def publish_baseline(
@@ -191,15 +176,6 @@ def check_rejectable(session: Session, submission_id: str) -> Submission:
     if submission.status != "rejected" and submission.proposal is None:
         _check_pending(submission)
     return submission
-
-
-def ask(session: Session, submission_id: str, *, text: str) -> Decision:
-    """Put a question to the team; it is public, and the submission waits for an answer."""
-    submission = session.find(submission_id)
-    if submission.status == "asked" and submission.why == text:
-        return Decision(id=submission_id, done=True, done_before=True)
-    _check_pending(submission)
-    return _log(session, "asked", submission_id, public={"why": text})
 
 
 def correct(
@@ -293,47 +269,6 @@ def check_scored(submission: Submission, scores: kept.ScoreFile) -> None:
         raise InputError([*scores.metadata_problems, told])
 
 
-def extend(session: Session, submission_id: str, *, until: date, why: str) -> Decision:
-    """Move the end of an embargo to a later day, for a reason.
-
-    Args:
-        session: its lock is held.
-        submission_id: a published entry.
-        until: the new day of the reveal: after the one that was promised, and no farther from today
-            than an embargo may be from its submission.
-        why: the reason; it is public.
-
-    Raises:
-        InputError: the entry is not published under an embargo that still holds, or the day is
-            none of these.
-    """
-    submission = session.find(submission_id)
-    if submission.status == "published" and submission.embargo_until == until:
-        return Decision(id=submission_id, done=True, done_before=True)
-    today = session.now.date()
-    end = submission.embargo_until
-    if submission.status != "published" or end is None or end <= today:
-        expected = "a published entry under an embargo"
-        refusal = _refusal("no-embargo", submission_id, submission, expected)
-        if submission.status == "published" and end is not None and end <= today:
-            refusal = replace(refusal, found=f"an embargo that ended on {end}")
-        raise InputError(refusal)
-    months = session.spec_at(submission.received).policy.embargo_months
-    latest = add_months(today, months)
-    if not end < until <= latest:
-        expected = f"a day after {end}, up to {latest}, {months} months from today"
-        hint = "the team was promised that day: an embargo does not become shorter"
-        raise InputError.of(
-            code="embargo-day",
-            path=submission_id,
-            found=str(until),
-            expected=expected,
-            hint=hint if until < end else "",
-        )
-    public = {"embargo_until": until.isoformat(), "why": why}
-    return _log(session, "extended", submission_id, public=public)
-
-
 def _log(
     session: Session,
     kind: str,
@@ -347,16 +282,12 @@ def _log(
 
 
 def _obstacles(result: Review, why: str) -> tuple[str, ...]:
+    """Return the findings that stand against it, or that nobody has given a reason for."""
     submission = result.submission
-    if not submission.pending:
+    if submission.proposal is None and not submission.pending:
         return (f"it is {submission.status}",)
-    if not result.stands_against and not result.scores.views:
+    if submission.proposal is None and not result.stands_against and not result.scores.views:
         return ("there is no score: a run has errors",)
-    return _unanswered(result, why)
-
-
-def _unanswered(result: Review, why: str) -> tuple[str, ...]:
-    """The findings that stand against it, or that nobody has given a reason for."""
     against = tuple(f"{f.rule}: {f.evidence}" for f in result.stands_against)
     if against or not result.needs_reason or why.strip():
         return against
@@ -456,6 +387,14 @@ def check_text(session: Session, text: str, *submissions: str, anyway: bool = Fa
         raise InputError(problems)
 
 
+def _refuse_text(submission: str, found: str, hint: str = "", *, until: str = "") -> Problem:
+    expected = f"a text that does not reveal the team before {until}"
+    if not until:
+        expected = "a text that does not reveal an entry under embargo; it is public at once"
+    hint = f"write it without that{hint}; if it reveals nothing: --yes"
+    return Problem("telling-text", submission, found, expected, hint)
+
+
 def _find_quota(session: Session, text: str, submission: Submission) -> Problem | None:
     """Find words of a quota that hidden entries fill: the open ones can be counted.
 
@@ -472,13 +411,8 @@ def _find_quota(session: Session, text: str, submission: Submission) -> Problem 
     ]
     if said is None or not (hides or (counts and not is_signed(history, submission))):
         return None
-    return Problem(
-        code="telling-text",
-        path=submission.id,
-        found=f"it says {quote(said[0])}, and an embargo hides an entry that counts",
-        expected="a text that does not reveal an entry under embargo; it is public at once",
-        hint="write it without that (heldout status tells the team); if it reveals nothing: --yes",
-    )
+    found = f"it says {quote(said[0])}, and an embargo hides an entry that counts"
+    return _refuse_text(submission.id, found, " (heldout status tells the team)")
 
 
 def _find_tie(
@@ -501,13 +435,7 @@ def _find_tie(
         found = f"it says {quote(said[0])}: its sender would learn of a hidden entry"
     else:
         return None
-    return Problem(
-        code="telling-text",
-        path=submission,
-        found=found,
-        expected="a text that does not reveal an entry under embargo; it is public at once",
-        hint="write it without that; if it reveals nothing: --yes",
-    )
+    return _refuse_text(submission, found)
 
 
 def _names_id(text: str, name: str) -> bool:
@@ -523,13 +451,7 @@ def _find(session: Session, text: str, submission: Submission) -> Problem | None
             continue
         evidence = mentions(text, who.team, who.institution, links=(who.paper, who.code))
         if evidence is not None:
-            return Problem(
-                code="telling-text",
-                path=submission.id,
-                found=evidence,
-                expected=f"a text that does not reveal the team before {until:%d %b %Y}",
-                hint="write it without that; if it reveals nothing: --yes",
-            )
+            return _refuse_text(submission.id, evidence, until=f"{until:%d %b %Y}")
     return None
 
 
@@ -615,25 +537,67 @@ def reject_all(
 
 
 def ask_team(
-    session: Session, forge: ForgeAccess, submission: str, *, text: str, anyway: bool = False
+    session: Session, forge: ForgeAccess, name: str, *, text: str, anyway: bool = False
 ) -> Outcome:
-    """Put a public question to the team; arguments as in `reject_all`."""
-    check_text(session, text, submission, anyway=anyway)
-    return _conclude(session, forge, [ask(session, submission, text=text)])
+    """Put a public question to the team, and wait for its answer; arguments as in `reject_all`."""
+    check_text(session, text, name, anyway=anyway)
+    submission = session.find(name)
+    if submission.status == "asked" and submission.why == text:
+        return _conclude(session, forge, [Decision(id=name, done=True, done_before=True)])
+    _check_pending(submission)
+    return _conclude(session, forge, [_log(session, "asked", name, public={"why": text})])
 
 
 def extend_embargo(
     session: Session,
     forge: ForgeAccess,
-    submission: str,
+    name: str,
     *,
     until: date,
     why: str,
     anyway: bool = False,
 ) -> Outcome:
-    """Move the end of an embargo; arguments as in `reject_all`."""
-    check_text(session, why, submission, anyway=anyway)
-    return _conclude(session, forge, [extend(session, submission, until=until, why=why)])
+    """Move the end of an embargo to a later day, for a reason; arguments as in `reject_all`.
+
+    Args:
+        session: its lock is held.
+        forge: answers the submission.
+        name: a published entry.
+        until: the new day of the reveal: after the one that was promised, and no farther from today
+            than an embargo may be from its submission.
+        why: the reason; it is public.
+        anyway: as in `reject_all`.
+
+    Raises:
+        InputError: the entry is not published under an embargo that still holds, or the day is
+            none of these.
+    """
+    check_text(session, why, name, anyway=anyway)
+    submission = session.find(name)
+    if submission.status == "published" and submission.embargo_until == until:
+        return _conclude(session, forge, [Decision(id=name, done=True, done_before=True)])
+    today = session.now.date()
+    end = submission.embargo_until
+    if submission.status != "published" or end is None or end <= today:
+        expected = "a published entry under an embargo"
+        refusal = _refusal("no-embargo", name, submission, expected)
+        if submission.status == "published" and end is not None and end <= today:
+            refusal = replace(refusal, found=f"an embargo that ended on {end}")
+        raise InputError(refusal)
+    months = session.spec_at(submission.received).policy.embargo_months
+    latest = add_months(today, months)
+    if not end < until <= latest:
+        expected = f"a day after {end}, up to {latest}, {months} months from today"
+        hint = "the team was promised that day: an embargo does not become shorter"
+        raise InputError.of(
+            code="embargo-day",
+            path=name,
+            found=str(until),
+            expected=expected,
+            hint=hint if until < end else "",
+        )
+    public = {"embargo_until": until.isoformat(), "why": why}
+    return _conclude(session, forge, [_log(session, "extended", name, public=public)])
 
 
 def correct_all(
@@ -682,42 +646,9 @@ def correct_all(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartOfCorrection:
-    """A part of the entries of a correction, whose scores were computed ahead of it.
-
-    Attributes:
-        shard: which part.
-        entries: how many entries all parts have.
-        outcome: of the entries of this part.
-        stored_in: the folder of the scores.
-    """
-
-    shard: Shard
-    entries: int
-    outcome: rescoring.ScoredAhead
-    stored_in: Path
-
-    def document(self) -> dict[str, Any]:
-        """All of it but the scores, as a JSON document."""
-        return {
-            "shard": self.shard.number,
-            "of": self.shard.of,
-            "stored_in": str(self.stored_in),
-            "entries": self.entries,
-            "scored": len(self.outcome.scored) + len(self.outcome.before),
-            "stored_before": len(self.outcome.before),
-            "left": self.outcome.left,
-            "failed": [
-                {"id": name, "problems": [asdict(one) for one in problems]}
-                for name, problems in self.outcome.failed.items()
-            ],
-        }
-
-
 def score_part(
     session: Session, ids: Sequence[str], shard: Shard, *, progress: Progress = SILENT
-) -> PartOfCorrection:
+) -> rescoring.ScoredAhead:
     """Score a part of the entries of a correction ahead of it, where there is room.
 
     Nothing is decided, logged or published, no lock is held, and nothing leaves the vault. Where
@@ -738,13 +669,9 @@ def score_part(
         refuse_rules(change)
     entries = {name: session.find_published(name) for name in ids}
     sets = load_sets(session.repository, session.spec(), vault=session.vault)
-    ahead = Precomputed(session, sets)
     own = shard.deal(entries, size=lambda name: rescoring.size_of(session, entries[name]))
     with progress.steps("scoring", len(own)) as done:
-        outcome = rescoring.score_ahead(ahead, own, done=done)
-    return PartOfCorrection(
-        shard=shard, entries=len(entries), outcome=outcome, stored_in=ahead.folder
-    )
+        return rescoring.score_ahead(rescoring.Precomputed(session, sets), own, done=done)
 
 
 def _conclude(

@@ -11,7 +11,7 @@ import msgspec
 
 from heldout.board.log.final import ExactScores, Final
 from heldout.board.log.manifest import Program
-from heldout.board.organiser.decide import Decision, PartOfCorrection
+from heldout.board.organiser.decide import Decision
 from heldout.board.organiser.finals import EndStep
 from heldout.board.organiser.rebuild import Rebuilt
 from heldout.board.organiser.review import Review
@@ -20,12 +20,13 @@ from heldout.board.rules.release import INDEPENDENT, release_score
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.kept import RunReport
 from heldout.board.scores.releasing import describe_released, describe_true
-from heldout.board.scores.rescoring import Taken
+from heldout.board.scores.rescoring import ScoredAhead, Taken
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import NotedRules, Session
 from heldout.board.standings.overdue import Overdue
 from heldout.board.standings.standings import Row, Standings
 from heldout.errors import plural, quote
+from heldout.scoring.shards import Shard
 
 Facts = list[tuple[str, str]]
 _MOST_SHOWN = 3
@@ -360,21 +361,42 @@ def _decided_facts(session: Session, decision: Decision, verb: str) -> Facts:
     return facts
 
 
-def part_facts(found: PartOfCorrection) -> Facts:
-    """Say what was scored of a part of a correction, and what is left."""
-    outcome = found.outcome
-    scored, before = len(outcome.scored) + len(outcome.before), len(outcome.before)
-    own = scored + len(outcome.left) + len(outcome.failed)
-    entries = plural(found.entries, "entry", "entries")
+def part_facts(found: ScoredAhead, shard: Shard, *, entries: int) -> Facts:
+    """Say what was scored of a part of a correction, and what is left.
+
+    Args:
+        found: of the part.
+        shard: which part.
+        entries: how many entries all parts have.
+    """
+    scored, before = len(found.scored) + len(found.before), len(found.before)
+    own = scored + len(found.left) + len(found.failed)
     facts = [
-        ("shard", f"{found.shard}: {own:,} of {entries}"),
+        ("shard", f"{shard}: {own:,} of {plural(entries, 'entry', 'entries')}"),
         ("scored", f"{scored:,}, {before:,} of them stored before"),
         ("stored", f"in {found.stored_in}; nothing was logged or published"),
     ]
-    if outcome.left:
-        names = ", ".join(outcome.left)
+    if found.left:
+        names = ", ".join(found.left)
         facts.append(("left", f"{names}: without --shard, since a signature is missing"))
     return facts
+
+
+def part_document(found: ScoredAhead, shard: Shard, *, entries: int) -> dict[str, Any]:
+    """The same for a program."""
+    return {
+        "shard": shard.number,
+        "of": shard.of,
+        "stored_in": str(found.stored_in),
+        "entries": entries,
+        "scored": len(found.scored) + len(found.before),
+        "stored_before": len(found.before),
+        "left": found.left,
+        "failed": [
+            {"id": name, "problems": [asdict(one) for one in problems]}
+            for name, problems in found.failed.items()
+        ],
+    }
 
 
 def ahead_facts(found: Taken, *, among: int) -> Facts:

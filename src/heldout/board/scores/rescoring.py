@@ -541,12 +541,14 @@ class ScoredAhead:
         left: their scores cannot be stored without their signatures, which only the correction
             itself writes.
         failed: id -> why there are no scores.
+        stored_in: the folder of the scores.
     """
 
     scored: tuple[str, ...]
     before: tuple[str, ...]
     left: tuple[str, ...]
     failed: Mapping[str, tuple[Problem, ...]]
+    stored_in: Path
 
 
 def score_ahead(
@@ -576,6 +578,7 @@ def score_ahead(
         before=tuple(name for name in ids if name in before),
         left=tuple(one.id for one in submissions if one not in known),
         failed={name: problems for name, problems in found.items() if problems},
+        stored_in=ahead.folder,
     )
 
 

@@ -244,15 +244,17 @@ def _score_part(ids: Sequence[str], part: str, place: OrganiserPlace) -> None:
         raise click.UsageError("--shard logs nothing: without --accept-rules")
     shard = parse_shard(part)
     session = look_at(place.board(), place.need_vault(), now=place.now)
-    found = score_part(session, ids or _list_earlier(session), shard, progress=TERMINAL)
-    place.answer(found.document(), words.part_facts(found))
-    failed = found.outcome.failed
+    ids = ids or _list_earlier(session)
+    found, entries = score_part(session, ids, shard, progress=TERMINAL), len(dict.fromkeys(ids))
+    document = words.part_document(found, shard, entries=entries)
+    place.answer(document, words.part_facts(found, shard, entries=entries))
+    failed = found.failed
     if failed and not place.as_json:
         for problems in failed.values():
             messages().print()
             print_problems(messages(), problems)
     if failed:
-        some = found.outcome.scored or found.outcome.before or found.outcome.left
+        some = found.scored or found.before or found.left
         raise click.exceptions.Exit(1 if some else 2)
 
 
