@@ -16,6 +16,7 @@ from interval_worlds import as_board, evolve
 from numpy.random import Generator
 
 from heldout.analyses.drift import Drift, Verdict, find_drift
+from heldout.analyses.entries import Dated
 
 __all__ = ["WORLDS", "World", "judge_board"]
 
@@ -53,7 +54,8 @@ def judge_board(world: World, rng: Generator) -> Drift:
     official = evolve(rng, 20, world.queries, rises=_RISES)
     official *= rng.random(world.queries) >= world.masked
     board = as_board({"eval": official, "dev": dev}, each=1)
-    return find_drift(board, board.views["eval"], board.views["dev"], rng=rng, trials=199)
+    given = Dated(board=board, views=(board.views["eval"], board.views["dev"]))
+    return find_drift(given, rng, trials=199)
 
 
 def _is_left(found: Drift) -> bool:

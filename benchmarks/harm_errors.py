@@ -13,14 +13,15 @@ better although its mean is worse, and a strict verdict for it is wrong.
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.options import DeclaredRules, Margins
+from heldout.analyses.outcomes.outcomes import judge_pairs
 from heldout.analyses.outcomes.tests import TestedPairs, compare_runs
-from heldout.analyses.outcomes.verdicts import judge_pairs
 from heldout.ids import Digest
 from heldout.scoring.first_ranks import FirstRanks, MethodSide
 
@@ -136,7 +137,7 @@ def miss_harm(world: World, *, trials: int) -> Missed:
     )
 
 
-def _count_strict(pairs: TestedPairs, rules: DeclaredRules) -> int:
+def _count_strict(pairs: TestedPairs[Any], rules: DeclaredRules) -> int:
     verdicts = [one.verdict for one in judge_pairs(pairs, rules)]
     return sum((one.word, one.better) == ("strict", "B") for one in verdicts)
 

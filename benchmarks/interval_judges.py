@@ -7,8 +7,8 @@ from interval_worlds import Held, Trial, holds
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.agreement.judges import JudgeOptions, judge_agreement, rate_documents
-from heldout.analyses.agreement.runs import run_agreement
+from heldout.analyses.agreement_of_judges import JudgeOptions, judge_agreement, rate_documents
+from heldout.analyses.agreement_of_runs import run_agreement
 from heldout.stats.agreement import Scale, krippendorff_interval
 from heldout.trec.tops import TiedTops
 

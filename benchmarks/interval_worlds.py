@@ -14,14 +14,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.drift import Drift, Trend, find_drift
-from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
+from heldout.analyses.entries import BoardEntry, BoardScores, Dated, ViewScores
 from heldout.analyses.facets import FacetsOptions, compare_facets
 from heldout.analyses.outcomes.curves import success_curves
 from heldout.analyses.outcomes.options import Band, Margins
 from heldout.analyses.outcomes.tests import compare_runs
 from heldout.analyses.progress import trace_progress
-from heldout.analyses.ranges import rank_ranges
-from heldout.analyses.teams import look_at_teams
+from heldout.analyses.stability import rank_ranges
+from heldout.analyses.teams import TeamsOptions, look_at_teams
 from heldout.scoring.first_ranks import MethodSide, first_ranks
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.power import middle_spread
@@ -346,10 +346,8 @@ def team_slopes(*, all_teams: bool, submissions: int = 6, queries: int = 100) ->
             for name in ("public", "reserve")
         }
         board = as_board(views, each=submissions)
-        found = look_at_teams(
-            board, board.views["public"], board.views["reserve"],
-            rng=rng, trials=299, level=level,
-        )  # fmt: skip
+        given = Dated(board=board, views=(board.views["public"], board.views["reserve"]))
+        found = look_at_teams(given, rng, TeamsOptions(trials=299), level=level)
         slopes = [group.slope for group in found.groups if group.slope is not None]
         if not slopes:
             return None
@@ -366,9 +364,8 @@ def team_ols(*, submissions: int = 6, queries: int = 100) -> Trial:
     def trial(rng: Generator, level: float) -> Held:
         views = {name: evolve(rng, submissions, queries) for name in ("public", "reserve")}
         board = as_board(views, each=submissions)
-        found = look_at_teams(
-            board, board.views["public"], board.views["reserve"], rng=rng, trials=1, level=level
-        )
+        given = Dated(board=board, views=(board.views["public"], board.views["reserve"]))
+        found = look_at_teams(given, rng, TeamsOptions(trials=1), level=level)
         slope = found.groups[0].slope
         return None if slope is None else holds(slope.ols_low, slope.ols_high, 0.0)
 
@@ -383,9 +380,8 @@ def drift(
     def trial(rng: Generator, level: float) -> Held:
         views = {name: evolve(rng, entries, queries, rises=rises) for name in ("eval", "dev")}
         board = as_board(views, each=1)
-        found = find_drift(
-            board, board.views["eval"], board.views["dev"], rng=rng, trials=199, level=level
-        )
+        given = Dated(board=board, views=(board.views["eval"], board.views["dev"]))
+        found = find_drift(given, rng, trials=199, level=level)
         trend = of(found)
         return None if trend is None else holds(trend.low, trend.high, 0.0)
 

@@ -32,8 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.analyses.analysis import Draws
-from heldout.analyses.registry import load_analysis
+from heldout.analyses.analysis import Draws, load_analysis
 from heldout.collections.named import load_qrels
 from heldout.files.executors import open_executor
 from heldout.scoring.names import read_measures

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from interval_worlds import as_table, fail_rarely
 
-from heldout.analyses.ranges import rank_ranges
+from heldout.analyses.stability import rank_ranges
 
 __all__ = ["count_warnings"]
 

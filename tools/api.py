@@ -16,7 +16,7 @@ from textwrap import dedent
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from heldout.analyses.registry import load_analysis
+from heldout.analyses.analysis import load_analysis
 from heldout.api.analyses import _GIVEN, compare, function_of
 
 heldout: Any = import_module("heldout")

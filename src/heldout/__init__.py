@@ -45,7 +45,7 @@ _HOMES = {
     "heldout.api.evaluation": (
         *("EvaluationResult", "Validation", "evaluate", "read_qrels", "read_run", "validate"),
     ),
-    "heldout.analyses.outcomes.failures_page": ("Failures",),
+    "heldout.analyses.outcomes.failures": ("Failures",),
     "heldout.answers.answer": ("Answer",),
     "heldout.errors": ("HeldoutError", "InputError", "Problem", "SetupError"),
     "heldout.scoring.given_runs": ("Run",),
@@ -57,7 +57,7 @@ _ANALYSES = (
     *("stability", "reliability", "outcomes", "power", "facets", "scales", "views"),
     *("progress", "drift", "teams", "agreement"),
 )
-"""A function for each of `heldout.analyses.registry.ANALYSES`."""
+"""A function for each of `heldout.analyses.analysis.ANALYSES`."""
 
 _ROOMS = ("judging", "survivorship")
 """Packages that have functions of their own."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from heldout import judging as judging
 from heldout import survivorship as survivorship
 from heldout.analyses.entries import BoardScores
-from heldout.analyses.outcomes.failures_page import Failures as Failures
+from heldout.analyses.outcomes.failures import Failures as Failures
 from heldout.answers.answer import Answer as Answer
 from heldout.api.analyses import ScoresLike
 from heldout.api.analyses import failures as failures

@@ -1,16 +1,27 @@
 """Boards made of random scores, for the laws and the coverage of what is said of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
-from heldout.scoring.table import table_of
+from heldout.scoring.table import ScoreTable, table_of
 
 FIRST = datetime(2026, 1, 1, 9, tzinfo=UTC)
+
+
+def rng(seed: int = 0) -> Generator:
+    return Generator(PCG64(seed))
+
+
+def table(rows: Mapping[str, Iterable[float]]) -> ScoreTable:
+    """Scores on q0, q1 and so on."""
+    return table_of(
+        {name: {f"q{n}": float(x) for n, x in enumerate(row)} for name, row in rows.items()}
+    )
 
 
 def view_of(
@@ -22,10 +33,8 @@ def view_of(
     held_out: bool = True,
 ) -> ViewScores:
     """A view with scores by query."""
-    table = table_of(
-        {one: {f"q{n}": value for n, value in enumerate(row.tolist())} for one, row in rows.items()}
-    )
-    means = {one: mean for one in rows if (mean := table.mean(one)) is not None}
+    scores = table(rows)
+    means = {one: mean for one in rows if (mean := scores.mean(one)) is not None}
     return ViewScores(
         view=name,
         queries=queries or name,
@@ -33,7 +42,7 @@ def view_of(
         public=public,
         held_out=held_out,
         means=means,
-        table=table,
+        table=scores,
     )
 
 

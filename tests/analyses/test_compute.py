@@ -20,8 +20,7 @@ from click.testing import CliRunner, Result
 
 from heldout.analyses.facets import FacetsOptions, compare_facets
 from heldout.analyses.power import PowerOptions, plan_power
-from heldout.analyses.ranges import rank_ranges
-from heldout.analyses.stability import bootstrap_stability
+from heldout.analyses.stability import bootstrap_stability, rank_ranges
 from heldout.cli.program import main
 from heldout.errors import SetupError
 from heldout.files.executors import open_executor

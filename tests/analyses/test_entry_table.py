@@ -38,15 +38,15 @@ def test_rows_of_other_systems_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("", [("entries-header", 1)]),
-        ("id,team\na,b\n", [("entries-header", 1)]),
-        ("id,date,id\na,2026-01-01,a\n", [("entries-header", 1)]),
-        ("id,date\na,2026-01-01,x\n", [("entries-columns", 2)]),
+        ("", [("empty-file", None)]),
+        ("id,team\na,b\n", [("wrong-columns", 1)]),
+        ("id,date,id\na,2026-01-01,a\n", [("wrong-columns", 1)]),
+        ("id,date\na,2026-01-01,x\n", [("wrong-columns", 2)]),
         ("id,date\na,1 Jan 2026\n", [("entries-date", 2)]),
         ("id,date\na,20260101\n", [("entries-date", 2)]),
         ("id,date\na,2026-01-01\na,2026-01-02\n", [("entries-repeated", 3)]),
         ("id,date,baseline\na,2026-01-01,perhaps\n", [("entries-baseline", 2)]),
-        ('id,date\n"a,2026-01-01\n', [("entries-syntax", 2)]),
+        ('id,date\n"a,2026-01-01\n', [("broken-csv", 2)]),
     ],
 )
 def test_each_problem_has_its_line(text: str, found: list[tuple[str, int]]) -> None:

@@ -11,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.analyses.outcomes.failures import (
+    Failures,
     QueryDifference,
     Side,
     compare_lists,
+    data_files,
+    page_folder,
+    render_page,
 )
 from heldout.analyses.outcomes.failures_of_runs import check_single, list_failures
-from heldout.analyses.outcomes.failures_page import Failures, data_files, page_folder, render_page
 from heldout.errors import InputError, StoreError
 from heldout.scoring.evaluate import evaluate
 from heldout.scoring.first_ranks import MethodSide as Named
@@ -301,7 +304,7 @@ def test_a_write_that_fails_leaves_nothing(files: Path, monkeypatch: pytest.Monk
     def full(*_: object) -> bool:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("heldout.analyses.outcomes.failures_page.write_whole", full)
+    monkeypatch.setattr("heldout.analyses.outcomes.failures.write_whole", full)
     with pytest.raises(OSError, match="No space"):
         failures(files).write(files / "out.html")
     assert not (files / "out.html").exists()

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.random import PCG64, Generator
-from simulated_boards import board_of, entries_of, means_of, view_of
+from simulated_boards import board_of, entries_of, means_of, rng, table, view_of
 
+from heldout.analyses import agreement_of_judges as judges
+from heldout.analyses import agreement_of_runs as runs
 from heldout.analyses import facets, power, progress, scales, stability, teams
-from heldout.analyses.agreement import judges, runs
-from heldout.analyses.agreement.judges import JudgeOptions, judge_agreement, rate_documents
-from heldout.analyses.agreement.runs import run_agreement
-from heldout.analyses.entries import BoardScores
+from heldout.analyses.agreement_of_judges import JudgeOptions, judge_agreement, rate_documents
+from heldout.analyses.agreement_of_runs import run_agreement
+from heldout.analyses.entries import BoardScores, Dated
 from heldout.analyses.facets import FacetsOptions, compare_facets
 from heldout.analyses.outcomes.analysis import headline as outcomes_headline
 from heldout.analyses.outcomes.options import DeclaredRules
@@ -19,27 +19,16 @@ from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes, pair
 from heldout.analyses.outcomes.words import misfit_headline, verdict_headline
 from heldout.analyses.power import PowerOptions, plan_power
 from heldout.analyses.progress import trace_progress
-from heldout.analyses.ranges import rank_ranges
-from heldout.analyses.teams import look_at_teams
-from heldout.analyses.views.analysis import transfer_headline
-from heldout.analyses.views.views import compare_rankings
+from heldout.analyses.stability import rank_ranges
+from heldout.analyses.teams import TeamsOptions, look_at_teams
+from heldout.analyses.views import compare_rankings, transfer_headline
 from heldout.answers.sentence import name_one, name_some, say_p
 from heldout.scoring.first_ranks import FirstRanks, first_ranks
 from heldout.scoring.measures import parse_measure
-from heldout.scoring.table import ScoreTable, table_of
+from heldout.scoring.table import table_of
 from heldout.scoring.transforms import universe_of
 
 Rows = dict[str, list[float]]
-
-
-def rng(seed: int = 0) -> Generator:
-    return Generator(PCG64(seed))
-
-
-def table(rows: Rows) -> ScoreTable:
-    return table_of(
-        {name: {f"q{n}": score for n, score in enumerate(row)} for name, row in rows.items()}
-    )
 
 
 def noise(seed: int, size: int = 60) -> list[float]:
@@ -232,9 +221,8 @@ def test_the_best_score_rises_stays_or_is_below_the_baseline() -> None:
 
 def test_a_team_climbs_or_nobody_can_say() -> None:
     def said(known: BoardScores) -> str:
-        view = known.view()
-        found = look_at_teams(known, view, known.reserve_view(view), rng=rng(), trials=50)
-        return teams.headline(found)
+        given = Dated(board=known, views=()).beside(None, "reserve")
+        return teams.headline(look_at_teams(given, rng(), TeamsOptions(trials=50)))
 
     rows = {f"s{n}": noise(n) for n in range(6)}
     few = board(rows, teams_of=["a", "b", "c"] * 2)

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from drawings import boxes, texts
-from heldout.analyses.agreement import judges as judge_report
-from heldout.analyses.agreement.judges import (
+from heldout.analyses import agreement_of_judges as judge_report
+from heldout.analyses.agreement_of_judges import (
     JudgeAgreement,
     JudgeOptions,
     judge_agreement,
     rate_documents,
     rate_preferences,
 )
-from heldout.analyses.agreement.runs import run_agreement
+from heldout.analyses.agreement_of_runs import run_agreement
 from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.stats.agreement import cohen_kappa, krippendorff_alpha
@@ -279,11 +279,6 @@ def test_the_terminal_says_what_was_compared_and_how(labels: Path) -> None:
     assert "overlap: relevant to both (grade 2 or more), of those to either" in text
 
 
-@pytest.mark.parametrize(("form", "mark"), [("--markdown", "| --: |"), ("--latex", "\\toprule")])
-def test_agreement_goes_into_a_paper(labels: Path, form: str, mark: str) -> None:
-    assert mark in invoke("--ratings", labels, "--trials", 20, form).output
-
-
 def test_the_picture_has_a_cell_for_each_two_that_agree(labels: Path, tmp_path: Path) -> None:
     found = compare(
         {
@@ -400,26 +395,6 @@ def test_no_interval_of_an_agreement_lies_beyond_its_scale() -> None:
     assert pair.rbo.high == 1.0
 
 
-def test_judges_are_compared_on_each_kind_of_query_apart(tmp_path: Path) -> None:
-    for judge, turn in (("a", 1), ("b", 2)):
-        rows = [f"q{n} 0 d{m} {(n * turn + m) % 2}\n" for n in range(12) for m in range(3)]
-        (tmp_path / judge).write_text("".join(rows))
-    kinds = tmp_path / "kinds.tsv"
-    kinds.write_text("".join(f"q{n}\t{'even' if n % 2 == 0 else 'odd'}\n" for n in range(12)))
-    told = ("--qrels", tmp_path / "a", "--qrels", tmp_path / "b", "--least", 5, "--trials", 9)
-
-    each = as_json(*told, "--facet", kinds)["values"]
-    alone = as_json(*told, "--only", f"{kinds}=even")
-
-    assert each["even"]["queries"] == each["odd"]["queries"] == 6
-    assert each["even"]["answer"]["pairs"] == alone["pairs"]
-    assert alone["only"] == [f"{kinds}=even"]
-    assert each["even"]["answer"]["digest"] != each["odd"]["answer"]["digest"]
-    more = tuple(7 if word == 5 else word for word in told)
-    few = invoke(*more, "--only", f"{kinds}=odd")
-    assert (few.exit_code, "too-few-queries" in few.output) == (2, True)
-
-
 def test_runs_are_compared_on_each_kind_of_query_apart(tmp_path: Path) -> None:
     for name, turn in (("a", 1), ("b", -1)):
         rows = [
@@ -437,18 +412,6 @@ def test_runs_are_compared_on_each_kind_of_query_apart(tmp_path: Path) -> None:
     assert found["alike"]["answer"]["pairs"][0]["tau"]["value"] == 1
     assert found["other"]["answer"]["pairs"][0]["tau"]["value"] == -1
     assert found["alike"]["answer"]["orders"] == ["trec"]
-
-
-def test_ratings_cut_to_all_queries_are_the_same_ratings() -> None:
-    ratings = rate_documents({"a": {"q1": {"x": 1, "y": 0}}, "b": {"q1": {"x": 0}, "q2": {"z": 2}}})
-    cut, some = ratings.cut({"q1", "q2", "q3"}), ratings.cut({"q2"})
-
-    assert (ratings.size, cut.size, some.size) == (2, 2, 1)
-    assert cut.queries == ratings.queries
-    np.testing.assert_array_equal(cut.verdicts, ratings.verdicts)
-    assert some.queries == ("q2",)
-    assert np.isnan(some.verdicts[0, 0])
-    assert some.verdicts[1, 0] == 2
 
 
 def test_decimal_grades_are_grades_as_they_are_written(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Means of two sides by a measure: the same as scipy's paired t, and nothing out of a failure."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import get_args
 
@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 from scipy.stats import ttest_rel
+from simulated_boards import rng, table
 from statsmodels.stats.multitest import multipletests
 
 from heldout.analyses.outcomes.comparison import (
@@ -26,25 +26,15 @@ from heldout.analyses.outcomes.options import Correction, DeclaredRules
 from heldout.answers.table import list_notes, to_latex, to_markdown
 from heldout.scoring.first_ranks import MethodSide
 from heldout.scoring.sources import Scores
-from heldout.scoring.table import Better, ScoreTable, table_of
+from heldout.scoring.table import Better, table_of
 
 A = MethodSide(name="a", runs=("a",))
 B = MethodSide(name="b", runs=("b",))
 Row = Sequence[float] | NDArray[np.float64]
 
 
-def table(rows: Mapping[str, Row]) -> ScoreTable:
-    return table_of(
-        {run: {f"q{n}": float(x) for n, x in enumerate(row)} for run, row in rows.items()}
-    )
-
-
 def measured(name: str, a: Row, b: Row, better: Better = "higher") -> Scores:
     return Scores(measure=name, table=table({"a": a, "b": b}), better=better)
-
-
-def rng() -> Generator:
-    return Generator(PCG64(0))
 
 
 def compare(a: Row, b: Row, *, better: Better = "higher") -> MeanDifference:

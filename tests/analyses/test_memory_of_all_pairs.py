@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout.analyses.analysis import Draws
-from heldout.analyses.registry import load_analysis
+from heldout.analyses.analysis import Draws, load_analysis
 from heldout.answers.answer import format_json
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import ScoreTable, table_of_values

@@ -2,7 +2,6 @@
 
 import gzip
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from heldout.analyses.outcomes.analysis import find_opposed
 from heldout.analyses.outcomes.options import DeclaredRules
-from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes, pairs_with
+from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes
 from heldout.analyses.outcomes.tests import Line
 from heldout.analyses.outcomes.words import describe_ties
 from heldout.cli.analyses.sources import Source, load_scores
@@ -106,12 +105,3 @@ def test_on_53_queries_no_margin_can_be_excluded(found: Outcomes) -> None:
     assert {one.verdict.word for one in found.pairs} == {"no verdict"}
     assert found.order is not None
     assert found.order.verdicts == 0
-
-
-def test_processes_give_the_same(ranks: FirstRanks) -> None:
-    pairs = pairs_with(ranks, "p_bm25")[:6]
-    with ProcessPoolExecutor(1) as executor:
-        there = analyse_outcomes(ranks, pairs, DeclaredRules(), executor=executor)
-    here = analyse_outcomes(ranks, pairs, DeclaredRules())
-    assert [*there.pairs] == [*here.pairs]
-    assert there.order == here.order

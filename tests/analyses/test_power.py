@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from simulated_boards import rng
 
 from drawings import tips
 from heldout.analyses import power as report
@@ -31,13 +31,9 @@ def pilot(systems: int = 5, queries: int = 60, seed: int = 0) -> ScoreTable:
     )
 
 
-def seeded(seed: int = 0) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(seed))
-
-
 def test_plans_follow_from_the_middle_deviation_and_its_interval() -> None:
     found = plan_power(
-        pilot(), seeded(), PowerOptions(differences=(0.05,), queries=(60,), trials=50, tests=("t",))
+        pilot(), rng(), PowerOptions(differences=(0.05,), queries=(60,), trials=50, tests=("t",))
     )
     asked = {
         plan.asked: plan for plan in found.plans if plan.queries == 60 or plan.difference == 0.05
@@ -53,7 +49,7 @@ def test_plans_follow_from_the_middle_deviation_and_its_interval() -> None:
 
 
 def test_a_board_is_described_by_the_same_figures() -> None:
-    found = plan_power(pilot(systems=3), seeded(), PowerOptions(trials=9))
+    found = plan_power(pilot(systems=3), rng(), PowerOptions(trials=9))
     (plan,) = (one for one in found.plans if one.queries == 500)
     assert plan.difference == pytest.approx(
         detectable_difference(500, found.deviation, alpha=0.05, power=0.8)
@@ -65,13 +61,13 @@ def test_the_deviation_of_a_pilot_is_the_lower_middle_of_its_pairs(systems: int)
     """Three pairs have a middle; of ten the lower one is planned for."""
     scores = pilot(systems=systems)
     deviations = sorted(np.std(a - b, ddof=1) for a, b in combinations(scores.values, 2))
-    found = plan_power(scores, seeded(), PowerOptions(trials=9))
+    found = plan_power(scores, rng(), PowerOptions(trials=9))
     assert found.deviation == pytest.approx(deviations[(len(deviations) - 1) // 2])
 
 
 def test_simulated_t_has_the_power_that_was_planned() -> None:
     found = plan_power(
-        pilot(queries=200), seeded(1), PowerOptions(differences=(0.05,), trials=1000, tests=("t",))
+        pilot(queries=200), rng(1), PowerOptions(differences=(0.05,), trials=1000, tests=("t",))
     )
     (simulated,) = found.simulated
 
@@ -82,9 +78,9 @@ def test_simulated_t_has_the_power_that_was_planned() -> None:
 
 
 def test_without_a_difference_a_simulated_test_keeps_its_level() -> None:
-    rng = seeded(3)
-    differences = np.where(rng.random(80) < 0.4, 0.0, rng.normal(0.1, 0.3, 80))
-    found = simulate_power(differences, "t", rng, difference=0.0, queries=80, trials=2000)
+    random = rng(3)
+    differences = np.where(random.random(80) < 0.4, 0.0, random.normal(0.1, 0.3, 80))
+    found = simulate_power(differences, "t", random, difference=0.0, queries=80, trials=2000)
 
     assert found.power is not None
     assert found.wrong is not None
@@ -93,19 +89,10 @@ def test_without_a_difference_a_simulated_test_keeps_its_level() -> None:
 
 def test_a_difference_beyond_the_pilots_has_no_simulation() -> None:
     found = simulate_power(
-        np.array([0.1, -0.1, 0.2]), "sign", seeded(), difference=0.2, queries=50, trials=5
+        np.array([0.1, -0.1, 0.2]), "sign", rng(), difference=0.2, queries=50, trials=5
     )
     assert (found.power, found.wrong, found.error) == (None, None, None)
     assert "beyond 0.2" in found.why
-
-
-def test_workers_change_nothing() -> None:
-    alone = plan_power(pilot(), seeded(), PowerOptions(trials=300, tests=("t", "sign")))
-    with ThreadPoolExecutor(3) as executor:
-        shared = plan_power(
-            pilot(), seeded(), PowerOptions(trials=300, tests=("t", "sign")), executor=executor
-        )
-    assert alone == shared
 
 
 @pytest.mark.parametrize(
@@ -123,7 +110,7 @@ def test_workers_change_nothing() -> None:
 )
 def test_plans_that_make_no_sense_are_refused(options: dict[str, Any], code: str) -> None:
     with pytest.raises(InputError) as caught:
-        plan_power(pilot(), seeded(), PowerOptions(**options))
+        plan_power(pilot(), rng(), PowerOptions(**options))
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
@@ -142,7 +129,7 @@ def test_pilots_that_say_nothing_are_refused(rows: dict[str, list[float]], code:
         {name: {str(n): score for n, score in enumerate(row)} for name, row in rows.items()}
     )
     with pytest.raises(InputError) as caught:
-        plan_power(scores, seeded(), PowerOptions(trials=5))
+        plan_power(scores, rng(), PowerOptions(trials=5))
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
@@ -172,7 +159,7 @@ def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
     done = run("--scores", path, "--difference", 0)
     assert done.exit_code == 2
     assert "power-option" in done.output
-    result = plan_power(scores, seeded(), PowerOptions(trials=5))
+    result = plan_power(scores, rng(), PowerOptions(trials=5))
     for one in report.tables(result):
         assert to_markdown(one)
         assert to_latex(one)
@@ -198,7 +185,7 @@ def test_trec_dl_2021_can_tell_eight_hundredths_apart(data: Callable[[str], Path
     "asked", [{"differences": [1e-6]}, {"differences": [2e-9]}, {"queries": [10_000_000]}]
 )
 def test_a_plan_for_too_many_queries_stands_without_a_simulation(asked: dict[str, Any]) -> None:
-    found = plan_power(pilot(), seeded(), PowerOptions(trials=5, **asked))
+    found = plan_power(pilot(), rng(), PowerOptions(trials=5, **asked))
 
     assert all(plan.queries > MOST_QUERIES for plan in found.wanted)
     assert [one.power for one in found.simulated] == [None] * 3
@@ -213,13 +200,13 @@ def test_a_plan_for_too_many_queries_stands_without_a_simulation(asked: dict[str
 )
 def test_a_number_of_queries_beyond_all_meaning_is_refused(asked: dict[str, Any]) -> None:
     with pytest.raises(InputError) as caught:
-        plan_power(pilot(), seeded(), PowerOptions(trials=5, **asked))
+        plan_power(pilot(), rng(), PowerOptions(trials=5, **asked))
     assert [problem.code for problem in caught.value.problems] == ["power-option"]
 
 
 def test_no_plan_is_for_a_difference_that_the_measure_cannot_have() -> None:
     found = plan_power(
-        pilot(), seeded(), PowerOptions(queries=(2,), trials=9, tests=("t",)), largest=1.0
+        pilot(), rng(), PowerOptions(queries=(2,), trials=9, tests=("t",)), largest=1.0
     )
     (plan,) = found.wanted
 
@@ -231,24 +218,24 @@ def test_no_plan_is_for_a_difference_that_the_measure_cannot_have() -> None:
     )
     assert tips(report.chart(found))
     assert (
-        plan_power(pilot(), seeded(), PowerOptions(queries=(2,), trials=9)).wanted[0].difference
+        plan_power(pilot(), rng(), PowerOptions(queries=(2,), trials=9)).wanted[0].difference
         is not None
     )
     with pytest.raises(InputError, match="larger than the measure can differ"):
-        plan_power(pilot(), seeded(), PowerOptions(differences=(1.5,)), largest=1.0)
+        plan_power(pilot(), rng(), PowerOptions(differences=(1.5,)), largest=1.0)
 
 
 @pytest.mark.parametrize("queries", [2, 3])
 def test_a_pilot_of_few_queries_is_refused(queries: int) -> None:
     with pytest.raises(InputError, match="at least four"):
-        plan_power(pilot(queries=queries), seeded(), PowerOptions(trials=9))
+        plan_power(pilot(queries=queries), rng(), PowerOptions(trials=9))
 
 
 def test_there_is_no_interval_where_a_resampling_does_not_differ() -> None:
     table = table_of(
         {name: {f"q{n}": float(n == hit) for n in range(6)} for name, hit in (("a", 1), ("b", 2))}
     )
-    found = plan_power(table, seeded(), PowerOptions(differences=(0.2,), tests=("t",)))
+    found = plan_power(table, rng(), PowerOptions(differences=(0.2,), tests=("t",)))
 
     assert found.deviation > 0
     assert (found.deviation_low, found.deviation_high) == (None, None)

@@ -6,8 +6,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.options import DeclaredRules
-from heldout.analyses.outcomes.outcomes import analyse_outcomes
-from heldout.analyses.outcomes.verdicts import Verdict
+from heldout.analyses.outcomes.outcomes import Verdict, analyse_outcomes
 from heldout.ids import Digest
 from heldout.scoring.first_ranks import FirstRanks, MethodSide
 

@@ -3,15 +3,12 @@
 import json
 import warnings
 from collections.abc import Callable
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import Executor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from drawings import boxes
@@ -25,7 +22,6 @@ from heldout.analyses.reliability import (
     ReliabilityOptions,
     measure_reliability,
 )
-from heldout.answers.answer import to_document
 from heldout.answers.table import list_notes, to_latex, to_markdown
 from heldout.cli.program import analyse
 from heldout.errors import InputError
@@ -133,39 +129,6 @@ def test_a_clearly_better_system_is_so_in_both_halves() -> None:
         assert shares(agreement) == [1, 0, 0, 1]
 
 
-@settings(max_examples=10)
-@given(st.integers(0, 1000), st.randoms(use_true_random=False))
-def test_neither_the_order_of_systems_nor_that_of_queries_matters(
-    seed: int, random: object
-) -> None:
-    scores = simulated(6, 30, seed)
-    rows, columns = list(range(6)), list(range(30))
-    random.shuffle(rows)  # type: ignore[attr-defined] # hypothesis's own Random
-    random.shuffle(columns)  # type: ignore[attr-defined] # the same
-    moved = table_of(
-        {
-            scores.systems[r]: {scores.queries[c]: float(scores.values[r, c]) for c in columns}
-            for r in rows
-        }
-    )
-    here, there = measure(scores, splits=5), measure(moved, splits=5)
-    assert here.columns == there.columns
-
-
-def test_the_same_seed_gives_the_same_bytes_whatever_computes() -> None:
-    scores = simulated(40, 50)
-    alone = json.dumps(to_document(measure(scores, splits=9)))
-    for executor in (
-        ThreadPoolExecutor(2),
-        ThreadPoolExecutor(5),
-        ProcessPoolExecutor(1, mp_context=get_context("spawn")),
-    ):
-        with executor:
-            found = measure(scores, splits=9, executor=executor)
-        assert json.dumps(to_document(found)) == alone
-    assert json.dumps(to_document(measure(scores, seed=1, splits=9))) != alone
-
-
 def test_rank_sum_is_conservative_where_systems_agree_on_what_is_hard() -> None:
     random = np.random.default_rng(8)
     ease = random.normal(size=200)
@@ -197,12 +160,6 @@ def test_too_little_is_an_error(values: Floats, code: str) -> None:
     with pytest.raises(InputError) as error:
         measure(table(values))
     assert [problem.code for problem in error.value.problems] == [code]
-
-
-def test_a_missing_score_is_an_error() -> None:
-    scores = table_of({"a": {"1": 0.5, "2": None, "3": 1.0, "4": 0.0}, "b": {"1": 0.5, "3": 1.0}})
-    with pytest.raises(InputError, match="missing-scores"):
-        measure(scores)
 
 
 def test_constant_scores_say_nothing_and_are_told_so() -> None:

@@ -12,8 +12,13 @@ from click.testing import CliRunner, Result
 
 from drawings import root_of
 from heldout.analyses.analysis import Draws
-from heldout.analyses.ranges import rank_ranges
-from heldout.analyses.stability import ANALYSIS, StabilityOptions, bootstrap_stability, chart
+from heldout.analyses.stability import (
+    ANALYSIS,
+    StabilityOptions,
+    bootstrap_stability,
+    chart,
+    rank_ranges,
+)
 from heldout.cli.program import analyse
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import table_of
@@ -57,17 +62,6 @@ def test_json_has_the_keys_that_scripts_call(scores: Path) -> None:
     assert (found["ranges"]["pairs"], found["seed"]) == (6, 0)
 
 
-def test_the_same_seed_gives_the_same_bytes_with_any_number_of_jobs(scores: Path) -> None:
-    first = run("--scores", scores, "--flips", 2000, "--json", "--jobs", 1).stdout_bytes
-
-    for jobs in (2, 5):
-        assert (
-            run("--scores", scores, "--flips", 2000, "--json", "--jobs", jobs).stdout_bytes == first
-        )
-    other = run("--scores", scores, "--flips", 2000, "--json", "--seed", 1).stdout_bytes
-    assert other != first
-
-
 def test_the_ranges_do_not_depend_on_the_number_of_trials(scores: Path) -> None:
     few, many = (as_json("--scores", scores, "--flips", 999, "--trials", n) for n in (10, 500))
 
@@ -81,14 +75,6 @@ def test_the_terminal_says_who_leads_and_which_hypotheses_were_tested(scores: Pa
     assert "3     3–4    plain" in text
     assert "max-t (step-down) over one family of 12 hypotheses: 6 pairs" in text
     assert "no confidence statement" in text
-
-
-@pytest.mark.parametrize(("form", "mark"), [("--markdown", "| --: |"), ("--latex", "\\toprule")])
-def test_tables_go_into_a_paper(scores: Path, form: str, mark: str) -> None:
-    result = run("--scores", scores, "--flips", 99, form)
-
-    assert result.exit_code == 0
-    assert mark in result.output
 
 
 @pytest.mark.parametrize("systems", [2, 20, 60, 61])
@@ -107,60 +93,6 @@ def test_the_chart_has_a_cell_for_what_happened_and_a_range_for_every_system(
     cells = int((stability.rank_probability >= 0.01).sum())
     key = 4
     assert len([*root_of(plot).iter("rect")]) == cells + systems + key
-
-
-def test_the_picture_is_an_svg_of_its_own(scores: Path, tmp_path: Path) -> None:
-    for name in ("one.svg", "two.svg"):
-        result = run("--scores", scores, "--flips", 99, "--chart", tmp_path / name)
-        assert result.exit_code == 0, result.output
-
-    drawn = (tmp_path / "one.svg").read_text()
-    for text in ("best", "good", "other", "plain", "range, 95% for all at once"):
-        assert f">{text}</text>" in drawn
-    assert drawn == (tmp_path / "two.svg").read_text()
-
-
-def test_markup_in_a_name_stays_text(tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_text("<script>x</script>,b|c\n0.5,0.25\n0.75,0.25\n")
-    drawn = run("--scores", path, "--chart", tmp_path / "a.svg", "--markdown")
-
-    assert "<script" not in (tmp_path / "a.svg").read_text()
-    assert "b\\|c" in drawn.output
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("a\n0.5\n0.25\n", "too-few-systems"),
-        ("a,b\n0.5,0.25\n", "too-few-queries"),
-        ("a,b\n0.5,0.25\n,0.5\n", "missing-scores"),
-        ("a,b\n0.5,nan\n0.1,0.5\n", "scores-number"),
-    ],
-)
-def test_scores_that_rank_nothing_are_refused(tmp_path: Path, text: str, code: str) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_text(text)
-    result = run("--scores", path, "--json")
-
-    assert result.exit_code == 2
-    assert code in result.stderr
-    assert result.stdout == ""
-    assert "Traceback" not in result.output
-
-
-def test_identical_systems_are_one_range_and_no_test(tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_text("a,b\n0.5,0.5\n0.75,0.75\n")
-    found = as_json("--scores", path)
-
-    assert (found["ranges"]["low"], found["ranges"]["high"]) == ([1, 1], [2, 2])
-    assert found["ranges"]["pairs"] == 0
-    assert found["ranges"]["p"] == [[None, None], [None, None]]
-    assert found["tied_trials"] == found["trials"]
-    text = run("--scores", path, "--explain").output
-    assert text.startswith("The 2 systems have equal scores on every query: none leads.\n")
-    assert "1 pair has equal scores on every query" in text
 
 
 @pytest.mark.parametrize(("queries", "times"), [(29, 1), (30, 0)])

@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 from simulated_boards import board_of, entries_of, view_of
 
 from heldout.analyses.stability import bootstrap_stability
-from heldout.analyses.views.analysis import summary, view_chart
-from heldout.analyses.views.views import SystemView, Views, bootstrap_views
+from heldout.analyses.views import (
+    SystemView,
+    Views,
+    ViewsOptions,
+    bootstrap_views,
+    summary,
+    view_chart,
+)
 from heldout.charts.svg import inline
 from heldout.cli.analyses.sources import Source, load_measures
 from heldout.cli.program import analyse
@@ -39,7 +45,7 @@ def scores(seed: int, systems: Sequence[str] = "abcdef", queries: int = 40) -> S
 
 def compare(*tables: ScoreTable, seed: int = 0, **options: Any) -> Views:
     views = [SystemView.of(f"v{n}", table) for n, table in enumerate(tables)]
-    return bootstrap_views(views, Generator(PCG64(seed)), trials=200, **options)
+    return bootstrap_views(views, Generator(PCG64(seed)), ViewsOptions(trials=200, **options))
 
 
 def tau_of(found: Views, first: str, second: str) -> float | None:
@@ -119,7 +125,7 @@ def _row(table: ScoreTable, system: str) -> dict[str, float]:
 def test_where_lower_is_better_the_ranking_turns() -> None:
     first = scores(1)
     views = [SystemView.of("rr", first), SystemView.of("cost", first, better="lower")]
-    found = bootstrap_views(views, Generator(PCG64(0)), trials=50)
+    found = bootstrap_views(views, Generator(PCG64(0)), ViewsOptions(trials=50))
     assert found.stability["rr"].systems == found.stability["cost"].systems[::-1]
     assert tau_of(found, "rr", "cost") == -1
 
@@ -128,18 +134,11 @@ def test_a_view_of_means_has_no_ranks_but_an_agreement() -> None:
     first = scores(1)
     means = {s: first.mean(s) or 0.0 for s in "abc"}
     views = [SystemView.of("eval", first), SystemView(name="old", means=means, table=None)]
-    found = bootstrap_views(views, Generator(PCG64(0)), trials=50)
+    found = bootstrap_views(views, Generator(PCG64(0)), ViewsOptions(trials=50))
     assert (tuple(found.stability), found.means_only) == (("eval",), ("old",))
     assert (found.systems, found.left_out) == (first.systems, ())
     assert (found.transfer.pairs[0].systems, found.transfer.pairs[0].tau) == (3, 1)
     assert summary(found)[-1] == ("", "means alone are known of old: no ranks")
-
-
-def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
-    first, second = scores(1), scores(2)
-    counts = [compare(first, second, seed=seed).stability["v1"].rank_counts for seed in (4, 4, 5)]
-    assert (counts[0] == counts[1]).all()
-    assert (counts[0] != counts[2]).any()
 
 
 def test_bad_input_is_told() -> None:
@@ -193,11 +192,6 @@ def test_the_command_takes_a_table_for_each_view(files: tuple[Path, Path], tmp_p
     assert found["transfer"]["pairs"][0]["tau"] == 1
     assert (tmp_path / "v.svg").read_text().count(">reserve<") == 1
     assert "\\toprule" in run(*sources, "--latex").output
-
-
-def test_the_same_bytes_with_any_number_of_jobs(files: tuple[Path, Path]) -> None:
-    sources = ["--scores", files[0], "--scores", files[1], "--json", "--trials", 2000]
-    assert run(*sources, "--jobs", 1).stdout_bytes == run(*sources, "--jobs", 3).stdout_bytes
 
 
 def test_the_command_takes_measures_and_judgments_of_runs(tmp_path: Path) -> None:

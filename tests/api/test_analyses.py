@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import heldout as ho
-from heldout.analyses.registry import ANALYSES
+from heldout.analyses.analysis import ANALYSES
 from heldout.cli.program import analyse
 from heldout.errors import InputError
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import heldout as ho
-from heldout.analyses.registry import ANALYSES
+from heldout.analyses.analysis import ANALYSES
 
 ROOT = Path(__file__).resolve().parents[2]
 

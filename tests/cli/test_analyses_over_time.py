@@ -123,7 +123,7 @@ def test_tables_can_go_into_a_paper(tables: dict[str, str], analysis: str, form:
         (("progress", "--csv", "{scores}", "--entries", "{entries}"), "--entries FILE"),
         (("progress", "--csv", "{scores}"), "unknown-table"),
         (("progress", "--csv", "{scores}", "--scores", "{scores}"), "which scores?"),
-        (("progress", "--scores", "{scores}", "--entries", "{dev}"), "entries-header"),
+        (("progress", "--scores", "{scores}", "--entries", "{dev}"), "wrong-columns"),
         (("drift", "--scores", "{scores}", "--entries", "{entries}"), "no-view"),
         (("drift", "--scores", "{scores}", "--entries", "{entries}"), "--dev-scores TABLE.csv"),
         (("teams", "--scores", "{scores}", "--entries", "{entries}"), "public = false"),

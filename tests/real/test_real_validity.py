@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.outcomes import all_pairs, analyse_outcomes
-from heldout.analyses.ranges import RankRanges, rank_ranges
 from heldout.analyses.reliability import ReliabilityOptions, measure_reliability
-from heldout.analyses.stability import bootstrap_stability
+from heldout.analyses.stability import RankRanges, bootstrap_stability, rank_ranges
 from heldout.cli.analyses.sources import Source, load_measures
 from heldout.scoring.first_ranks import first_ranks
 from heldout.scoring.table import ScoreTable, score_matrix

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.stats import batches
@@ -15,8 +14,6 @@ from heldout.stats.batches import mean_above_p, sign_p, signed_rank_tests, t_p, 
 from heldout.stats.exact import gather_samples
 from heldout.stats.results import Alternative, TestResult
 from heldout.stats.tests import run_test
-
-Floats = NDArray[np.float64]
 
 WHOLE = st.integers(-6, 6).map(float)
 SPREAD = st.floats(-1, 1, allow_subnormal=False).map(lambda value: round(value, 9))

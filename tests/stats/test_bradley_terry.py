@@ -208,16 +208,6 @@ def test_intervals_of_both_kinds_hold_what_many_queries_would_say() -> None:
     assert share[2] < share[0]
 
 
-def test_the_same_seed_gives_the_same_interval() -> None:
-    seen = simulate(np.random.default_rng(1), np.array([0.5, 0.0, -0.5]), 20)
-    found = fit_strengths(seen, ties=True)
-    one, other = (
-        bootstrap_differences(seen, found, np.random.default_rng(3), draws=50) for _ in range(2)
-    )
-    np.testing.assert_array_equal(one.low, other.low)
-    np.testing.assert_allclose(one.low, -one.high.T, atol=1e-9)
-
-
 @settings(max_examples=25)
 @given(rows=rows_of(4, ties=True), seed=st.integers(0, 1000), ties=st.booleans())
 def test_curves_and_what_clusters_say_are_what_small_steps_say(

@@ -86,9 +86,3 @@ def test_a_value_off_the_scale_gets_no_code() -> None:
     assert scale is not None
     with pytest.raises(ValueError, match="not on this scale"):
         scale.codes([0.25])
-
-
-def test_a_scale_cannot_be_changed() -> None:
-    scale = scale_of([0.0, 0.5])
-    assert scale is not None
-    assert not any(part.flags.writeable for part in (scale.values, scale.gaps, scale.classes))

@@ -1,7 +1,5 @@
 """Groups of queries against the rest: against scipy, under the null, and where nothing varies."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -66,11 +64,3 @@ def test_what_does_not_vary_has_no_p() -> None:
     assert np.isnan(found.p[0, 0])
     assert found.error[0, 0] == 0
     assert 0 < found.p[1, 0] <= 1
-
-
-def test_workers_change_nothing() -> None:
-    values, member = seeded(3).random((5, 50)), np.arange(50)[None] % 3 == 0
-    alone = compare_subgroups(values, member, seeded(0), draws=700)
-    with ThreadPoolExecutor(3) as executor:
-        shared = compare_subgroups(values, member, seeded(0), draws=700, executor=executor)
-    assert alone.p.tobytes() == shared.p.tobytes()

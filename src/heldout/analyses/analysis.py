@@ -1,9 +1,10 @@
-"""What every analysis is: one value with its name, its words, its options and its computation."""
+"""What every analysis is, and the one table of them; a module is imported when it is asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from heldout.answers.answer import Answer
 from heldout.options import check_bounds
@@ -83,3 +84,35 @@ class Analysis(Generic[Given, Options]):
         answer = self.analyse(given, options, draws)
         seed = {"seed": draws.seed} if self.seeded else {}
         return replace(answer, document={**answer.document, **seed})
+
+
+ANALYSES: Mapping[str, str] = {
+    "stability": "which ranks a system may have, and has on resampled queries",
+    "reliability": "how often two halves of the queries lead to the same conclusion",
+    "outcomes": "what each of two runs finds, how high, and which is the better",
+    "power": "how many queries a difference takes, from pilot runs",
+    "facets": "whether a ranking holds for every kind of query; cuts out a domain",
+    "scales": "which values a measure can take, and whether they are an interval scale",
+    "views": "whether the ranking holds on other measures, queries, labels, collections",
+    "progress": "how the best score rose, and which steps are more than luck",
+    "drift": "whether official scores fall behind dev scores, and whether a ratio explains it",
+    "teams": "who submits often, and whether they climb on the public view alone",
+    "agreement": "how far judges agree beyond chance, and how alike runs rank",
+}
+"""Every analysis with its question, in the order of the help and of the private report.
+
+`heldout.analyses.NAME` has the value, called `ANALYSIS`, that of outcomes in its folder.
+"""
+
+
+def load_analysis(name: str) -> "Analysis[Any, Any]":
+    """The analysis of this name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    if name not in ANALYSES:
+        raise KeyError(name)
+    module = f"heldout.analyses.{name}" + ".analysis" * (name == "outcomes")
+    analysis: Analysis[Any, Any] = import_module(module).ANALYSIS
+    return analysis

@@ -20,9 +20,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.dated import Dated
-from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
-from heldout.analyses.views.views import ViewPair, pair_views
+from heldout.analyses.entries import BoardEntry, Dated
+from heldout.analyses.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
@@ -128,11 +127,9 @@ class Drift:
 
 
 def find_drift(
-    board: BoardScores,
-    official: ViewScores,
-    dev: ViewScores,
-    *,
+    given: Dated,
     rng: Generator,
+    *,
     trials: int = 1000,
     level: float = 0.95,
     executor: Executor | None = None,
@@ -143,9 +140,8 @@ def find_drift(
     out 0 and that of the remainder's does not. Means alone have trends and no verdict.
 
     Args:
-        board: its entries; baselines and entries whose dev score is 0 say nothing of drift.
-        official: the view with held-out labels.
-        dev: the view with labels that everybody has.
+        given: on the view with held-out labels, and on dev, whose labels everybody has; baselines
+            and entries whose dev score is 0 say nothing of drift.
         rng: where draws come from.
         trials: draws of queries, at least 1.
         level: of the intervals, in (0, 1).
@@ -154,7 +150,8 @@ def find_drift(
     Raises:
         InputError: code `missing-scores`.
     """
-    pair = _usable_entries(pair_views(board, official, dev))
+    official, dev = given.views
+    pair = _usable_entries(pair_views(given.board, official, dev))
     eval_means, dev_means = pair.first_means, pair.second_means
     points = _points(pair)
     years = _years(pair)
@@ -169,7 +166,7 @@ def find_drift(
     gaps = eval_means - dev_means
     tables = [view.table for view in (official, dev) if view.table is not None]
     return Drift(
-        board=board.board,
+        board=given.board.board,
         official=official.view,
         dev=dev.view,
         measure=official.measure,
@@ -322,15 +319,7 @@ class DriftOptions:
 
 
 def _analyse(given: Dated, options: DriftOptions, draws: Draws) -> Answer:
-    official, dev = given.views
-    result = find_drift(
-        given.board,
-        official,
-        dev,
-        rng=draws.rng(),
-        trials=options.trials,
-        executor=draws.executor,
-    )
+    result = find_drift(given, draws.rng(), trials=options.trials, executor=draws.executor)
     return Answer(
         answer=headline(result),
         summary=(*summary(result), *given.facts),

@@ -1,22 +1,25 @@
-"""What the analyses of a board are given: its entries in the order they came, and their scores.
+"""What the analyses of a board are given: its entries as they came, their scores and days.
 
 Progress, drift and teams need to know who sent a system and when. Scores per query carry tests and
 intervals; an old table that holds means only can be described, and no more.
 """
 
-import csv
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
-from io import StringIO
-from typing import BinaryIO
+from typing import Any, BinaryIO, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError, Problem
-from heldout.scoring.table import Better, ScoreTable
+from heldout.errors import InputError, Problem, plural
+from heldout.files.csv import parse_csv
+from heldout.scoring.run_files import describe_orders
+from heldout.scoring.sources import Scores
+from heldout.scoring.table import Better, ScoreTable, cut_table
+from heldout.trec.orders import Order
 from heldout.trec.reading.streams import Limits, open_rows
 from heldout.trec.text import show
 
@@ -198,8 +201,6 @@ def _first_of(
 
 # Reads who sent which system and when, for scores that do not come from a board.
 
-_NEEDED = ("id", "date")
-_OPTIONAL = ("team", "institution", "description", "baseline")
 _BASELINE = {"": False, "no": False, "yes": True, "false": False, "true": True}
 
 
@@ -221,80 +222,49 @@ def parse_entries(
         Entries by day; those of one day as they stand in the table.
 
     Raises:
-        InputError: all problems at once, with their lines. Codes `entries-syntax`,
-            `entries-header`, `entries-columns`, `entries-date`, `entries-baseline`,
-            `entries-repeated`, `entries-missing`.
+        InputError: as `parse_csv`; else all problems at once, with their lines. Codes
+            `entries-date`, `entries-baseline`, `entries-repeated`, `entries-missing`.
     """
-    reader = csv.reader(StringIO(text, newline=""), strict=True)
-    try:
-        rows = [(reader.line_num, row) for row in reader if row]
-    except csv.Error as error:
-        raise InputError(
-            _problem("entries-syntax", path, reader.line_num, str(error), "a CSV table")
-        ) from error
-    header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
-    body = [(line, [cell.strip() for cell in row]) for line, row in rows[1:]]
-    problems = [*_check_header(header, path)]
-    if not problems:
-        problems = [*_check_rows(header, body, path), *_check_systems(header, body, path, systems)]
-    if problems:
+    head, _, body = text.partition("\n")
+    head = ",".join(name.strip().lower() for name in head.split(","))
+    rows = {
+        row.line: {name: cell.strip() for name, cell in row.cells.items()}
+        for row in parse_csv(f"{head}\n{body}".encode(), path=path, needed=("id", "date"))
+    }
+    if problems := [*_check_rows(rows, path, systems or ())]:
         raise InputError(problems)
-    entries = (_as_entry(dict(zip(header, row, strict=True))) for _, row in body)
-    chosen = [entry for entry in entries if systems is None or entry.id in systems]
-    return tuple(sorted(chosen, key=lambda entry: entry.received))
-
-
-def _as_entry(cells: Mapping[str, str]) -> BoardEntry:
-    return BoardEntry(
-        id=cells["id"],
-        received=datetime.combine(date.fromisoformat(cells["date"]), time(), UTC),
-        description=cells.get("description", ""),
-        team=cells.get("team", ""),
-        institution=cells.get("institution", ""),
-        baseline=_BASELINE[cells.get("baseline", "").lower()],
+    entries = (
+        BoardEntry(
+            id=cells["id"],
+            received=datetime.combine(date.fromisoformat(cells["date"]), time(), UTC),
+            description=cells.get("description", ""),
+            team=cells.get("team", ""),
+            institution=cells.get("institution", ""),
+            baseline=_BASELINE[cells.get("baseline", "").lower()],
+        )
+        for cells in rows.values()
+        if systems is None or cells["id"] in systems
     )
-
-
-def _check_header(header: Sequence[str], path: str) -> Iterator[Problem]:
-    known = [name for name in header if name in (*_NEEDED, *_OPTIONAL)]
-    if not set(_NEEDED) <= set(header) or len(set(known)) < len(known):
-        found = repr(",".join(header)[:100])
-        expected = f"{' and '.join(_NEEDED)}, and once each {', '.join(_OPTIONAL)} if you like"
-        yield _problem("entries-header", path, 1, found, expected)
+    return tuple(sorted(entries, key=lambda entry: entry.received))
 
 
 def _check_rows(
-    header: Sequence[str], body: Sequence[tuple[int, Sequence[str]]], path: str
+    rows: Mapping[int, Mapping[str, str]], path: str, systems: Sequence[str]
 ) -> Iterator[Problem]:
     seen: dict[str, int] = {}
-    for line, row in body:
-        if len(row) != len(header):
-            expected = f"{len(header)}, as in the header"
-            yield _problem("entries-columns", path, line, f"{len(row)} columns", expected)
-            continue
-        cells = dict(zip(header, row, strict=True))
+    for line, cells in rows.items():
+        name = cells["id"]
         if not _is_day(cells["date"]):
-            yield _problem(
-                "entries-date", path, line, repr(cells["date"][:100]), "a day as yyyy-mm-dd"
-            )
+            found = repr(cells["date"][:100])
+            yield _problem("entries-date", path, line, found, "a day as yyyy-mm-dd")
         if cells.get("baseline", "").lower() not in _BASELINE:
             found = repr(cells["baseline"][:100])
             yield _problem("entries-baseline", path, line, found, "yes, no or nothing")
-        if cells["id"] in seen:
-            found = f"{cells['id'][:100]!r} again, first on line {seen[cells['id']]}"
+        if name in seen:
+            found = f"{name[:100]!r} again, first on line {seen[name]}"
             yield _problem("entries-repeated", path, line, found, "each system once")
-        seen.setdefault(cells["id"], line)
-
-
-def _check_systems(
-    header: Sequence[str],
-    body: Sequence[tuple[int, Sequence[str]]],
-    path: str,
-    systems: Sequence[str] | None,
-) -> Iterator[Problem]:
-    at = header.index("id")
-    named = {row[at] for _, row in body if len(row) > at}
-    lacking = [system for system in systems or () if system not in named]
+        seen.setdefault(name, line)
+    lacking = [system for system in systems if system not in seen]
     if lacking:
         found = f"no row for {', '.join(lacking[:3])}"
         found += f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""  # noqa: PLR2004 - as shown
@@ -347,3 +317,168 @@ def _is_day(text: str) -> bool:
 
 def _problem(code: str, path: str, line: int | None, found: str, expected: str) -> Problem:
     return Problem(code=code, path=path, line=line, found=found, expected=expected)
+
+
+def cut_known(table: ScoreTable | None, queries: AbstractSet[str], *, view: str) -> ScoreTable:
+    """As `cut_table`, of a view that may have means alone.
+
+    Args:
+        table: of the view, `None` where only means are known.
+        queries: those to keep.
+        view: its name, for the error.
+
+    Raises:
+        InputError: code `no-query-scores`: only means are known.
+    """
+    if table is None:
+        raise InputError.of(
+            "no-query-scores",
+            f"view {view}",
+            "means alone",
+            "a score for each query, so that some of them can be looked at",
+        )
+    return cut_table(table, queries)
+
+
+def cut_view(view: ViewScores, queries: AbstractSet[str]) -> ViewScores:
+    """A view's scores on some of its queries; an entry without any there is absent.
+
+    Raises:
+        InputError: code `no-query-scores`: only means are known.
+    """
+    table = cut_known(view.table, queries, view=view.view)
+    means = {system: mean for system in view.means if (mean := table.mean(system)) is not None}
+    return replace(view, table=table, means=means)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dated:
+    """What an analysis over time is given.
+
+    Attributes:
+        board: entries with their days and scores.
+        views: those that are looked at, the official one first.
+        alike: pairs of nearly identical runs of different teams; `None` where no runs are known.
+        orders: of the documents of runs, each once; none where scores are no runs'.
+        source: how documents are ordered, in lines of `name      what there is to say`.
+    """
+
+    board: BoardScores
+    views: tuple[ViewScores, ...]
+    alike: tuple[AlikeRuns, ...] | None = None
+    orders: tuple[Order, ...] = ()
+    source: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Which entries and queries the scores are of, in lines of `name      words`."""
+        return (*tell_view(self.board, self.views[0]), *self.source)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What JSON says of it."""
+        return {"orders": list(self.orders)}
+
+    @property
+    def size(self) -> int:
+        """Fewest queries of a view; 0 where only means are known."""
+        return min(0 if view.table is None else len(view.table.queries) for view in self.views)
+
+    def cut(self, queries: AbstractSet[str]) -> Self:
+        """The same on some of the queries.
+
+        Raises:
+            InputError: code `no-query-scores`.
+        """
+        return replace(self, views=tuple(cut_view(view, queries) for view in self.views))
+
+    def beside(
+        self,
+        view: str | None,
+        kind: Literal["dev", "reserve"] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Look at a view, and at a second one beside it.
+
+        Args:
+            view: the first one; `None` for the one that ranks.
+            kind: of the second one: public labels, or scores that are never released.
+            name: of the second one; `None` for the first one of its kind with the same measure.
+
+        Raises:
+            InputError: code `no-view`.
+        """
+        first = self.board.view(view)
+        if kind is None:
+            return replace(self, views=(first,))
+        find = self.board.dev_view if kind == "dev" else self.board.reserve_view
+        return replace(self, views=(first, find(first) if name is None else self.board.view(name)))
+
+
+def tell_view(board: BoardScores, view: ViewScores) -> tuple[tuple[str, str], ...]:
+    """Return which entries and queries a view's scores are of, in lines of `name      words`."""
+    entries = board.scored(view)
+    baselines = sum(entry.baseline for entry in entries)
+    unpublished = sum(not entry.published for entry in entries)
+    counts = plural(len(entries) - baselines, "entry", "entries")
+    counts += f" and {plural(baselines, 'baseline')}" if baselines else ""
+    counts += f", {unpublished:,} of them unpublished" if unpublished else ""
+    lacking = sum(not entry.baseline for entry in board.entries) - (len(entries) - baselines)
+    has = "has" if lacking == 1 else "have"
+    counts += f"; {lacking:,} more {has} no score here" if lacking else ""
+    queries = (
+        "" if view.table is None else f", {plural(len(view.table.queries), 'query', 'queries')}"
+    )
+    lines = [("board", f"{board.board}: {counts}"), ("view", f"{view.title}{queries}")]
+    if view.table is None:
+        lines.append(("", "means alone are known, so nothing is tested"))
+    return tuple(lines)
+
+
+def date_scores(
+    first: Scores,
+    entries: Sequence[BoardEntry],
+    *,
+    name: str,
+    second: Scores | None = None,
+    second_name: str = "",
+    held_out: bool = True,
+    order: Order | None = None,
+) -> Dated:
+    """Scores with the days on which their systems came, on no view yet.
+
+    Args:
+        first: official scores; the view is called `scores`.
+        entries: a row for each system.
+        name: what stands for the board's name.
+        second: scores of the same systems on a second view; its queries are taken for others than
+            those of the first.
+        second_name: of the second view: `dev` or `reserve`.
+        held_out: whether nobody but the organisers has the second view's labels.
+        order: of documents, as asked for.
+    """
+    views = [_as_view("scores", first, first.table, held_out=True)]
+    if second is not None:
+        views.append(_as_view(second_name, first, second.table, held_out=held_out))
+    board = BoardScores(
+        board=name,
+        entries=tuple(entries),
+        views={view.view: view for view in views},
+        primary="scores",
+    )
+    source = tuple(describe_orders(first.orders, given=order))
+    return Dated(board=board, views=(), orders=first.orders, source=source)
+
+
+def _as_view(name: str, scores: Scores, table: ScoreTable, *, held_out: bool) -> ViewScores:
+    means = {system: table.mean(system) for system in table.systems}
+    return ViewScores(
+        view=name,
+        queries=name,
+        measure=scores.measure,
+        public=name != "reserve",
+        held_out=held_out,
+        means={system: mean for system, mean in means.items() if mean is not None},
+        table=table,
+        better=scores.better,
+    )

@@ -1,4 +1,4 @@
-"""Does a ranking hold for every kind of query? Standings, differences and interactions by facet.
+"""Does a ranking hold for every kind of query? Standings, differences, interactions, subsets.
 
 Three questions, each with its own family:
 
@@ -7,10 +7,14 @@ Three questions, each with its own family:
   with all at once (Bonferroni over facets and systems);
 - system by facet: is a system better or worse on a facet than outside it, beyond what the facet
   does to all systems? Scores less the mean of all systems on the same query are compared inside
-  and outside (`stats.subgroups`), corrected over all systems and facets.
+  and outside (`compare_subgroups`), corrected over all systems and facets.
 
 Only the third can say that systems differ in what they are good at: a difference that is
 significant on one facet and not on another is no evidence of that.
+
+What a facet cuts out of a collection can be written out: a training set to be trained on, a test
+set to be asked every question of `heldout analyse` again (Craswell et al. 2021, §5, on Med-MARCO,
+the medical queries of MS MARCO).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +27,6 @@ import numpy as np
 from numpy.random import Generator
 
 from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.subsets import cut_queries
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
@@ -34,9 +37,11 @@ from heldout.errors import InputError, plural, quote
 from heldout.ids import Digest
 from heldout.options import Level, Opt
 from heldout.scoring.sources import Scores
-from heldout.scoring.table import Better, ScoreMatrix, ScoreTable, score_matrix
+from heldout.scoring.table import Better, ScoreMatrix, ScoreTable, cut_table, score_matrix
 from heldout.stats.regression import compare_subgroups
 from heldout.stats.tests import run_test
+from heldout.trec.qrels import format_qrels
+from heldout.trec.queries import format_queries
 
 _SIDES = 2
 
@@ -284,25 +289,21 @@ def _interact(
     found = compare_subgroups(
         values - values.mean(axis=0), member, rng, draws=draws, executor=executor
     )
-    interactions = [
-        _interaction(
-            facet,
-            system,
-            float(found.difference[row, column]),
-            float(found.error[row, column]),
-            float(found.p[row, column]),
+    interactions = []
+    for (row, column), effect in np.ndenumerate(found.difference):
+        error, p = float(found.error[row, column]), float(found.p[row, column])
+        varies = error > 0
+        interactions.append(
+            Interaction(
+                facet=names[column],
+                system=matrix.systems[row],
+                effect=float(effect),
+                error=error if varies else None,
+                p=p if varies else None,
+                why="" if varies else "scores less the mean of all systems do not vary",
+            )
         )
-        for row, system in enumerate(matrix.systems)
-        for column, facet in enumerate(names)
-    ]
     return tuple(sorted(interactions, key=_by_p))
-
-
-def _interaction(facet: str, system: str, effect: float, error: float, p: float) -> Interaction:
-    if error > 0:
-        return Interaction(facet=facet, system=system, effect=effect, error=error, p=p)
-    why = "scores less the mean of all systems do not vary"
-    return Interaction(facet=facet, system=system, effect=effect, error=None, p=None, why=why)
 
 
 def _by_p(one: Interaction) -> tuple[float, float]:
@@ -608,3 +609,77 @@ def _interactions(result: Facets) -> Table:
             ),
         ),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subset:
+    """What is left of a collection.
+
+    Attributes:
+        texts: text by query, in the order they came in.
+        judgments: query -> document -> grade, of the queries above that have any.
+        pairs: (query, relevant document), in the order of the judgments.
+        relevant: lowest grade that makes a pair.
+    """
+
+    texts: Mapping[str, str]
+    judgments: Mapping[str, Mapping[str, int]]
+    pairs: tuple[tuple[str, str], ...]
+    relevant: int
+
+    def files(self) -> Mapping[str, bytes]:
+        """Content by name: `queries.tsv`, `qrels.txt`, `pairs.tsv`; none that would be empty."""
+        files = {
+            "queries.tsv": format_queries(self.texts),
+            "qrels.txt": format_qrels(self.judgments),
+            "pairs.tsv": format_pairs(self.pairs),
+        }
+        return {name: data for name, data in files.items() if data}
+
+
+def cut_subset(
+    texts: Mapping[str, str],
+    judgments: Mapping[str, Mapping[str, int]],
+    chosen: AbstractSet[str],
+    *,
+    relevant: int = 1,
+) -> Subset:
+    """Keep some queries with all that is known of them.
+
+    Args:
+        texts: text by query.
+        judgments: query -> document -> grade.
+        chosen: the queries to keep.
+        relevant: lowest grade that makes a training pair.
+    """
+    chosen_grades = {query: grades for query, grades in judgments.items() if query in chosen}
+    return Subset(
+        texts={query: text for query, text in texts.items() if query in chosen},
+        judgments=chosen_grades,
+        pairs=tuple(
+            (query, document)
+            for query, grades in chosen_grades.items()
+            for document, grade in grades.items()
+            if grade >= relevant
+        ),
+        relevant=relevant,
+    )
+
+
+def format_pairs(pairs: tuple[tuple[str, str], ...]) -> bytes:
+    """Training pairs: `query<TAB>document`, one in each line."""
+    return "".join(f"{query}\t{document}\n" for query, document in pairs).encode()
+
+
+def cut_queries(
+    table: ScoreTable, facets: Mapping[str, AbstractSet[str]], *, least: int
+) -> Mapping[str, ScoreTable]:
+    """The table of each facet that has enough queries, for any analysis or for standings.
+
+    Args:
+        table: systems by queries.
+        facets: queries by facet; those that the table does not have are ignored.
+        least: fewest queries of a facet, below which it has no table.
+    """
+    cuts = {name: cut_table(table, queries) for name, queries in facets.items()}
+    return {name: cut for name, cut in cuts.items() if len(cut.queries) >= max(least, 1)}

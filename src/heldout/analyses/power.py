@@ -83,17 +83,6 @@ class Simulated:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Plan:
-    """What every trial needs: the arguments of `simulate_power`, and the differences' chances."""
-
-    differences: NDArray[np.float64]
-    chances: NDArray[np.float64]
-    test: SimulatedTest
-    queries: int
-    alpha: float
-
-
 def simulate_power(
     differences: NDArray[np.float64],
     test: SimulatedTest,
@@ -126,7 +115,7 @@ def simulate_power(
         if queries > MOST_QUERIES:
             why = f"more than {MOST_QUERIES:,} queries are not simulated"
         return Simulated(test=test, queries=queries, difference=difference, trials=trials, why=why)
-    plan = _Plan(differences=differences, chances=chances, test=test, queries=queries, alpha=alpha)
+    plan = (differences, chances, test, queries, alpha)
     blocks = map_blocks(_draw, plan, rng=rng, draws=trials, size=_BLOCK, executor=executor)
     won, lost = (sum(counts) for counts in zip(*blocks, strict=True))
     share = won / trials
@@ -141,13 +130,17 @@ def simulate_power(
     )
 
 
+_Plan = tuple[NDArray[np.float64], NDArray[np.float64], SimulatedTest, int, float]
+"""Differences with their chances; the test, how many queries, and alpha."""
+
+
 def _draw(plan: _Plan, rng: Generator, draws: int) -> tuple[int, int]:
     """Return how many query sets are significant in the right direction, and in the wrong one."""
+    differences, chances, test, queries, alpha = plan
     won = lost = 0
     for _ in range(draws):
-        drawn = rng.choice(plan.differences, plan.queries, p=plan.chances)
-        found = run_test(plan.test, np.zeros(plan.queries), drawn)
-        if found.p is not None and found.p <= plan.alpha:
+        found = run_test(test, np.zeros(queries), rng.choice(differences, queries, p=chances))
+        if found.p is not None and found.p <= alpha:
             right = (found.difference or 0.0) > 0
             won, lost = won + right, lost + (not right)
     return won, lost
@@ -432,13 +425,8 @@ def _analyse(scores: Scores, options: PowerOptions, draws: Draws) -> Answer:
     largest = None
     if scores.measure and not scores.transformed:
         largest = read_measure(scores.measure).largest
-    result = plan_power(
-        scores.table,
-        draws.rng(),
-        options,
-        largest=largest,
-        executor=draws.executor,
-    )
+    rng, executor = draws.rng(), draws.executor
+    result = plan_power(scores.table, rng, options, largest=largest, executor=executor)
     return Answer(
         answer=headline(result, measure=scores.measure),
         summary=(*summary(result), *scores.facts),

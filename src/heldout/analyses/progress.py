@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.dated import Dated
-from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
+from heldout.analyses.entries import BoardEntry, BoardScores, Dated, ViewScores
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns

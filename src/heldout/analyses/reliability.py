@@ -9,7 +9,7 @@ and how the queries are split. Here a split has floor(n/2) queries in its first 
 the second; where neither system is better, that is a verdict of its own; the rest are options.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import reduce
@@ -41,6 +41,7 @@ from heldout.stats.all_pairs import (
     tile_pairs,
 )
 from heldout.stats.rank_tests import Corrections, Zeros
+from heldout.stats.resampling import run_tasks
 
 Better = Literal["mean", "median"]
 """What a system must have more of to be better."""
@@ -189,7 +190,7 @@ def measure_reliability(
             "each half needs two, or nothing says how far scores vary in it",
         )
     drawn = _draw_halves(rng, queries, options.splits)
-    counted = _count_all(split_scores(matrix.values, drawn), options, executor)
+    counted, equal = _count_all(split_scores(matrix.values, drawn), options, executor)
     pairs = len(matrix.systems) * (len(matrix.systems) - 1) // 2
     compared = 2 * pairs * options.splits
     return Reliability(
@@ -197,11 +198,10 @@ def measure_reliability(
         queries=queries,
         pairs=pairs,
         columns={
-            name: _shares(counts, pairs)
-            for name, counts in zip(COLUMNS, counted.columns, strict=True)
+            name: _shares(counts, pairs) for name, counts in zip(COLUMNS, counted, strict=True)
         },
-        equal_means=int(counted.equal["mean"]) / compared,
-        equal_medians=int(counted.equal["median"]) / compared,
+        equal_means=int(equal[0]) / compared,
+        equal_medians=int(equal[1]) / compared,
         correlation=_mean_correlation(matrix.values),
         options=options,
         digest=matrix.digest,
@@ -214,18 +214,9 @@ def _draw_halves(rng: Generator, queries: int, splits: int) -> NDArray[np.bool_]
     return rng.permuted(np.tile(even, (splits, 1)), axis=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Counted:
-    """Pairs counted.
-
-    Attributes:
-        columns: int64, shape (columns, counts, splits), in the order of `COLUMNS` and `_COUNTS`.
-        equal: comparisons in a half in which neither system is better.
-    """
-
-    columns: NDArray[np.int64]
-    equal: Mapping[Better, int]
-
+_Counted = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Pairs counted, shape (columns, counts, splits), in the order of `COLUMNS` and `_COUNTS`; then
+comparisons in a half in which neither system is better, by the mean and by the median."""
 
 Tiles = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
@@ -234,27 +225,22 @@ def _count_all(halves: Halves, options: ReliabilityOptions, executor: Executor |
     """Count all pairs; sums of whole numbers, so it does not matter who counts which."""
     medians = find_medians(halves)
     tiles = tile_pairs(len(halves.values))
-    if executor is None:
-        return _count_tiles(halves, medians, tiles, options)
     length = -(-len(tiles) // _TASKS)
-    futures = [
-        executor.submit(_count_tiles, halves, medians, tiles[start : start + length], options)
+    tasks = (
+        (halves, medians, tiles[start : start + length], options)
         for start in range(0, len(tiles), length)
-    ]
-    return reduce(_add, (future.result() for future in futures))
-
-
-def _add(one: _Counted, other: _Counted) -> _Counted:
-    return _Counted(
-        columns=one.columns + other.columns,
-        equal={by: count + other.equal[by] for by, count in one.equal.items()},
     )
+    return _add(run_tasks(_count_tiles, tasks, executor))
+
+
+def _add(counted: Iterable[_Counted]) -> _Counted:
+    return reduce(lambda one, other: (one[0] + other[0], one[1] + other[1]), counted)
 
 
 def _count_tiles(
     halves: Halves, medians: NDArray[np.float64], tiles: Tiles, options: ReliabilityOptions
 ) -> _Counted:
-    return reduce(_add, (_count_tile(halves, medians, a, b, options) for a, b in tiles))
+    return _add(_count_tile(halves, medians, a, b, options) for a, b in tiles)
 
 
 def _count_tile(
@@ -275,15 +261,11 @@ def _count_tile(
     # Rounded, so that no decision hangs on the order in which a processor adds; NaN is above
     found = {test: np.round(p, _ROUNDED) <= options.alpha for test, p in tests.p.items()}
     missing = {test: np.isnan(p).sum(axis=(0, 1)) for test, p in tests.p.items()}
-    return _Counted(
-        columns=np.stack(
-            [
-                np.stack([*_count(same[column.by], found[column.test]), missing[column.test]])
-                for column in COLUMNS.values()
-            ]
-        ),
-        equal={by: int((signs == 0).sum()) for by, signs in better.items()},
-    )
+    counts = [
+        np.stack([*_count(same[column.by], found[column.test]), missing[column.test]])
+        for column in COLUMNS.values()
+    ]
+    return np.stack(counts), np.array([(signs == 0).sum() for signs in better.values()])
 
 
 def _is_same(signs: NDArray[np.float64], equal: Equal) -> NDArray[np.bool_]:
@@ -330,12 +312,7 @@ def _mean_correlation(values: NDArray[np.float64]) -> float | None:
 
 
 def _analyse(scores: Scores, options: ReliabilityOptions, draws: Draws) -> Answer:
-    result = measure_reliability(
-        scores.table,
-        draws.rng(),
-        options,
-        executor=draws.executor,
-    )
+    result = measure_reliability(scores.table, draws.rng(), options, executor=draws.executor)
     return Answer(
         answer=headline(result),
         summary=(*summary(result), *scores.facts),

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
-from heldout.analyses.analysis import Analysis, Draws, Source
+from heldout.analyses.analysis import ANALYSES, Analysis, Draws, Source, load_analysis
 from heldout.analyses.by_facet import say_why
-from heldout.analyses.dated import Dated
-from heldout.analyses.entries import AlikeRuns, BoardScores, ViewScores
+from heldout.analyses.entries import AlikeRuns, BoardScores, Dated, ViewScores
 from heldout.analyses.facets import ScoresByKind
-from heldout.analyses.registry import ANALYSES, load_analysis
-from heldout.analyses.views.analysis import LoadedViews
-from heldout.analyses.views.views import views_of_board
+from heldout.analyses.views import LoadedViews, views_of_board
 from heldout.answers.answer import Answer
 from heldout.answers.files import (
     facts_markdown,
@@ -155,12 +152,14 @@ def _give_board(
 ) -> Dated | LoadedViews:
     if source == "views":
         return LoadedViews(views=views_of_board(board), facts=())
-    views = [official]
-    if source == "dates-dev":
-        views.append(board.dev_view(official))
-    if source == "dates-reserve":
-        views.append(board.reserve_view(official))
-    return Dated(board=board, views=tuple(views), alike=alike)
+    given = Dated(board=board, views=(), alike=alike)
+    return given.beside(official.view, _SECOND.get(source))
+
+
+_SECOND: Mapping[Source, Literal["dev", "reserve"]] = {
+    "dates-dev": "dev",
+    "dates-reserve": "reserve",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

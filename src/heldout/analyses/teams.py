@@ -9,7 +9,7 @@ Sources: Craswell et al. 2021, §3.3;
 Lin et al. 2022, §2.2.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.dated import Dated
 from heldout.analyses.entries import (
     AlikeRuns,
     BoardEntry,
     BoardScores,
+    Dated,
     ViewScores,
     fold_name,
     read_institutions,
 )
-from heldout.analyses.views.views import ViewPair, pair_views
+from heldout.analyses.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one, name_some
 from heldout.answers.table import Cell, Column, Table, columns
@@ -235,39 +235,51 @@ class Teams:
     digests: tuple[Digest, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamsOptions:
+    """Options of `heldout analyse teams`."""
+
+    by: Annotated[By, Opt("Grouping of the entries.")] = "team"
+    groups: Annotated[
+        Path | None,
+        Opt(
+            "Institutions of the teams: team<TAB>institution [as on the board].",
+            path="file",
+            metavar="FILE",
+        ),
+    ] = None
+    until: Annotated[
+        date | None, Opt("Last day whose entries count [that of the last entry].", metavar="DAY")
+    ] = None
+    window: Annotated[int, Opt("Days in which submissions are counted together.", least=1)] = 30
+    trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 2000
+
+
 def look_at_teams(
-    board: BoardScores,
-    public: ViewScores,
-    reserve: ViewScores,
-    *,
+    given: Dated,
     rng: Generator,
-    by: By = "team",
-    alike: Iterable[AlikeRuns] | None = None,
-    window: int = 30,
-    trials: int = 2000,
+    options: TeamsOptions,
+    *,
     level: float = 0.95,
     executor: Executor | None = None,
 ) -> Teams:
     """Submissions, ranks and slopes by team or institution.
 
     Args:
-        board: its entries; baselines belong to no team.
-        public: the view whose scores are released.
-        reserve: the view whose scores are not.
+        given: on the view whose scores are released, and on the reserve, whose scores are not;
+            baselines belong to no team.
         rng: where draws come from.
-        by: what groups are.
-        alike: pairs of nearly identical runs; `None` where no runs are known.
-        window: days of the window, at least 1.
-        trials: draws of queries, at least 1.
+        options: what groups are, the window and the draws.
         level: of the intervals, in (0, 1).
         executor: where to compute; `None` for here.
 
     Raises:
         InputError: code `missing-scores`.
     """
-    entrants = [entry for entry in board.entries if not entry.baseline]
+    (public, reserve), by, trials = given.views, options.by, options.trials
+    entrants = [entry for entry in given.board.entries if not entry.baseline]
     members = _members(entrants, by)
-    pair = pair_views(board, public, reserve)
+    pair = pair_views(given.board, public, reserve)
     at = {entry.id: n for n, entry in enumerate(pair.entries)}
     own_rows = [[at[entry.id] for entry in own if entry.id in at] for own in members]
     draws = None
@@ -276,20 +288,20 @@ def look_at_teams(
     slopes = fit_slopes(pair.second_means - pair.first_means, own_rows, draws, level=level)
     ranks = [_ranks(pair, view) for view in (public, reserve)]
     groups = [
-        _group(own, getattr(own[-1], by), ranks, slope, window=window)
+        _group(own, getattr(own[-1], by), ranks, slope, window=options.window)
         for own, slope in zip(members, slopes, strict=True)
     ]
     groups.sort(key=lambda group: -group.submissions)
     return Teams(
-        board=board.board,
+        board=given.board.board,
         public=public.view,
         reserve=reserve.view,
         measure=public.measure,
         by=by,
         groups=tuple(groups),
         nameless=len(entrants) - sum(map(len, members)),
-        window=window,
-        variants=None if alike is None else _link(entrants, alike),
+        window=options.window,
+        variants=None if given.alike is None else _link(entrants, given.alike),
         level=level,
         trials=0 if draws is None else trials,
         digests=tuple(v.table.digest for v in (public, reserve) if v.table is not None),
@@ -344,7 +356,7 @@ def _busiest(own: Sequence[BoardEntry], window: int) -> int:
     )
 
 
-def _link(entrants: Sequence[BoardEntry], alike: Iterable[AlikeRuns]) -> tuple[VariantGroup, ...]:
+def _link(entrants: Sequence[BoardEntry], alike: Sequence[AlikeRuns]) -> tuple[VariantGroup, ...]:
     """Entries that are linked directly or through others, where they are of several teams."""
     teams = {entry.id: entry.team for entry in entrants}
     order = {entry.id: n for n, entry in enumerate(entrants)}
@@ -364,40 +376,9 @@ def _link(entrants: Sequence[BoardEntry], alike: Iterable[AlikeRuns]) -> tuple[V
     return tuple(sorted(found, key=lambda group: order[group.entries[0]]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TeamsOptions:
-    """Options of `heldout analyse teams`."""
-
-    by: Annotated[By, Opt("Grouping of the entries.")] = "team"
-    groups: Annotated[
-        Path | None,
-        Opt(
-            "Institutions of the teams: team<TAB>institution [as on the board].",
-            path="file",
-            metavar="FILE",
-        ),
-    ] = None
-    until: Annotated[
-        date | None, Opt("Last day whose entries count [that of the last entry].", metavar="DAY")
-    ] = None
-    window: Annotated[int, Opt("Days in which submissions are counted together.", least=1)] = 30
-    trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 2000
-
-
 def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
     given = replace(given, board=_choose(given.board, options))
-    public, reserve = given.views
-    result = look_at_teams(
-        given.board,
-        public,
-        reserve,
-        rng=draws.rng(),
-        by=options.by,
-        alike=given.alike,
-        window=options.window,
-        trials=options.trials,
-        executor=draws.executor,
-    )
+    result = look_at_teams(given, draws.rng(), options, executor=draws.executor)
     drawn = any(group.slope is not None for group in result.groups)
     until = None if options.until is None else options.until.isoformat()
     return Answer(

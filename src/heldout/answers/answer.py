@@ -206,12 +206,10 @@ def _format_results(results: Sequence[Any], newline: str) -> Iterator[str]:
     rows = iter(results)
     comma = ""
     while some := list(islice(rows, _AT_ONCE)):
-        plain = msgspec.to_builtins(some, enc_hook=_to_list, str_keys=True)
-        try:
-            text = json.dumps(plain, allow_nan=False)
-        except ValueError:
-            text = json.dumps(_without_nan(plain), allow_nan=False)
-        lines = msgspec.json.format(text.encode(), indent=2).decode()
+        text = msgspec.json.encode(some, enc_hook=_to_list)  # a NaN is null
+        if not text.isascii():  # what moves a cursor is escaped, as everywhere
+            text = json.dumps(json.loads(text)).encode()
+        lines = msgspec.json.format(text, indent=2).decode()
         yield comma + lines[1:-2].replace("\n", newline)
         comma = ","
     yield f"{newline}]"

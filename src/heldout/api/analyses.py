@@ -14,17 +14,20 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, get_args, get_type_hints
 
-from heldout.analyses.agreement.judges import Ratings, rate_documents
-from heldout.analyses.analysis import Analysis, Draws, Source
-from heldout.analyses.dated import Dated, beside_dev, beside_reserve, date_scores, on_view
-from heldout.analyses.entries import BoardScores, parse_entries
+from heldout.analyses.agreement_of_judges import Ratings, rate_documents
+from heldout.analyses.analysis import ANALYSES, Analysis, Draws, Source, load_analysis
+from heldout.analyses.entries import (
+    BoardScores,
+    Dated,
+    date_scores,
+    parse_entries,
+)
 from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.outcomes.comparison import Comparison
+from heldout.analyses.outcomes.failures import Failures
 from heldout.analyses.outcomes.failures_of_runs import Documents, list_failures
-from heldout.analyses.outcomes.failures_page import Failures
 from heldout.analyses.outcomes.options import CompareOptions
-from heldout.analyses.registry import ANALYSES, load_analysis
-from heldout.analyses.views.analysis import LoadedViews, name_views, views_of_scores
+from heldout.analyses.views import LoadedViews, name_views, views_of_scores
 from heldout.answers.answer import Answer
 from heldout.api.evaluation import (
     EvaluationResult,
@@ -229,7 +232,7 @@ def _given_dated(
     measure: str | None = None,
     view: str | None = None,
 ) -> Dated:
-    return on_view(_date(scores, entries, measure), view)
+    return _date(scores, entries, measure).beside(view)
 
 
 def _given_dev(
@@ -240,12 +243,12 @@ def _given_dev(
     view: str | None = None,
 ) -> Dated:
     if isinstance(scores, BoardScores):
-        return beside_dev(_date(scores, entries, measure), view, _view_name("dev", dev))
+        return _date(scores, entries, measure).beside(view, "dev", _view_name("dev", dev))
     if dev is None:
         raise TypeError("dev: the scores of the same systems on dev")
     second = open_scores(dev, measure)
     dated = _date(scores, entries, measure, second=second, name="dev", held_out=False)
-    return beside_dev(dated, view, None)
+    return dated.beside(view, "dev")
 
 
 def _given_reserve(
@@ -257,13 +260,12 @@ def _given_reserve(
 ) -> Dated:
     if isinstance(scores, BoardScores):
         name = _view_name("reserve", reserve)
-        return beside_reserve(_date(scores, entries, measure), view, name)
+        return _date(scores, entries, measure).beside(view, "reserve", name)
     if reserve is None:
         raise TypeError("reserve: the scores of the same systems on the reserve")
     second = open_scores(reserve, measure)
-    return beside_reserve(
-        _date(scores, entries, measure, second=second, name="reserve"), view, None
-    )
+    dated = _date(scores, entries, measure, second=second, name="reserve")
+    return dated.beside(view, "reserve")
 
 
 def _view_name(argument: str, given: object) -> str | None:

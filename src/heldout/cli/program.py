@@ -18,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import heldout
-from heldout.analyses.registry import ANALYSES, load_analysis
+from heldout.analyses.analysis import ANALYSES, load_analysis
 from heldout.cli.options import CommandGroup
 from heldout.cli.printing import prepare_streams, reports_errors, written_out
 

@@ -325,12 +325,12 @@ def _cost(values: Array, totals: Array, scale: Scale) -> Array:
 
 
 def _agreement(observed: float, expected: float, units: int) -> AgreementCoefficient:
-    if not expected:
-        return AgreementCoefficient(
-            value=None, observed=observed, expected=expected, units=units, why=_ONE_CATEGORY
-        )
     return AgreementCoefficient(
-        value=1 - observed / expected, observed=observed, expected=expected, units=units
+        value=1 - observed / expected if expected else None,
+        observed=observed,
+        expected=expected,
+        units=units,
+        why=None if expected else _ONE_CATEGORY,
     )
 
 

@@ -182,11 +182,8 @@ def t_tests(samples: Samples, *, level: float) -> TestColumns:
     moments = _moments(samples)
     mean, some = moments.mean, moments.squares > 0
     half = stdtrit(moments.freedom, (1 + level) / 2) * moments.error
-    return _results(
-        samples.sizes,
-        samples.sizes,
-        "t",
-        level,
+    return TestColumns(
+        **_common(samples, samples.sizes, "t", level),
         difference=_where(samples.sizes > 0, mean),
         low=_where(some, mean - half),
         high=_where(some, mean + half),
@@ -249,11 +246,8 @@ def signed_rank_tests(samples: Samples, *, level: float, compiled: bool = False)
         part = slice(ends[sample - 1] if sample else 0, ends[sample])
         doubled = np.repeat(ranks.doubled[part], ranks.tied[part])
         p[sample] = exact_p(doubled / 2, ranks.above[sample] / 2, "two-sided")
-    return _results(
-        samples.sizes,
-        used,
-        "signed-rank",
-        level,
+    return TestColumns(
+        **_common(samples, used, "signed-rank", level),
         difference=estimates.centre,
         low=estimates.low,
         high=estimates.high,
@@ -275,30 +269,13 @@ def _where(some: Flags, values: Floats) -> Floats:
     return np.where(some, values, np.nan)
 
 
-def _results(
-    n: NDArray[np.int64],
-    used: NDArray[np.int64],
-    test: str,
-    level: float,
-    *,
-    why: NDArray[np.int8],
-    difference: Floats,
-    low: Floats,
-    high: Floats,
-    statistic: Floats,
-    p: Floats,
-) -> TestColumns:
-    return TestColumns(
-        test=test,
-        level=level,
-        n=n.astype(np.int32),
-        used=used.astype(np.int32),
-        why=why,
-        reasons=_REASONS,
-        options=check_options({}, TESTS[test].options, test=test),
-        difference=difference,
-        low=low,
-        high=high,
-        statistic=statistic,
-        p=p,
-    )
+def _common(samples: Samples, used: NDArray[np.int64], test: str, level: float) -> dict[str, Any]:
+    """Return what the columns of both tests have in common."""
+    return {
+        "test": test,
+        "level": level,
+        "n": samples.sizes.astype(np.int32),
+        "used": used.astype(np.int32),
+        "reasons": _REASONS,
+        "options": check_options({}, TESTS[test].options, test=test),
+    }

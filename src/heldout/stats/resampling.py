@@ -13,7 +13,8 @@ and BCa intervals are for one number; looking at many of them needs a correction
 (`stats.sign_flips`). Sources: Efron and Tibshirani 1993, chapters 13 and 14.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -40,6 +41,27 @@ def block_size(width: int) -> int:
             is faster than more.
     """
     return min(_DRAWS, max(8, _CELLS // max(width, 1)))
+
+
+def run_tasks(
+    work: Callable[..., Found], tasks: Iterable[Sequence[Any]], executor: Executor | None
+) -> Iterator[Found]:
+    """Do some tasks, each with its own arguments.
+
+    Args:
+        work: a function of a module, so that it can be sent to another process.
+        tasks: the arguments of each.
+        executor: where to do them; `None` for here.
+
+    Yields:
+        What each gave, in their order. None is held here after that.
+    """
+    if executor is None:
+        yield from (work(*task) for task in tasks)
+        return
+    futures = deque([executor.submit(work, *task) for task in tasks])
+    while futures:
+        yield futures.popleft().result()
 
 
 Block = tuple[Generator, int]
@@ -73,13 +95,7 @@ def map_shares(
     # Few tasks, since each may carry the scores to another process
     length = -(-len(blocks) // _TASKS)
     shares = [blocks[start : start + length] for start in range(0, len(blocks), length)]
-    if executor is None:
-        yield from (work(*shared, share) for share in shares)
-        return
-    futures = [executor.submit(work, *shared, share) for share in shares]
-    futures.reverse()
-    while futures:
-        yield futures.pop().result()
+    yield from run_tasks(work, ((*shared, share) for share in shares), executor)
 
 
 def map_blocks(

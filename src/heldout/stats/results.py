@@ -6,9 +6,10 @@ is known only after looking, so it makes the family no smaller.
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, get_args, overload
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,9 +94,51 @@ class TestResult:
 Floats = NDArray[np.float64]
 
 
+Row_co = TypeVar("Row_co", covariant=True)
+_ROWS = 128
+
+
+class Columns(Sequence[Row_co]):
+    """Rows in columns, the fields of a dataclass: a row is made when it is asked for."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def rows(self, start: int, stop: int) -> Sequence[Row_co]:
+        """Make the rows that follow each other from one place to before another."""
+
+    def take(self, places: NDArray[np.intp]) -> Self:
+        """Take some of the rows."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        return replace(self, **{name: _take(one, places) for name, one in given.items()})  # type: ignore[type-var]
+
+    @overload
+    def __getitem__(self, place: int) -> Row_co: ...
+    @overload
+    def __getitem__(self, place: slice) -> Self: ...
+    def __getitem__(self, place: int | slice) -> Row_co | Self:
+        if isinstance(place, slice):
+            return self.take(np.arange(len(self))[place])
+        place = range(len(self))[place]
+        return self.rows(place, place + 1)[0]
+
+    def __iter__(self) -> Iterator[Row_co]:
+        for start in range(0, len(self), _ROWS):
+            yield from self.rows(start, min(start + _ROWS, len(self)))
+
+
+def _take(value: Any, places: NDArray[np.intp]) -> Any:
+    """Take places of an array's last axis, of other columns, and of all columns of a mapping."""
+    if isinstance(value, np.ndarray):
+        return value[..., places]
+    if isinstance(value, Mapping):
+        return {name: _take(one, places) for name, one in value.items()}
+    return value.take(places) if isinstance(value, Columns) else value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TestColumns(Sequence[TestResult]):
-    """What one test says of many pairs, in columns: results are made when they are asked for.
+class TestColumns(Columns[TestResult]):
+    """What one test says of many pairs, in columns.
 
     Half a million results as objects take 300 MB, and as columns 24.
 
@@ -112,8 +155,6 @@ class TestColumns(Sequence[TestResult]):
         why: places in `reasons`.
         reasons: sentences, in which `{used}` stands for the number; `None` for no reason.
         options: of the test, the same for all pairs.
-        place: where each pair's result stands in the columns, if many have the same; `None` where
-            each has its own.
     """
 
     __test__: ClassVar[bool] = False
@@ -130,76 +171,45 @@ class TestColumns(Sequence[TestResult]):
     why: NDArray[np.int8]
     reasons: tuple[str | None, ...]
     options: Mapping[str, object] = field(default_factory=dict)
-    place: NDArray[np.int32] | None = None
 
     @classmethod
     def of(cls, results: Sequence[TestResult], places: NDArray[np.intp]) -> "TestColumns":
-        """Results of one test with the same options, each repeated for the pairs that have it.
+        """Put results of one test with the same options in columns.
 
         Args:
             results: at least one, two-sided.
             places: for each pair the place of its result.
         """
         reasons = tuple(dict.fromkeys(one.why for one in results))
-        numbers = {
-            name: np.array([getattr(one, name) for one in results], np.float64)
-            for name in ("difference", "low", "high", "statistic", "p")
+        columns: dict[str, Any] = {
+            name: np.array([getattr(one, name) for one in results], kind)[places]
+            for name, kind in _NUMBERS.items()
         }
         return cls(
             test=results[0].test,
             level=results[0].level,
-            n=np.array([one.n for one in results], np.int32),
-            used=np.array([one.used for one in results], np.int32),
-            **numbers,
-            why=np.array([reasons.index(one.why) for one in results], np.int8),
+            **columns,
+            why=np.array([reasons.index(one.why) for one in results], np.int8)[places],
             reasons=tuple(one and one.replace("{", "{{").replace("}", "}}") for one in reasons),
             options=results[0].options,
-            place=places.astype(np.int32),
         )
-
-    def column(self, name: Literal["difference", "p"]) -> Floats:
-        """A number of every pair."""
-        numbers: Floats = getattr(self, name)
-        return numbers if self.place is None else numbers[self.place]
 
     @classmethod
     def join(cls, parts: Sequence["TestColumns"]) -> "TestColumns":
         """Return what several say of one test, of pairs that follow each other."""
-        whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
-        return replace(parts[0], **whole)  # type: ignore[arg-type]  # names of arrays alone
-
-    def take(self, places: NDArray[np.intp]) -> "TestColumns":
-        """Those of some pairs."""
-        if self.place is not None:
-            return replace(self, place=self.place[places])
-        some = {name: getattr(self, name)[places] for name in _ARRAYS}
-        return replace(self, **some)
+        whole: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in (*_NUMBERS, "why")
+        }
+        return replace(parts[0], **whole)
 
     def __len__(self) -> int:
-        return len(self.p if self.place is None else self.place)
-
-    @overload
-    def __getitem__(self, place: int) -> TestResult: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[TestResult]: ...
-    def __getitem__(self, place: int | slice) -> TestResult | Sequence[TestResult]:
-        if isinstance(place, slice):
-            return tuple(self.take(np.arange(len(self))[place]).rows(0, len(self)))
-        place = range(len(self))[place]
-        return self.rows(place, place + 1)[0]
-
-    def _part(self, start: int, stop: int) -> slice | NDArray[np.int32]:
-        return slice(start, stop) if self.place is None else self.place[start:stop]
-
-    def _whys(self, part: slice | NDArray[np.int32]) -> list[str | None]:
-        reasons = [self.reasons[place] for place in self.why[part].tolist()]
-        numbers = self.used[part].tolist()
-        return [why and why.format(used=used) for why, used in zip(reasons, numbers, strict=True)]
+        return len(self.p)
 
     def rows(self, start: int, stop: int) -> list[TestResult]:
-        """The results of pairs that follow each other."""
-        part = self._part(start, stop)
-        numbers = (self.difference, self.low, self.high, self.statistic, self.p)
+        """Make the results of pairs that follow each other."""
+        n, used, *numbers = (getattr(self, name)[start:stop] for name in _NUMBERS)
+        whys = (self.reasons[place] for place in self.why[start:stop].tolist())
         return [
             TestResult(
                 test=self.test,
@@ -212,20 +222,19 @@ class TestColumns(Sequence[TestResult]):
                 alternative="two-sided",
                 statistic=statistic,
                 p=p,
-                why=why,
+                why=why and why.format(used=used),
                 options=self.options,
             )
             for n, used, difference, low, high, statistic, p, why in zip(
-                self.n[part].tolist(),
-                self.used[part].tolist(),
-                *(with_none(column[part]) for column in numbers),
-                self._whys(part),
-                strict=True,
+                n.tolist(), used.tolist(), *map(with_none, numbers), whys, strict=True
             )
         ]
 
 
-_ARRAYS = ("n", "used", "difference", "low", "high", "statistic", "p", "why")
+_NUMBERS = {"n": np.int32, "used": np.int32} | dict.fromkeys(
+    ("difference", "low", "high", "statistic", "p"), np.float64
+)
+"""Columns of numbers with their types."""
 
 
 def with_none(column: Floats) -> list[float | None]:
@@ -383,29 +392,17 @@ def choice(*words: str, meaning: str) -> Option:
     )
 
 
-def switch(*, default: bool, meaning: str) -> Option:
-    """On or off."""
-    return Option(
-        default=default,
-        meaning=meaning,
-        expected="True or False",
-        allows=lambda value: isinstance(value, bool),
-    )
-
-
-def number(
-    *, default: float, meaning: str, expected: str, allows: Callable[[float], bool]
-) -> Option:
+def number(*, default: float, meaning: str, least: float = -math.inf) -> Option:
     """A finite number."""
     return Option(
         default=default,
         meaning=meaning,
-        expected=expected,
+        expected="a finite number" if least < 0 else f"a number from {least:g}",
         allows=lambda value: (
             isinstance(value, int | float)
             and not isinstance(value, bool)
             and math.isfinite(value)
-            and allows(value)
+            and value >= least
         ),
     )
 

@@ -28,7 +28,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.stats.exact import Whole, load_compiled, whole_numbers
-from heldout.stats.resampling import Block, block_size, map_shares
+from heldout.stats.resampling import Block, block_size, map_shares, run_tasks
 
 _QUERIES = 512
 _FLIPS = 512
@@ -470,11 +470,7 @@ def _squares(whole: Whole, executor: Executor | None) -> Doubles:
     tasks = [range(start, pairs.rows, count) for start in range(count)]
     squares = np.empty(pairs.count)
     nothing = whole.nothing
-    if executor is None:
-        found = (work(wide, nothing, rows) for rows in tasks)
-    else:
-        futures = [executor.submit(work, wide, nothing, rows) for rows in tasks]
-        found = (future.result() for future in futures)
+    found = run_tasks(work, ((wide, nothing, rows) for rows in tasks), executor)
     for rows, parts in zip(tasks, found, strict=True):
         for row, part in zip(rows, parts, strict=True):
             squares[pairs.slice(row)] = part

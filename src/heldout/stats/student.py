@@ -278,21 +278,16 @@ def _compare_both(
     """The result of a ratio with the parts of its variance and their degrees of freedom."""
     total = sum(variance for variance, _ in parts)
     freedom = total**2 / sum(variance**2 / free for variance, free in parts if free)
-    error = math.sqrt(total)
-    statistic = (ratio - null) / error
-    half = float(stdtrit(freedom, (1 + blank.level) / 2)) * error
+    ask = AskedTest(alternative=blank.alternative, level=blank.level)
+    found = _compare(ratio, math.sqrt(total), freedom, ask, used=blank.used, null=null)
     names = ("share_seeds_a", "share_seeds_b", "share_queries")
     shares = {name: variance / total for name, (variance, _) in zip(names, parts, strict=True)}
     return replace(
         blank,
-        low=ratio - half,
-        high=ratio + half,
-        statistic=statistic,
-        p=choose_tail(
-            greater=float(stdtr(freedom, -statistic)),
-            less=float(stdtr(freedom, statistic)),
-            alternative=blank.alternative,
-        ),
+        low=found.low,
+        high=found.high,
+        statistic=found.statistic,
+        p=found.p,
         options={"null": null, "freedom": freedom, **shares},
     )
 

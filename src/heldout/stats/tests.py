@@ -6,7 +6,7 @@ never 0 and never NaN. docs/reference/tests.md is held against the table by a te
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -31,7 +31,6 @@ from heldout.stats.results import (
     check_scores,
     choice,
     number,
-    switch,
 )
 from heldout.stats.student import paired_t_test, unpaired_t_test
 
@@ -82,8 +81,7 @@ TESTS: Mapping[str, Test] = MappingProxyType(
                 "tolerance": number(
                     default=0.0,
                     meaning="differences of at most so much are ties, rounded to 1e-12",
-                    expected="a number from 0",
-                    allows=lambda value: value >= 0,
+                    least=0,
                 )
             },
         ),
@@ -100,8 +98,6 @@ TESTS: Mapping[str, Test] = MappingProxyType(
                 "above": number(
                     default=0.0,
                     meaning="a query is answered by a score above this",
-                    expected="a finite number",
-                    allows=lambda _: True,
                 )
             },
         ),
@@ -143,8 +139,11 @@ TESTS: Mapping[str, Test] = MappingProxyType(
                     "zsplit",
                     meaning="drop differences of 0 before ranking, after it, or split their ranks",
                 ),
-                "continuity": switch(
-                    default=True, meaning="continuity correction of the normal approximation"
+                "continuity": Option(
+                    default=True,
+                    meaning="continuity correction of the normal approximation",
+                    expected="True or False",
+                    allows=lambda value: isinstance(value, bool),
                 ),
                 "method": choice(
                     "auto",
@@ -269,11 +268,5 @@ def _result(
         level=ask.level,
         alternative=ask.alternative,
         options=dict(options),
-        used=found.used,
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
-        statistic=found.statistic,
-        p=found.p,
-        why=found.why,
+        **{one.name: getattr(found, one.name) for one in fields(found)},
     )

@@ -7,14 +7,15 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.outcomes.curves import bars_chart, bars_title
 from heldout.analyses.outcomes.options import OutcomesOptions
 from heldout.analyses.outcomes.outcomes import (
+    JudgedPairs,
     Outcomes,
+    RunOrder,
     all_pairs,
     analyse_outcomes,
     describe_outcomes,
     pairs_with,
 )
 from heldout.analyses.outcomes.tests import Line
-from heldout.analyses.outcomes.verdicts import JudgedPairs, RunOrder
 from heldout.analyses.outcomes.words import (
     PAPERS_RULE,
     describe_family,
@@ -41,13 +42,13 @@ def rank_pairs(result: Outcomes) -> list[int]:
     verdict: they show how fine a difference is found. Then come the others, by the smallest p of
     any of their tests.
     """
-    pairs = result.pairs.tested.pairs
+    pairs = result.pairs.pairs
     line = () if result.order is None else result.order.systems
     stands = {name: place for place, name in enumerate(line)}
     at = np.array([stands.get(side.name, 0) for side in pairs.sides], np.intp)
     undecided = result.pairs.better == 0
     apart = np.where(undecided, 0, np.abs(at[pairs.a] - at[pairs.b]))
-    ps = [test.column("p") for test in result.pairs.tested.tests.values()]
+    ps = [test.p for test in result.pairs.tests.values()]
     least = np.nan_to_num(np.fmin.reduce(ps), nan=1.0)
     places: list[int] = np.lexsort((least, apart, undecided)).tolist()
     return places
@@ -135,14 +136,14 @@ def count_opposed(result: Outcomes) -> tuple[int, int]:
 
 def _both_hold(pairs: JudgedPairs, esl: Line, rr: Line, alpha: float) -> Flags:
     """Return whether both are significant, and by their own differences for different runs."""
-    longer, higher = (pairs.tested.tests[line].column("difference") for line in (esl, rr))
+    longer, higher = (pairs.tests[line].difference for line in (esl, rr))
     held: Flags = (pairs.corrected[esl] <= alpha) & (pairs.corrected[rr] <= alpha)
     return held & (longer * higher > 0)
 
 
 def find_opposed(pairs: JudgedPairs) -> Flags:
     """For each pair whether in case (3) one run has the lower ESL and the other the higher RR."""
-    esl, rr = pairs.tested.esl, pairs.tested.rr
+    esl, rr = pairs.esl, pairs.rr
     opposed: Flags = (esl[0] - esl[1]) * (rr[1] - rr[0]) < 0
     return opposed
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from heldout.analyses.outcomes.options import Correction
-from heldout.analyses.outcomes.verdicts import correct
+from heldout.analyses.outcomes.outcomes import correct
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table, columns

@@ -2,7 +2,7 @@
 
 Means are compared by any measure, over all queries, one measure or several. Two runs are compared
 by the paired t test, and by flipping signs; groups of seeds across seeds and queries at once
-(`stats.student.crossed_t`). The verdicts of `outcomes.verdicts` rest on outcomes, and on none of
+(`stats.student.crossed_t`). The verdicts of `outcomes.outcomes` rest on outcomes, and on none of
 this.
 """
 
@@ -17,12 +17,11 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.curves import curves_chart, curves_title, success_curves
+from heldout.analyses.outcomes.failures import Failures, check_page
 from heldout.analyses.outcomes.failures_of_runs import check_single, list_failures
-from heldout.analyses.outcomes.failures_page import Failures, check_page
 from heldout.analyses.outcomes.options import CompareOptions, Correction, DeclaredRules
-from heldout.analyses.outcomes.outcomes import analyse_outcomes, describe_outcomes
-from heldout.analyses.outcomes.verdicts import Side as Winner
-from heldout.analyses.outcomes.verdicts import correct
+from heldout.analyses.outcomes.outcomes import Side as Winner
+from heldout.analyses.outcomes.outcomes import analyse_outcomes, correct, describe_outcomes
 from heldout.analyses.outcomes.words import (
     compared_summary,
     fit_summary,

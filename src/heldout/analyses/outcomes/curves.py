@@ -303,7 +303,7 @@ def bars_chart(result: Outcomes) -> Plot:
 
     Of many pairs those are shown whose runs find the most different numbers of queries.
     """
-    tested = result.pairs.tested
+    tested = result.pairs
     order = np.argsort(-np.abs(tested.b_only - tested.a_only), kind="stable")
     pairs = tuple(result.pairs.take(np.sort(order[:MOST_BARS])))
     rows = [

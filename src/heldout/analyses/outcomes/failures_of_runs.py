@@ -8,12 +8,12 @@ from pathlib import Path
 from heldout.analyses.outcomes.failures import (
     DEPTH,
     MOST_DEPTH,
+    Failures,
     QueryDifference,
     Side,
     compare_lists,
     documents_of,
 )
-from heldout.analyses.outcomes.failures_page import Failures
 from heldout.analyses.outcomes.outcomes import fits_labels
 from heldout.collections.wanted_texts import cut_texts, find_texts
 from heldout.errors import InputError

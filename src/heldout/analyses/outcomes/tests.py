@@ -9,11 +9,10 @@ queries at once (`stats.student.crossed_t`).
 Source: Lin et al. 2021, §§4 and 5, table 2.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, overload
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,8 @@ from heldout.scoring.first_ranks import FirstRanks, MethodSide
 from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
 from heldout.stats.exact import DECIMALS, Samples, gather_codes, gather_samples
 from heldout.stats.rank_tests import share_not_lower_p
-from heldout.stats.results import Alternative, TestColumns, TestResult, with_none
+from heldout.stats.resampling import run_tasks
+from heldout.stats.results import Alternative, Columns, TestColumns, TestResult, with_none
 from heldout.stats.student import bounded_mean_p, crossed_t
 from heldout.stats.tests import compare_counts
 
@@ -59,7 +59,7 @@ _MANY = 1 << 13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Pairs(Sequence[Pair]):
+class Pairs(Columns[Pair]):
     """Pairs of runs or groups, in columns.
 
     Attributes:
@@ -84,21 +84,13 @@ class Pairs(Sequence[Pair]):
         )
         return cls(sides=sides, a=a, b=b)
 
-    def take(self, places: NDArray[np.intp]) -> "Pairs":
-        """Some of the pairs."""
-        return replace(self, a=self.a[places], b=self.b[places])
-
     def __len__(self) -> int:
         return len(self.a)
 
-    @overload
-    def __getitem__(self, place: int) -> Pair: ...
-    @overload
-    def __getitem__(self, place: slice) -> "Pairs": ...
-    def __getitem__(self, place: int | slice) -> "Pair | Pairs":
-        if isinstance(place, slice):
-            return replace(self, a=self.a[place], b=self.b[place])
-        return self.sides[self.a[place]], self.sides[self.b[place]]
+    def rows(self, start: int, stop: int) -> list[Pair]:
+        """Make the pairs that follow each other."""
+        part = zip(self.a[start:stop].tolist(), self.b[start:stop].tolist(), strict=True)
+        return [(self.sides[a], self.sides[b]) for a, b in part]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +147,12 @@ class PairTests:
         return len(self.a.runs) + len(self.b.runs) > 2  # noqa: PLR2004 - one and one
 
 
+Tested_co = TypeVar("Tested_co", bound=PairTests, covariant=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TestedPairs(Sequence[PairTests]):
-    """Pairs, counted and tested, in columns: a `PairTests` is made when it is asked for.
+class TestedPairs(Columns[Tested_co]):
+    """Pairs, counted and tested, in columns.
 
     Attributes:
         pairs: who they are.
@@ -192,53 +187,22 @@ class TestedPairs(Sequence[PairTests]):
     b_not_longer: Floats
     no_rare_harm: Floats
 
-    @classmethod
-    def of(cls, pair: PairTests) -> "TestedPairs":
-        """A single pair, of runs or of groups."""
-        only = np.zeros(1, np.intp)
-        numbers = {name: np.array([getattr(pair, name)], np.float64) for name in (*_COUNTS, *_PS)}
-        return cls(
-            pairs=Pairs.of([(pair.a, pair.b)]),
-            **numbers,
-            esl=np.array([[pair.esl.a], [pair.esl.b]], np.float64),
-            rr=np.array([[pair.rr.a], [pair.rr.b]], np.float64),
-            tests={line: TestColumns.of([one], only) for line, one in pair.tests.items()},
-        )
-
     @property
     def grouped(self) -> bool:
         """Whether there are groups of seeds."""
         return any(len(side.runs) > 1 for side in self.pairs.sides)
 
-    def take(self, places: NDArray[np.intp]) -> "TestedPairs":
-        """Some of the pairs."""
-        return replace(
-            self,
-            pairs=self.pairs.take(places),
-            **{name: getattr(self, name)[places] for name in (*_COUNTS, *_PS)},
-            esl=self.esl[:, places],
-            rr=self.rr[:, places],
-            tests={line: test.take(places) for line, test in self.tests.items()},
-        )
-
     def __len__(self) -> int:
         return len(self.pairs)
 
-    @overload
-    def __getitem__(self, place: int) -> PairTests: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[PairTests]: ...
-    def __getitem__(self, place: int | slice) -> PairTests | Sequence[PairTests]:
-        if isinstance(place, slice):
-            return self.take(np.arange(len(self))[place])
-        place = range(len(self))[place]
-        (fields,) = self.rows(place, place + 1)
-        return PairTests(**fields)
+    def rows(self, start: int, stop: int) -> Sequence[Tested_co]:
+        """Make the pairs that follow each other."""
+        return [PairTests(**fields) for fields in self.fields(start, stop)]  # type: ignore[misc]  # `JudgedPairs` makes its own
 
-    def rows(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
-        """The fields of `PairTests` of pairs that follow each other."""
+    def fields(self, start: int, stop: int) -> Iterator[dict[str, Any]]:
+        """Make the fields of `PairTests` of pairs that follow each other."""
         part = slice(start, stop)
-        pairs, names = self.pairs[part], (*_COUNTS, *_PS)
+        pairs, names = self.pairs.rows(start, stop), (*_COUNTS, *_PS)
         numbers = [getattr(self, name)[part].tolist() for name in _COUNTS]
         numbers += [with_none(getattr(self, name)[part]) for name in _PS]
         means = [with_none(one[part]) for one in (*self.esl, *self.rr)]
@@ -279,7 +243,7 @@ def compare_runs(
     *,
     level: float,
     executor: Executor | None = None,
-) -> TestedPairs:
+) -> TestedPairs[PairTests]:
     """Count and test pairs of runs.
 
     Args:
@@ -344,31 +308,18 @@ def _compare_all(
     """Compare pairs of rows, in parts that follow each other."""
     scale, size = _Scale.of(given), len(rows[0])
     ranks = given.astype(np.float64)
-    if executor is None:
-        yield from _compare_some(ranks, scale, rows, ask)
-        return
     # Few tasks: each carries the ranks to whoever does it
-    length = max(1, -(-size // _TASKS))
-    tasks = deque(
-        executor.submit(_compare_part, ranks, scale, _part(rows, at, length), ask)
-        for at in range(0, size, length)
-    )
-    while tasks:
-        yield tasks.popleft().result()
+    length = max(1, size if executor is None else -(-size // _TASKS))
+    tasks = ((ranks, scale, _part(rows, at, length), ask) for at in range(0, size, length))
+    yield from run_tasks(_compare_part, tasks, executor)
 
 
 def _compare_part(
     ranks: Floats, scale: "_Scale | None", rows: tuple[Rows, Rows], ask: _Ask
 ) -> _Compared:
-    return _gather(_compare_some(ranks, scale, rows, ask))
-
-
-def _compare_some(
-    ranks: Floats, scale: "_Scale | None", rows: tuple[Rows, Rows], ask: _Ask
-) -> Iterator[_Compared]:
     size = max(1, min(_ROWS, _CELLS // ranks.shape[1]))
-    for start in range(0, len(rows[0]), size):
-        yield _compare_rows(ranks, scale, _part(rows, start, size), ask)
+    starts = range(0, len(rows[0]), size)
+    return _gather(_compare_rows(ranks, scale, _part(rows, at, size), ask) for at in starts)
 
 
 def _part(rows: tuple[Rows, Rows], start: int, size: int) -> tuple[Rows, Rows]:
@@ -516,7 +467,7 @@ _SIDES: tuple[Alternative, Alternative] = ("greater", "less")
 
 def compare_groups(
     ranks: FirstRanks, a: MethodSide, b: MethodSide, margins: Margins, *, level: float
-) -> PairTests:
+) -> TestedPairs[PairTests]:
     """Count and test two groups of seeds, or a group and a run.
 
     Args:
@@ -556,22 +507,23 @@ def compare_groups(
         bound=ranks.k - 1 - margins.esl,
     )
     pairs = both.shape[0] * both.shape[1]
-    return PairTests(
-        a=a,
-        b=b,
-        **{name: float(cells.sum()) / pairs for name, cells in sums.items()},
+    tests: dict[Line, TestResult] = {
+        "found_crossed_t": crossed_t(found, ones, level=level),
+        "esl_crossed_t": crossed_t(length, both, level=level),
+        "rr_crossed_t": crossed_t(shares[1] - shares[0], both, level=level),
+    }
+    only = np.zeros(1, np.intp)
+    return TestedPairs(
+        pairs=Pairs.of([(a, b)]),
+        **{name: np.array([cells.sum() / pairs]) for name, cells in sums.items()},
         esl=_weigh(*places, both),
         rr=_weigh(shares[0], shares[1], both),
-        tests={
-            "found_crossed_t": crossed_t(found, ones, level=level),
-            "esl_crossed_t": crossed_t(length, both, level=level),
-            "rr_crossed_t": crossed_t(shares[1] - shares[0], both, level=level),
-        },
-        a_not_fewer=fewer[0],
-        b_not_fewer=fewer[1],
-        a_not_longer=longer[0],
-        b_not_longer=longer[1],
-        no_rare_harm=float(rare[0]),
+        tests={line: TestColumns.of([one], only) for line, one in tests.items()},
+        a_not_fewer=np.array(fewer[:1], np.float64),
+        b_not_fewer=np.array(fewer[1:], np.float64),
+        a_not_longer=np.array(longer[:1], np.float64),
+        b_not_longer=np.array(longer[1:], np.float64),
+        no_rare_harm=rare,
     )
 
 
@@ -580,8 +532,7 @@ _ACROSS = np.s_[None, :, :]
 """Seeds of A go down, seeds of B across, queries along the third axis."""
 
 
-def _weigh(first: Floats, second: Floats, both: Floats) -> PairMeans:
-    count = float(both.sum())
-    if not count:
-        return PairMeans(a=None, b=None)
-    return PairMeans(a=float(first.sum()) / count, b=float(second.sum()) / count)
+def _weigh(first: Floats, second: Floats, both: Floats) -> Floats:
+    """Return the means of A and of B; NaN where no query is found by both."""
+    count = both.sum() or np.nan
+    return np.array([[first.sum() / count], [second.sum() / count]])

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from heldout.analyses.outcomes.curves import SuccessCurves
-from heldout.analyses.outcomes.outcomes import Outcomes, fits_labels
+from heldout.analyses.outcomes.outcomes import JudgedPair, Outcomes, Verdict, fits_labels
 from heldout.analyses.outcomes.tests import FOUND, LINES, Line
-from heldout.analyses.outcomes.verdicts import JudgedPair, Verdict
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns, format_p
 from heldout.errors import plural

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from heldout.analyses.entries import BoardScores
 from heldout.analyses.progress import trace_progress
-from heldout.analyses.ranges import rank_ranges
+from heldout.analyses.stability import rank_ranges
 from heldout.board.log.measured import Figures, LeftOut, Ranges, Step, TrustPart
 from heldout.board.log.submission import Submission
 from heldout.board.policy.similarity import TOP, list_alike

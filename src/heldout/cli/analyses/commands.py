@@ -10,10 +10,10 @@ import click
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.by_facet import Loaded, answer_each
+from heldout.analyses.facets import Subset, cut_subset
 from heldout.analyses.outcomes.comparison import find_comparison
 from heldout.analyses.outcomes.options import CompareOptions
 from heldout.analyses.report import Heading, Kinds, render_report, write_chapters
-from heldout.analyses.subsets import Subset, cut_subset
 from heldout.answers.answer import Answer
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import click
 
 from heldout.analyses import analysis
-from heldout.analyses.agreement.judges import Ratings
-from heldout.analyses.agreement.reading import read_judges, read_tops
-from heldout.analyses.agreement.runs import Tops
+from heldout.analyses.agreement import read_judges, read_tops
+from heldout.analyses.agreement_of_judges import Ratings
+from heldout.analyses.agreement_of_runs import Tops
 from heldout.analyses.analysis import Analysis
-from heldout.analyses.dated import Dated, beside_dev, beside_reserve, date_scores, on_view
-from heldout.analyses.entries import parse_entries
+from heldout.analyses.entries import (
+    Dated,
+    date_scores,
+    parse_entries,
+)
 from heldout.analyses.facets import ScoresByKind
-from heldout.analyses.views.analysis import LoadedViews, Means, name_views, views_of_scores
-from heldout.analyses.views.views import views_of_board
+from heldout.analyses.views import LoadedViews, Means, name_views, views_of_board, views_of_scores
 from heldout.board.old_boards import parse_table, scores_of_old_table
 from heldout.cli.context import open_board, read_clock
 from heldout.cli.printing import TERMINAL, print_notes_last
@@ -255,7 +257,7 @@ def _read_board(source: Source, measure: str | None) -> Scores:
         raise click.UsageError(
             "--board has scores and measure already: leave --runs, --qrels, --scores and -m away"
         )
-    from heldout.analyses.dated import tell_view
+    from heldout.analyses.entries import tell_view
 
     known = load_board(source.board)
     view = known.view(source.board.view)
@@ -346,7 +348,7 @@ class DatedSource(Source):
 
     def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Dated:
         """Entries with their days, on one view."""
-        return on_view(self.load_dated(), self.board.view)
+        return self.load_dated().beside(self.board.view)
 
     def load_dated(
         self, *, second: Path | None = None, name: str = "", held_out: bool = True
@@ -417,7 +419,7 @@ class DriftSource(DatedSource):
     def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Dated:
         """Entries with their days, on the official view and on dev."""
         loaded = self.load_dated(second=self.dev_scores, name="dev", held_out=False)
-        return beside_dev(loaded, self.board.view, self.dev)
+        return loaded.beside(self.board.view, "dev", self.dev)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -446,7 +448,7 @@ class TeamsSource(DatedSource):
         alike = None
         if self.alike and self.board.folder is not None:
             alike = load_alike(self.board, loaded.board)
-        return replace(beside_reserve(loaded, public, reserve), alike=alike)
+        return replace(loaded.beside(public, "reserve", reserve), alike=alike)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

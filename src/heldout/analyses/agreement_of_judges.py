@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.agreement.runs import Interval, matrix_chart
+from heldout.analyses.agreement_of_runs import Interval, matrix_chart
 from heldout.answers.table import Column, Table, columns, ends_first
 from heldout.charts.plot import Plot
 from heldout.errors import InputError, plural

@@ -1,1 +1,0 @@
-"""How far judges agree beyond chance, and how alike runs rank."""

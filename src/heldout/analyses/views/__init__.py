@@ -1,1 +1,0 @@
-"""Whether a ranking holds on other measures, queries, labels and collections."""
