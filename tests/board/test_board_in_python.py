@@ -11,7 +11,6 @@ from boardlog import RULES, BoardLog, make_manifest
 from scored_board import FOUNDED, QUERIES, ScoredBoard, make_board
 
 from heldout.api.board import Board, BoardTable
-from heldout.board.log.manifest import Efficiency
 from heldout.board.organiser.rebuild import rebuild
 from heldout.errors import InputError, StoreError
 from heldout.files.durable import Folder
@@ -85,19 +84,6 @@ def test_names_and_views_are_those_of_the_rules(board: Board) -> None:
         ("eval", "nDCG@10", True, True, False),
         ("dev", "nDCG@10", False, False, False),
     ]
-
-
-def test_the_history_has_every_event(scored: ScoredBoard, board: Board) -> None:
-    columns = board.history().columns()
-
-    assert columns["event"] == list(range(len(columns["event"])))
-    assert columns["kind"][0] == "opened-board"
-    kinds = list(zip(columns["submission"], columns["kind"], strict=True))
-    assert kinds.index(("one", "received")) < kinds.index(("one", "published"))
-    assert ("bad", "rejected") in kinds
-    times = [str(time) for time in columns["time"]]
-    assert times == sorted(times)
-    assert len(kinds) == len(scored.vault.entries())
 
 
 def test_submissions_say_what_became_of_each(board: Board) -> None:
@@ -314,20 +300,6 @@ def test_tables_are_frames_of_either_library(board: Board, library: str) -> None
     scores = board.standings(now=NOW)
     frame = scores.to_pandas() if library == "pandas" else scores.to_polars()
     assert frame["eval"].to_list() == [0.7, 0.605, 0.5, 0.4, 0.2]
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_whole_numbers_and_others_make_one_column(tmp_path: Path, library: str) -> None:
-    pytest.importorskip(library)
-    log = BoardLog().open(RULES)
-    for name, spent in (("a", 3), ("b", 2.5), ("c", None)):
-        costs = Efficiency(query_latency_ms=spent)
-        log.submit(f"20261101-{name}", make_manifest(name, efficiency=costs), "0.4")
-    found = Board(folder_of(log, RULES, tmp_path)).standings(now=log.now)
-
-    assert found.columns()["query_latency_ms"] == [3.0, 2.5, None]
-    frame = found.to_pandas() if library == "pandas" else found.to_polars()
-    assert frame["query_latency_ms"].to_list()[:2] == [3.0, 2.5]
 
 
 def test_a_notebook_shows_the_standings_and_no_markup_of_a_team(board: Board) -> None:

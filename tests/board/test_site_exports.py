@@ -13,8 +13,6 @@ from sample_boards import baseline, busy, hostile, row, spec, standings
 from heldout.board.log.manifest import Efficiency
 from heldout.board.rules.spec import View
 from heldout.board.site.exports import format_csv, format_json
-from heldout.board.site.rows import public_rows
-from heldout.files.csv import defuse
 
 COSTS = (
     *("parameters", "training_data", "training_pairs"),
@@ -144,18 +142,6 @@ def test_a_score_that_is_no_number_is_refused(score: str) -> None:
     assert read_json(format_json(standings([broken]), spec()))
     with pytest.raises(ValueError, match=r".+"):
         format_json(board, spec())
-
-
-def test_both_hold_the_same_rows() -> None:
-    board = hostile()
-    document = read_json(format_json(board, spec()))
-    rows = read_csv(format_csv(board, spec()))[1:]
-    for one, cells, shown in zip(document["rows"], rows, public_rows(board), strict=True):
-        assert one["id"] == cells[1].removeprefix("'") == shown.id
-        assert shown.identity is not None
-        assert (one["team"] or "") == shown.identity.team
-        assert cells[3] == defuse(shown.identity.team)
-        assert (one["paper"] or "") == cells[6] == shown.identity.paper
 
 
 def test_every_cost_of_the_table_is_exported_and_none_of_an_embargoed_entry() -> None:

@@ -137,23 +137,6 @@ def informing() -> BoardSpec:
     return msgspec.structs.replace(plain, views=more)
 
 
-def test_a_season_part_is_named_on_the_page() -> None:
-    plain = spec()
-    dev, ranks = plain.views
-    views = (dev, msgspec.structs.replace(ranks, part=2))
-    rule = msgspec.structs.replace(plain.release, rule="clear", seasons=4)
-    cut = msgspec.structs.replace(plain, views=views, release=rule)
-    files = render_board(standings((FEW,)), cut, facts())
-    page = files["leaderboard/index.html"].decode().replace("\N{NO-BREAK SPACE}", " ")
-    text = " ".join(page.split())
-    for said in (
-        "A mean over the judged queries in season part 2 of eval",
-        "By RR@10 on eval, season part 2, rounded",
-        "The queries of eval that decide are cut into 4 secret parts of equal size",
-    ):
-        assert said in text, said
-
-
 def test_columns_for_information_say_so_on_the_page_and_in_its_files() -> None:
     held = replace(
         row("0.400", "0.310"),

@@ -15,7 +15,7 @@ from sample_boards import (
 )
 
 from heldout.board.log.measured import Figures, Measured, Ranges
-from heldout.board.rules.spec import Policy, QuerySet, Registration, Runs, View
+from heldout.board.rules.spec import Policy, Registration
 from heldout.board.site.figures import make_figures
 from heldout.board.site.pages import make_board_page, say_standing
 from heldout.board.site.rows import TableRow, make_columns, public_rows
@@ -216,21 +216,6 @@ def test_the_rules_of_a_one_shot_board_do_not_contradict_each_other() -> None:
     assert "Date and type are shown meanwhile" in _rule("Staying anonymous", kind="one-shot")
     assert "A trophy marks" in _rule("Ranking")
     assert "Score, date and type are shown meanwhile" in _rule("Staying anonymous")
-
-
-def test_rules_for_runs() -> None:
-    assert _rule("Runs").startswith("A submission is a run for each query set: dev and eval. Every")
-    only = {"summer": QuerySet(queries="q")}
-    summer = (View(name="summer", set="summer", measure="RR@10"),)
-    one = _rule("Runs", sets=only, views=summer, primary="summer")
-    assert one.startswith("A submission is one run, on the summer queries.")
-    short = Runs(order="trec9", depth=1000, min_depth=1000, complete=False)
-    assert "Every query has 1 to 100 documents, each once." in _rule("Runs")
-    text = _rule("Runs", runs=short)
-    assert "A query that is answered has 1,000 documents" in text
-    assert "A query without an answer counts 0." in text
-    assert "float32" in text
-    assert "float64" in _rule("Runs", runs=Runs(order="trec"))
 
 
 def test_downloads_are_the_public_files() -> None:

@@ -171,18 +171,6 @@ def test_rules_hold_from_their_day_on(town: Town) -> None:
     assert public[2]["event"]["public"]["board.toml"] == rules.read_text()
 
 
-def test_a_query_set_that_came_later_is_not_asked_of_earlier_runs(town: Town) -> None:
-    old = town.send("old", now=DAY)
-    town.take_in(now=DAY)
-    rules = town.board / "board.toml"
-    shutil.copy(town.board / "queries" / "dev.tsv", town.board / "queries" / "more.tsv")
-    more = '[sets.more]\nqueries = "queries/more.tsv"\nqrels = "qrels/dev.qrels"\n\n[policy]'
-    rules.write_text(rules.read_text().replace("[policy]", more))
-    town.organiser("rebuild", now=LATER)
-    assert findings(town, old, now=LATER) == {}
-    assert town.publish(old, now=LATER).code == 0
-
-
 def amended_twice(town: Town) -> tuple[str, list[bytes]]:
     """A submission with three revisions of its metadata, all seen by anybody."""
     submission = town.send("one", now=DAY)

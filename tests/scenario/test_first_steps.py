@@ -3,7 +3,6 @@
 import io
 import os
 import pty
-import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
-from town import Town, call, founding, fresh_town, git, write_inputs
+from town import call, founding, fresh_town, write_inputs
 
 from heldout.board.organiser.creation import GivenSet, choose_order
 from heldout.board.rules.spec import BoardSpec
@@ -22,7 +21,6 @@ from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
 
 pytestmark = pytest.mark.slow
-LATER = "2026-11-03T10:00:00Z"
 
 
 @pytest.fixture
@@ -72,41 +70,6 @@ def test_what_was_given_is_not_asked_for_again(given: Path) -> None:
 
 
 town = fresh_town
-
-
-def set_key(town: Town, key: str, value: str) -> None:
-    rules = town.board / "board.toml"
-    text = rules.read_text("utf-8")
-    rules.write_text(
-        re.sub(rf'^{key} = ".*"$', f'{key} = "{value}"', text, flags=re.MULTILINE), "utf-8"
-    )
-
-
-def test_the_readme_follows_the_rules_until_somebody_edits_it(town: Town) -> None:
-    readme = town.board / "README.md"
-    assert "have not stated the address yet" in readme.read_text("utf-8")
-    set_key(town, "install", "https://example.org/heldout.whl")
-    assert town.organiser("rebuild", now=LATER).code == 0
-    assert 'pip install "https://example.org/heldout.whl"' in readme.read_text("utf-8")
-    assert git(town.board, "status", "--porcelain") == ""
-    set_key(town, "home", "https://example.org/kb/")
-    assert town.organiser("rebuild", now=LATER).code == 0
-    assert "The leaderboard is <https://example.org/kb/>" in readme.read_text("utf-8")
-    own = readme.read_text("utf-8") + "\nOur workshop is in May.\n"
-    readme.write_text(own, "utf-8")
-    set_key(town, "install", "https://example.org/newer.whl")
-    assert town.organiser("rebuild", now=LATER).code == 0
-    assert readme.read_text("utf-8") == own
-
-
-def test_publishing_without_addresses_warns(town: Town) -> None:
-    one = town.send("one", now=LATER)
-    town.take_in(now=LATER)
-    told = town.publish(one, now=LATER)
-    assert "warning   board.toml has no repository and no install" in told.out
-    set_key(town, "install", "https://example.org/heldout.whl")
-    set_key(town, "repository", "https://example.org/board")
-    assert "warning" not in town.publish(one, now=LATER).out
 
 
 def test_the_demo_names_a_program_that_can_be_called(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """What an organiser's edit of board.toml cannot do: rename told scores, or put rules that fail."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -78,21 +77,6 @@ def test_rules_are_not_logged_before_what_they_name_is_there(
     assert "backup" not in text
     (town.board / "board.toml").write_text(kept, "utf-8")
     assert town.publish(waits, now=NEXT).code == 0
-
-
-def test_a_new_set_is_looked_at_before_it_is_logged(town: Town) -> None:
-    text = '[sets.next]\nqueries = "queries/next.tsv"\n\n[[views]]'
-    edit(town, "[[views]]", text)
-    edit(town, "[baselines]", FURTHER.replace("deep", "next").replace('"eval"', '"next"'))
-    (town.board / "queries/next.tsv").write_text("n1\ta question\n")
-    labels = town.vault / "labels/next.qrels"
-    labels.write_text("dev1 0 ddev1 1\n")
-    assert "undefined-score  view next" in refused(town)
-    shutil.copy(town.board / "qrels/dev.qrels", labels)
-    shutil.copy(town.board / "queries/dev.tsv", town.board / "queries/next.tsv")
-    assert "open-labels  view next" in refused(town)
-    labels.write_text("dev1 0 another 1\n")
-    town.organiser("rebuild", now=NEXT).done()
 
 
 def test_a_deadline_that_is_over_is_not_put_off(tmp_path: Path) -> None:

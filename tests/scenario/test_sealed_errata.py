@@ -72,12 +72,3 @@ def test_every_entry_that_is_scored_anew_has_an_erratum_whether_it_changed_or_no
         for view, score in row["scores"].items():
             assert score == pytest.approx(scores[view]["mean"], abs=5e-4), view
     assert town.audit()["faults"] == []
-
-
-def test_when_all_is_told_an_erratum_that_changes_nothing_needs_to_be_asked_for(
-    town: Town,
-) -> None:
-    assert town.organiser("rebuild", now=OVER).code == 0
-    repair(town, "eval1 0 nobody 0\n")
-    town.organiser("correct", "20261102-one", "--why", "tidy", now=OVER).done()
-    assert town.kinds()[-1] == "reviewed"

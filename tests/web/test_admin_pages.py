@@ -228,21 +228,6 @@ def test_the_price_stands_before_the_launch(organiser: Organiser) -> None:
     assert log.index("launched") < log.index("paused")
 
 
-def test_progress_leases_and_costs_are_told(organiser: Organiser) -> None:
-    words = organiser.words("/admin")
-    assert "1 of 6 tasks done (16.7%)." in words
-    assert "1 task with workers, 0 late." in words
-    assert "1 of 4" in words
-    assert "Earned so far $5.00 of rewards" in words  # two whole tasks and twice a quarter
-    assert "Paid so far $0.00" in words
-    organiser.stage.clock.pass_by(minutes=55)
-    assert "ends soon" in organiser.words("/admin")
-    organiser.stage.clock.pass_by(minutes=30)
-    words = organiser.words("/admin")
-    assert "1 task with workers, 1 late." in words
-    assert "late by 25 minutes" in words
-
-
 SETTINGS = Settings(name="A study")
 AGREED = StudyAgreement(pairs=9, votes=18, alike=0.52, alpha=0.045, interval=None, why="")
 

@@ -2,7 +2,7 @@
 
 import judging_stage
 import pytest
-from judging_stage import PROLIFIC, Make, fields_of, words_of
+from judging_stage import Make, fields_of, words_of
 
 stage = judging_stage.stage
 
@@ -72,24 +72,6 @@ def test_who_lapses_with_failed_tests_is_told_what_is_owed(stage: Make) -> None:
     one.clock.pass_by(hours=2)
     one.begin("bob")
     assert "3 of 4 answered: $0.00. As agreed" in words_of(one.client.get(f"{root}/done"))
-
-
-@pytest.mark.parametrize(("platform", "given"), [("link", True), ("prolific", False)])
-def test_who_stops_is_given_the_code_where_there_is_only_a_link(
-    stage: Make, platform: str, *, given: bool
-) -> None:
-    one = stage(platform=platform, links="personal")
-    who = one.who("ada") if platform == "link" else PROLIFIC
-    fields = fields_of(one.client.get(one.link, params=who))
-    place = one.post(f"{one.link}/consent", fields).headers["location"]
-    root = place.rpartition("/item/")[0]
-    one.answer(root, 1)
-    one.post(f"{root}/exit", fields_of(one.client.get(f"{root}/exit")))
-    assert ("C0FFEE" in one.client.get(f"{root}/done").text) == given
-    if given:
-        landing = words_of(one.client.get(one.link, params=who))
-        assert "1 of 4 answered: $0.50 is yours." in landing
-        assert "C0FFEE" in landing
 
 
 def test_an_ended_lease_is_told_with_what_is_owed(stage: Make) -> None:
