@@ -5,7 +5,10 @@
     +-- TrustError          a sealed file is not what it claims; says nothing more
     +-- OptionError         options that do not go together, or one that is missing
     +-- SetupError          something is not installed or not configured; says what to do
-    +-- StoreError          a board or vault on disk is damaged, locked or missing
+    +-- StoreError          a board, vault or forge is damaged, locked, missing or refuses
+        +-- PushError       what was sent did not arrive; send it again
+        +-- DatabaseError   the database refused or is gone (`heldout.database.errors`)
+        +-- TooMuchError    git ended at one of its bounds (`heldout.board.store.git`)
 
 A policy's refusal is a value (a finding), not an exception. Bugs stay plain exceptions.
 """
@@ -96,15 +99,18 @@ class HeldoutError(Exception):
 
     Attributes:
         status: exit code of a command that it ends.
+        code: short kebab-case name, listed in docs/reference/errors.md; "" where it has none.
     """
 
     status = 2
+    code: str = ""
 
 
 class InputError(HeldoutError):
     """The user's input is wrong.
 
     Attributes:
+        code: of the first problem.
         problems: at least one `Problem`, in the order of their lines.
         counts: how many there are of each code, where not all are among the problems.
     """
@@ -119,12 +125,8 @@ class InputError(HeldoutError):
         self.problems: tuple[Problem, ...] = (
             (problems,) if isinstance(problems, Problem) else tuple(problems)
         )
+        self.code = self.problems[0].code if self.problems else ""
         super().__init__("\n".join(str(problem) for problem in self.problems))
-
-    @property
-    def code(self) -> str:
-        """The code of the first problem."""
-        return self.problems[0].code if self.problems else ""
 
     @classmethod
     def of(
@@ -158,7 +160,11 @@ class SetupError(HeldoutError):
 
 
 class StoreError(HeldoutError):
-    """A board or vault on disk is damaged, locked, missing or not where it should be."""
+    """A board, vault or forge is damaged, locked, missing, or refuses."""
+
+    def __init__(self, text: str = "", *, code: str = "") -> None:
+        self.code = code
+        super().__init__(text)
 
 
 class PushError(StoreError):

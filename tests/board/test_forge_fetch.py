@@ -13,7 +13,7 @@ from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, says, serve
 from heldout.board.rules.spec import ForgeSpec
 from heldout.board.store.fetching import fetch_arrivals
 from heldout.board.store.forges.hosted import Forge as ForgeProtocol
-from heldout.board.store.forges.hosted import ForgeError, Handle, git_environment
+from heldout.board.store.forges.hosted import Handle, git_environment
 from heldout.board.store.forges.local import Surroundings, open_forge
 from heldout.board.store.git import Author, Git
 from heldout.errors import InputError, StoreError
@@ -297,7 +297,3 @@ def test_a_bare_repository_that_is_a_command_is_not_run(
     with pytest.raises(StoreError, match="git ls-remote failed"):
         forge.fetch()
     assert not (tmp_path / "evil").exists()
-
-
-def test_a_forge_error_is_told_like_any_error_of_a_store() -> None:
-    assert issubclass(ForgeError, StoreError)

@@ -8,8 +8,8 @@ import pytest
 from forge_clients import EVENT, ONE, OTHER, Client, connect
 from forge_server import TOKEN, Forge
 
-from heldout.board.store.forges.hosted import ForgeError, Handle
-from heldout.errors import SetupError
+from heldout.board.store.forges.hosted import Handle
+from heldout.errors import SetupError, StoreError
 from heldout.ids import Digest, SubmissionId
 
 server = forge_clients.server
@@ -131,13 +131,13 @@ def test_without_a_token_a_public_board_is_read_and_nothing_is_changed(
     server.add(1)
     client = connect(server, http, token="")
     assert len(client.forge.list_open()) == 1
-    with pytest.raises(ForgeError, match=r"401.*HELDOUT_FORGE_TOKEN"):
+    with pytest.raises(StoreError, match=r"401.*HELDOUT_FORGE_TOKEN"):
         client.forge.close(ONE)
 
 
 def test_a_wrong_token_is_told_without_showing_it(server: Forge, http: httpx2.Client) -> None:
     wrong = "wrong-9f8e7d"
-    with pytest.raises(ForgeError, match="401") as caught:
+    with pytest.raises(StoreError, match="401") as caught:
         connect(server, http, token=wrong).forge.list_open()
     assert wrong not in str(caught.value)
 
@@ -156,5 +156,5 @@ def test_the_token_is_in_no_representation(client: Client) -> None:
 
 
 def test_a_project_that_is_not_there_is_told(server: Forge, http: httpx2.Client) -> None:
-    with pytest.raises(ForgeError, match="404: no such project"):
+    with pytest.raises(StoreError, match="404: no such project"):
         connect(server, http, project="nobody/nothing").forge.list_open()

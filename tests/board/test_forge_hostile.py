@@ -9,7 +9,7 @@ from forge_clients import EVENT, ONE, Client, connect
 from forge_faults import PASSING, WAITED
 from forge_server import TOKEN, Fault, Forge, Misbehave, pours, says, sends, serve
 
-from heldout.board.store.forges.hosted import ForgeError
+from heldout.errors import StoreError
 
 server = forge_clients.server
 clients = forge_clients.clients
@@ -72,7 +72,7 @@ NONSENSE: dict[str, tuple[Misbehave, str]] = {
 def test_nonsense_is_refused_in_one_line(client: Client, name: str) -> None:
     act, said = NONSENSE[name]
     client.server.faults.append(Fault(act=act, times=99))
-    with pytest.raises(ForgeError, match=said) as caught:
+    with pytest.raises(StoreError, match=said) as caught:
         client.forge.list_open()
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 500
@@ -80,7 +80,7 @@ def test_nonsense_is_refused_in_one_line(client: Client, name: str) -> None:
 
 def test_a_list_without_end_is_given_up(client: Client) -> None:
     client.server.faults.append(Fault(act=lists_for_ever(client.server), times=9999))
-    with pytest.raises(ForgeError, match="does not end"):
+    with pytest.raises(StoreError, match="does not end"):
         client.forge.list_open()
     assert len(client.server.seen) == 200
 
@@ -95,7 +95,7 @@ def test_long_texts_in_requests_and_comments_hide_nothing(client: Client) -> Non
     chatter = ["x" * LONG] * 25
     client.server.requests[1].comments += [*chatter, f"<!-- heldout {EVENT} -->"]
     if client.server.kind == "forgejo":  # which gives all comments at once
-        with pytest.raises(ForgeError, match="over 8 MiB"):
+        with pytest.raises(StoreError, match="over 8 MiB"):
             client.forge.comment(ONE, "Hello", event=EVENT)
     else:
         assert client.forge.comment(ONE, "Hello", event=EVENT) == "known"
@@ -114,7 +114,7 @@ def test_a_page_that_comes_again_and_again_ends_the_list(client: Client) -> None
 
 def test_an_answer_that_drips_is_given_up(client: Client) -> None:
     client.clock.step = 200.0
-    with pytest.raises(ForgeError, match="took over 120 s"):
+    with pytest.raises(StoreError, match="took over 120 s"):
         client.forge.list_open()
 
 
@@ -126,7 +126,7 @@ def test_a_redirect_never_takes_the_token_elsewhere(client: Client, status: int)
         client.server.faults.append(Fault(act=act, times=99))
         client.server.add(1)
         for call in (client.forge.list_open, lambda: client.forge.close(ONE)):
-            with pytest.raises(ForgeError, match="elsewhere") as caught:
+            with pytest.raises(StoreError, match="elsewhere") as caught:
                 call()
             assert "pass" not in str(caught.value)
         assert evil.seen == []
@@ -144,7 +144,7 @@ def test_a_next_page_elsewhere_is_not_asked_with_the_token(client: Client) -> No
 
 def test_a_forge_that_says_the_token_back_does_not_get_it_shown(client: Client) -> None:
     client.server.faults.append(Fault(act=says(422, f"your token {TOKEN} is odd"), times=9))
-    with pytest.raises(ForgeError, match="your token … is odd") as caught:
+    with pytest.raises(StoreError, match="your token … is odd") as caught:
         client.forge.list_open()
     assert TOKEN not in str(caught.value)
 
@@ -174,6 +174,6 @@ def tell(call: Callable[[], object]) -> str:
     """All that an error says of itself, "" where there is none."""
     try:
         call()
-    except ForgeError as error:
+    except StoreError as error:
         return f"{error} {error!r} {error.__cause__!r}"
     return ""

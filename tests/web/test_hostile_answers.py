@@ -14,7 +14,6 @@ from openid_provider import CLIENT, SECRET
 from heldout.board.audit import timestamps
 from heldout.board.participant import server
 from heldout.board.store.forges import hosted
-from heldout.board.store.forges.hosted import ForgeError
 from heldout.errors import PushError, StoreError
 from heldout.intake import sign_in
 from heldout.judging.models.judges import ModelClient
@@ -40,7 +39,7 @@ def _ask_forge(url: str) -> None:
         here = hosted.Rest(
             client=client, root=url, headers={}, token="", clock=time.time, sleep=lambda _s: None
         )
-        with pytest.raises(ForgeError, match="asked 4 times; the forge did not answer in time"):
+        with pytest.raises(StoreError, match="asked 4 times; the forge did not answer in time"):
             here.get("/x", dict[str, str])
 
 

@@ -170,7 +170,6 @@ class OrganiserPlace(VaultPlace):
             InputError: board.toml was edited in a way that cannot hold; nothing was done.
         """
         from heldout.board.scores.session import organiser_session
-        from heldout.board.store.sharing import OvertakenError
 
         opened = organiser_session(
             self.board(),
@@ -184,7 +183,9 @@ class OrganiserPlace(VaultPlace):
         try:
             with ended_in_order(), opened as session:
                 yield session
-        except OvertakenError as error:
+        except StoreError as error:
+            if error.code != "overtaken":
+                raise
             raise _BegunAgain(str(error)) from None
 
 

@@ -34,8 +34,7 @@ class DatabaseError(StoreError):
     """
 
     def __init__(self, code: str, text: str) -> None:
-        self.code = code
-        super().__init__(f"{code}: {text}")
+        super().__init__(f"{code}: {text}", code=code)
 
 
 @contextmanager

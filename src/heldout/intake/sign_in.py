@@ -17,7 +17,7 @@ import msgspec
 
 from heldout.errors import InputError, SetupError, StoreError
 from heldout.files.executors import work_within
-from heldout.web.signing import BadTokenError, read_value, sign_value
+from heldout.web.signing import TokenError, read_value, sign_value
 
 _SECONDS = 10.0
 _MOST_BYTES = 1 << 20
@@ -114,7 +114,7 @@ def read_flow(cookie: str, *, key: bytes) -> Flow | None:
     """The flow of a cookie; `None` where it is none of ours."""
     try:
         return read_value(cookie, Flow, key=key, purpose="intake.sign-in")
-    except BadTokenError:
+    except TokenError:
         return None
 
 

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from heldout.errors import StoreError
 from heldout.web.health import ERROR_CODE
 from heldout.web.pages import Study, render_template
-from heldout.web.signing import BadTokenError, OldTokenError
+from heldout.web.signing import TokenError
 
 _LOG = logging.getLogger("heldout.web")
 RETRY_SECONDS = "5"
@@ -122,6 +122,8 @@ def add_handlers(
         if isinstance(error, HTTPException):
             status, headers = error.status_code, error.headers or {}
             shown = 404 if status == 404 else 400  # noqa: PLR2004 - HTTP's
+        elif isinstance(error, TokenError):
+            status = shown = error.status
         elif isinstance(error, StoreError) and is_missing(error):
             status = shown = 404
         elif isinstance(error, StoreError):
@@ -144,8 +146,7 @@ def _is_judging(path: str) -> bool:
 _STATUSES: Mapping[type[Exception], int] = {
     HTTPException: 404,
     RequestValidationError: 404,
-    BadTokenError: 403,
-    OldTokenError: 410,
+    TokenError: 403,
     StoreError: 503,
 }
 """Error -> status of its answer; an `HTTPException` has its own."""

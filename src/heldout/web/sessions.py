@@ -14,7 +14,7 @@ from typing import Annotated
 import msgspec
 
 from heldout.errors import SetupError
-from heldout.web.signing import BadTokenError, read_value, sign_value
+from heldout.web.signing import TokenError, read_value, sign_value
 
 COOKIE = "heldout-organiser"
 """The session's cookie."""
@@ -95,7 +95,7 @@ class SessionSigner:
             session = read_value(
                 cookie, OrganiserSession, key=self.key, purpose="organiser.session"
             )
-        except BadTokenError:
+        except TokenError:
             return None
         fits = hmac.compare_digest(session.token, self._mark())
         alive = now.timestamp() < session.expires and session.sign_outs == sign_outs

@@ -18,12 +18,16 @@ _LONGEST = 2_000
 Kind = TypeVar("Kind", bound=msgspec.Struct)
 
 
-class BadTokenError(Exception):
-    """Not signed here, not of this kind, or altered; one error for every cause."""
+class TokenError(Exception):
+    """A token is not signed here, not of this kind, or altered; one error for every cause.
 
+    Attributes:
+        status: of the answer: 403, or 410 of a token that was signed here, and is over.
+    """
 
-class OldTokenError(Exception):
-    """Signed here, and over."""
+    def __init__(self, *, old: bool = False) -> None:
+        super().__init__()
+        self.status = 410 if old else 403
 
 
 def sign_value(value: msgspec.Struct | str, *, key: bytes, purpose: str) -> str:
@@ -47,14 +51,14 @@ def read_value(text: str, kind: type[Kind], *, key: bytes, purpose: str) -> Kind
         purpose: as when it was signed.
 
     Raises:
-        BadTokenError: it was not signed with this key for this purpose as such a value.
+        TokenError: it was not signed with this key for this purpose as such a value.
     """
     if len(text) > _LONGEST or not text.isascii():
-        raise BadTokenError
+        raise TokenError
     try:
         return msgspec.convert(_serializer(key, purpose).loads(text), kind)
     except (BadData, msgspec.ValidationError) as error:
-        raise BadTokenError from error
+        raise TokenError from error
 
 
 def _serializer(key: bytes, purpose: str) -> URLSafeSerializer:
@@ -112,12 +116,11 @@ class PageSigner:
         """Return whose pages a token opens.
 
         Raises:
-            BadTokenError: it was not signed with this key as such a token.
-            OldTokenError: it is over.
+            TokenError: it was not signed with this key as such a token, or is over.
         """
         found = read_value(token, _SignedPass, key=self.key, purpose=f"{self.pages}.owner")
         if now.timestamp() >= found.expires:
-            raise OldTokenError
+            raise TokenError(old=True)
         return found.owner
 
     def sign_stamp(self, stamp: Stamp) -> str:
@@ -128,6 +131,6 @@ class PageSigner:
         """The stamp that a form sent back.
 
         Raises:
-            BadTokenError: it was not signed with this key as a stamp.
+            TokenError: it was not signed with this key as a stamp.
         """
         return read_value(text, Stamp, key=self.key, purpose=f"{self.pages}.stamp")

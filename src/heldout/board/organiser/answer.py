@@ -303,7 +303,7 @@ def answer(
 
     Raises:
         InputError: the log knows no such submission.
-        ForgeError: the forge failed. The event stands; calling again answers what is missing.
+        StoreError: the forge failed. The event stands; calling again answers what is missing.
     """
     submission = session.find(name)
     events = [one for one in submission.events if one[1] in _HEADS.keys() - {*_OF_A_TEAM}]
@@ -350,7 +350,7 @@ def answer_registration(session: Session, forge: Forge, team: str, *, source: st
         What became of the comment.
 
     Raises:
-        ForgeError: the forge failed. The event stands; calling again answers what is missing.
+        StoreError: the forge failed. The event stands; calling again answers what is missing.
     """
     handle = forge.locate(source, team)
     if handle is None:

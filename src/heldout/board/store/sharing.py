@@ -210,10 +210,6 @@ _KEPT = (
 )
 
 
-class OvertakenError(StoreError):
-    """Another organiser's event came first; this one did not happen, and has to be judged again."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
     """A vault's clone and its remote.
@@ -273,7 +269,7 @@ class Sharing:
             history: what it says, with that event.
 
         Raises:
-            OvertakenError: another organiser's event came first.
+            StoreError: code `overtaken`: another organiser's event came first.
             StoreError: the remote did not take it, or does not say whether it did.
         """
         known = self._tip()
@@ -461,7 +457,8 @@ class Sharing:
             return False
         first = parse_log(self._read_log(tip), path=EVENTS)[number:]
         told = _tell(first) if first else "the vault's remote changed"
-        raise OvertakenError(f"another organiser was first: {told}; event {number} did not happen")
+        text = f"another organiser was first: {told}; event {number} did not happen"
+        raise StoreError(text, code="overtaken")
 
 
 def find_sharing(root: Path) -> Sharing | None:

@@ -520,7 +520,7 @@ class Vault:
         In a shared vault it has happened when its push has succeeded, and not before.
 
         Raises:
-            OvertakenError: another organiser's event came first.
+            StoreError: code `overtaken`: another organiser's event came first.
             StoreError: a clock is wrong, this vault has no key of a signer, or the remote did not
                 take it; nothing has happened.
         """

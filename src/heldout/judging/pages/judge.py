@@ -36,7 +36,7 @@ from heldout.web.forms import Form, address_of, go_to, make_application, network
 from heldout.web.guard import RETRY_SECONDS, respond, respond_briefly
 from heldout.web.pages import Study
 from heldout.web.sessions import Attempts
-from heldout.web.signing import BadTokenError, PageSigner, Stamp
+from heldout.web.signing import PageSigner, Stamp, TokenError
 
 # What a form says.
 
@@ -159,7 +159,7 @@ class Judging:
         addresses, assignment = questions.Addresses(token), self._open(token, fields)
         stamp = self._signer.read_stamp(fields.get("stamp", ""))
         if (stamp.owner, stamp.item) != (str(assignment), str(position)):
-            raise BadTokenError
+            raise TokenError
         try:
             return self._save(addresses, assignment, stamp, fields)
         except StoreError as error:
@@ -217,7 +217,7 @@ class Judging:
         if isinstance(choice, str):
             shown = shown or assignments.item(self.database, assignment, position)
             if shown is None:
-                raise BadTokenError
+                raise TokenError
             return self._show(shown, addresses, sent=fields, problem=choice, status=422)
         found = assignments.answer(
             self.database,
@@ -229,7 +229,7 @@ class Judging:
             now=now,
         )
         if found is None:
-            raise BadTokenError
+            raise TokenError
         return self._after(found, addresses, now)
 
     def _after(self, found: Answered, addresses: questions.Addresses, now: datetime) -> Response:
@@ -420,11 +420,10 @@ class Judging:
         """The assignment of a token; a form has to bring the token of its address.
 
         Raises:
-            BadTokenError: it is forged, or the form's is another.
-            OldTokenError: it is over.
+            TokenError: it is forged, the form's is another, or it is over.
         """
         if fields is not None and fields.get("token") != token:
-            raise BadTokenError
+            raise TokenError
         return int(self._signer.read_owner(token, now=self.clock()))
 
     def _check_code(self, code: str) -> None:

@@ -46,14 +46,6 @@ Outcome = Literal["done", "known", "nowhere"]
 """`done`: by this call. `known`: it stood so before. `nowhere`: this forge has no such thing."""
 
 
-class ForgeError(StoreError):
-    """The forge refused, failed, or answered nonsense; the text never holds the token."""
-
-
-class LostAnswerError(ForgeError):
-    """A change was sent and no answer came: it may have happened, so it is not sent again."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
     """An open submission as the forge lists it.
@@ -73,7 +65,7 @@ class Forge(Protocol):
     """A place where submissions are opened, answered and closed.
 
     Every method may be called again after a crash: what stands already is found and left.
-    All raise ForgeError where the forge refuses or fails.
+    All raise StoreError where the forge refuses or fails.
     """
 
     def fetch(self) -> tuple[Arrival, ...]:
@@ -105,8 +97,8 @@ class Forge(Protocol):
             event: hash of the event that it tells; a comment with its mark is looked up first.
 
         Raises:
-            LostAnswerError: it was sent, and whether it stands is not known. Call again later:
-                that call looks first.
+            StoreError: code `answer-lost`: it was sent, and whether it stands is not known. Call
+                again later: that call looks first.
         """
         ...
 
@@ -134,7 +126,7 @@ Sha = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})\Z")]
 
 
 class Api(Protocol):
-    """One kind of forge. All methods raise ForgeError."""
+    """One kind of forge. All methods raise StoreError."""
 
     def ref(self, handle: Handle) -> str:
         """The ref at which git finds a request's head."""
@@ -252,17 +244,17 @@ def decode(answer: ForgeReply, kind: type[T]) -> T:
     """The body as a value of the documented shape.
 
     Raises:
-        ForgeError: it is too large, no JSON, or of another shape.
+        StoreError: it is too large, no JSON, or of another shape.
     """
     if not answer.whole:
-        raise ForgeError(f"the forge's answer is over {BODY_LIMIT >> 20} MiB, or compressed")
+        raise StoreError(f"the forge's answer is over {BODY_LIMIT >> 20} MiB, or compressed")
     try:
         return msgspec.json.decode(answer.body, type=kind)
     except msgspec.ValidationError as error:
-        raise ForgeError(f"the forge answered another JSON than documented: {error}") from None
+        raise StoreError(f"the forge answered another JSON than documented: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         told = quote(answer.headers.get("content-type", "nothing said"), limit=40)
-        raise ForgeError(f"the forge answered no JSON (its type: {told})") from None
+        raise StoreError(f"the forge answered no JSON (its type: {told})") from None
 
 
 def explain(answer: ForgeReply, *, token: str) -> str:
@@ -412,7 +404,7 @@ class Rest:
             kind: the documented shape; fields that it does not name are skipped.
 
         Raises:
-            ForgeError: the forge refused, did not answer, or answered another shape.
+            StoreError: the forge refused, did not answer, or answered another shape.
         """
         return decode(self._call("GET", path, {}, None), kind)
 
@@ -432,7 +424,7 @@ class Rest:
             size: how a page's size is asked for.
 
         Raises:
-            ForgeError: also where the list does not end, or one item is too large.
+            StoreError: also where the list does not end, or one item is too large.
         """
         count, number, before = size.most, 1, b""
         while number * count <= _MOST_PAGES * size.most:
@@ -448,14 +440,14 @@ class Rest:
             before, number = answer.body, number + 1
             if not (len(items) >= count if answer.more is None else answer.more and items):
                 return
-        raise ForgeError(f"{path}: the list does not end")
+        raise StoreError(f"{path}: the list does not end")
 
     def send(self, method: Method, path: str, body: Mapping[str, Any]) -> None:
         """Change something, once.
 
         Raises:
-            LostAnswerError: it may have happened.
-            ForgeError: it did not happen.
+            StoreError: code `answer-lost`: it may have happened.
+            StoreError: it did not happen.
         """
         self._call(method, path, {}, body)
 
@@ -479,13 +471,14 @@ class Rest:
                 delay = self._delay(answer, attempt, f"{method} {path}: {reason}")
             if attempt < _TRIES - 1:
                 self.sleep(delay)
-        raise ForgeError(f"{method} {path}: asked {_TRIES} times; {reason}")
+        raise StoreError(f"{method} {path}: asked {_TRIES} times; {reason}")
 
     def _check_repeatable(self, method: Method, path: str, reason: str) -> None:
         if method != "GET":
-            raise LostAnswerError(
+            raise StoreError(
                 f"{method} {path}: {reason}. It may have happened all the same; "
-                "call again, which looks before it asks"
+                "call again, which looks before it asks",
+                code="answer-lost",
             )
 
     def _delay(self, answer: ForgeReply, attempt: int, told: str) -> float:
@@ -493,12 +486,12 @@ class Rest:
             return float(2**attempt)
         delay = seconds_to_wait(answer.headers, now=self.clock())
         if delay > LONGEST_WAIT:
-            raise ForgeError(f"{told}; call again {_moment(self.clock() + delay)}")
+            raise StoreError(f"{told}; call again {_moment(self.clock() + delay)}")
         return delay
 
     def _accept(self, method: Method, path: str, answer: ForgeReply) -> ForgeReply:
         if answer.status >= _REFUSED:
-            raise ForgeError(f"{method} {path}: {explain(answer, token=self.token)}")
+            raise StoreError(f"{method} {path}: {explain(answer, token=self.token)}")
         return answer
 
     def _ask(
@@ -651,8 +644,8 @@ class HostedForge:
             return "known"
         try:
             act()
-        except LostAnswerError:
-            if not stands():
+        except StoreError as error:
+            if error.code != "answer-lost" or not stands():
                 raise
         return "done"
 
@@ -782,7 +775,7 @@ class Forgejo(_Pulls):
         known = self._labels()
         missing = [name for name in names if name not in known]
         if missing:
-            raise ForgeError(f"the forge made no label {missing[0]}")
+            raise StoreError(f"the forge made no label {missing[0]}")
         ids = [known[name] for name in names]
         self.rest.send("POST", self._repo(f"issues/{handle}/labels"), {"labels": ids})
 
