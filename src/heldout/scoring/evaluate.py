@@ -299,16 +299,11 @@ def _check_scale(
         return
     for group, grades in enumerate(distinct):
         if grades[-1] > limit:
-            raise InputError.of(
-                "grade-above-maximum",
-                "qrels",
-                f"grade {grades[-1]} for query {show(queries[groups.index(group)])}",
-                f"grades up to {limit} under {measure}",
-                hint="name the highest grade of the scale, as in "
-                f"{measure.name}(max_rel={grades[-1]})"
-                if measure.params.max_rel
-                else "",
-            )
+            named = f"{measure.name}(max_rel={grades[-1]})" if measure.params.max_rel else ""
+            hint = named and f"name the highest grade of the scale, as in {named}"
+            words = {"query": show(queries[groups.index(group)]), "measure": measure}
+            words |= {"grade": grades[-1], "most": limit}
+            raise InputError.of("grade-above-maximum", "qrels", hint=hint, **words)
 
 
 def _highest_grade(measure: Measure) -> int | None:

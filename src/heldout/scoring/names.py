@@ -164,13 +164,8 @@ def read_measure(text: str, *, path: str = "-m") -> Measure:
     """
     found = read_measures(text, path=path)
     if len(found) > 1:
-        names = ", ".join(str(one.measure) for one in found[:3])
-        raise InputError.of(
-            "measure-many",
-            path,
-            f"{text.strip()!r}, which stands for {len(found)} measures",
-            example=names.split(", ")[0],
-        )
+        words = {"asked": text.strip(), "example": str(found[0].measure)}
+        raise InputError.of("measure-many", path, count=len(found), **words)
     return found[0].measure
 
 
@@ -186,13 +181,8 @@ def read_own_measure(text: str, *, path: str = "-m") -> Measure:
     """
     measure = read_measure(text, path=path)
     if isinstance(measure, OtherMeasure):
-        raise InputError.of(
-            "measure-elsewhere",
-            path,
-            f"{measure}, which {measure.engine} computes",
-            "one of " + ", ".join(MEASURES),
-            "heldout evaluate, compare and analyse take measures of other libraries too",
-        )
+        own, engine = ", ".join(MEASURES), measure.engine
+        raise InputError.of("measure-elsewhere", path, measure=measure, engine=engine, own=own)
     return measure
 
 

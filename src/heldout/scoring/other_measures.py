@@ -420,11 +420,8 @@ def _defined(judgments: Grades, level: int) -> dict[str, dict[str, int]]:
 
 def _check_subtopics(measure: OtherMeasure, subtopics: SubtopicGrades | None) -> None:
     if not subtopics or all(len(parts) == 1 for parts in subtopics.values()):
-        raise InputError.of(
-            "needs-subtopics",
-            str(measure),
-            "one subtopic for every query" if subtopics else "judgments without subtopics",
-        )
+        found = "one subtopic for every query" if subtopics else "judgments without subtopics"
+        raise InputError.of("needs-subtopics", str(measure), found)
 
 
 def _subtopic_rows(library: Any, judgments: Grades, subtopics: SubtopicGrades) -> Iterator[Any]:

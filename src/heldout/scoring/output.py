@@ -121,13 +121,8 @@ def check_sort(measure: Measure, measures: Sequence[Measure]) -> None:
         InputError: code `sort-measure`.
     """
     if measure not in measures:
-        raise InputError.of(
-            "sort-measure",
-            "--sort",
-            f"{measure}, which is not computed",
-            "one of " + ", ".join(map(str, measures)),
-            f"add -m '{measure}'",
-        )
+        computed = ", ".join(map(str, measures))
+        raise InputError.of("sort-measure", "--sort", measure=measure, computed=computed)
 
 
 def sort_runs(scored: Sequence[Scored], measure: Measure) -> list[Scored]:

@@ -210,9 +210,5 @@ def _find(only: str, source: FacetSource) -> frozenset[str]:
 
 def _no_value(only: str, values: Sequence[str], shown: int = 12) -> InputError:
     more = f", and {len(values) - shown:,} more" if len(values) > shown else ""
-    return InputError.of(
-        "no-facet",
-        "--only",
-        f"no query is of {quote(only)}",
-        f"one of {', '.join(map(quote, values[:shown]))}{more}",
-    )
+    known = f"{', '.join(map(quote, values[:shown]))}{more}"
+    return InputError.of("no-facet", "--only", asked=quote(only), known=known)

@@ -279,12 +279,8 @@ def _complete(work: Work, run: StoredRun) -> Evaluation:
 
 def _broken_off(path: str, error: OSError | MemoryError) -> Problem:
     why = error.strerror if isinstance(error, OSError) else "no memory left"
-    return Problem(
-        "unreadable-file",
-        path,
-        f"{why or type(error).__name__} while it was read",
-        "a file that can be read to its end",
-    )
+    found = f"{why or type(error).__name__} while it was read"
+    return Problem("unreadable-file", path, found, "a file that can be read to its end")
 
 
 def _check_overlap(

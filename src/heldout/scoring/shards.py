@@ -28,7 +28,6 @@ from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
 
 _FOLDER = "shards-1"
-_NOT_STORED = "not-stored"
 _SHOWN = 5
 _PART = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 _NOTE = re.compile(r"([0-9]+)-of-([0-9]+)\.json")
@@ -205,7 +204,7 @@ def score_part(
         all_runs=len(set(runs)),
         outcomes=[_check_kept(outcome, cache) for outcome in outcomes],
     )
-    if not any(one.problems[0].code == _NOT_STORED for one in found.failed):
+    if not any(one.problems[0].code == "not-stored" for one in found.failed):
         note_part(cache, plan, shard)
     return found
 
@@ -213,13 +212,7 @@ def score_part(
 def _check_kept(outcome: Outcome, cache: ScoreCache) -> Outcome:
     if isinstance(outcome, Failed) or outcome.kept:
         return outcome
-    problem = Problem(
-        _NOT_STORED,
-        outcome.path,
-        f"scores that could not be written into {cache.root}",
-        "a file of its own, so that the scores can be stored, and a folder with room for them",
-        "write a run from a pipe to a file; is the disk full?",
-    )
+    problem = Problem.of("not-stored", outcome.path, folder=cache.root)
     return Failed(path=outcome.path, problems=(problem,), counts={})
 
 

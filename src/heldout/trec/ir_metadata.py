@@ -272,12 +272,8 @@ def _strict_loader() -> "type[yaml.BaseLoader]":
 def _no_yaml(error: "yaml.YAMLError", path: str, first: int) -> InputError:
     mark = getattr(error, "problem_mark", None)
     said = getattr(error, "problem", None) or "a character that YAML does not allow"
-    return InputError.of(
-        "ir-metadata-yaml",
-        path,
-        f"no YAML: {printable(said)}",
-        line=first if mark is None else first + mark.line,
-    )
+    line = first if mark is None else first + mark.line
+    return InputError.of("ir-metadata-yaml", path, f"no YAML: {printable(said)}", line=line)
 
 
 def _check_version(fields: Mapping[str, Any], *, path: str, line: int) -> Iterator[Problem]:

@@ -120,12 +120,8 @@ def _add_line(found: Judgments, line: bytes, path: str, number: int) -> Problem 
     before = found.setdefault(judge, {}).setdefault(query, {}).setdefault(document, grade)
     if before == grade:
         return None
-    return Problem.of(
-        "conflicting-judgment",
-        path,
-        f"{show(document)} for {show(query)} by {show(judge)} again, {grade} after {before}",
-        line=number,
-    )
+    again = f"{show(document)} for {show(query)} by {show(judge)} again, {grade} after {before}"
+    return Problem.of("conflicting-judgment", path, again, line=number)
 
 
 def read_subtopics(source: BinaryIO, *, path: str, limits: Limits | None = None) -> Qrels:

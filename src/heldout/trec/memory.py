@@ -274,12 +274,9 @@ def _check_distinct(run: MemoryRun, codes: NDArray[Any], rows: Integers | None) 
 
 def _repeated(run: MemoryRun, row: int, document: str, rows: Integers | None) -> Problem:
     query = run.queries[int(np.searchsorted(run.starts, row, side="right")) - 1]
-    return Problem.of(
-        "repeated-document",
-        run.name,
-        f"{show(document)} again for {show(query)}",
-        line=int(row if rows is None else rows[row]) + 1,
-    )
+    line = int(row if rows is None else rows[row]) + 1
+    again = f"{show(document)} again for {show(query)}"
+    return Problem.of("repeated-document", run.name, again, line=line)
 
 
 def scan_memory(
@@ -440,14 +437,6 @@ def _facts(run: MemoryRun) -> Facts:
         min_depth=int(lengths.min()),
         max_depth=int(lengths.max()),
         first_ranks=_first_ranks(run),
-        tied=0,
-        tied_top=0,
-        queries_tied=0,
-        queries_tied_top=0,
-        displaced_top=0,
-        queries_displaced_top=0,
-        repeated_ranks=0,
-        queries_repeated_ranks=0,
     )
 
 
@@ -458,7 +447,6 @@ def _add_ties(facts: Facts, tied: Mask, top: Mask, of_row: Integers) -> Facts:
         tied=int(tied.sum()),
         tied_top=int(top.sum()),
         queries_tied=len(np.unique(of_row[tied])),
-        queries_tied_top=len(np.unique(of_row[top])),
     )
 
 
@@ -567,12 +555,8 @@ def qrels_from_frame(frame: Any, *, name: str, whole_for: str | None = "") -> Qr
     for number, (query, document, grade) in enumerate(rows, start=1):
         before = judgments.setdefault(query, {}).setdefault(document, grade)
         if before != grade:
-            raise InputError.of(
-                "conflicting-judgment",
-                name,
-                f"{show(document)} for {show(query)} again, {grade} after {before}",
-                line=number,
-            )
+            again = f"{show(document)} for {show(query)} again, {grade} after {before}"
+            raise InputError.of("conflicting-judgment", name, again, line=number)
     return qrels_from_mapping(judgments, name=name, whole_for=whole_for)
 
 

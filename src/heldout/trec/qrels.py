@@ -101,6 +101,7 @@ def regrade(rankings: Rankings, grades: NDArray[np.int64]) -> Rankings:
 
 
 _COLUMNS = 4
+_LAYOUT = "4 columns: query, 0, document, grade"
 _BEIR = 3
 _RUN = 6
 _ROUND = frozenset(("0", "Q0"))
@@ -324,14 +325,8 @@ def _add_line(
 ) -> Problem | None:
     columns = line.split()
     if len(columns) != _COLUMNS:
-        return Problem(
-            "wrong-columns",
-            path,
-            f"{plural(len(columns), 'column')} in {show(line)}",
-            "4 columns: query, 0, document, grade",
-            _columns_hint(columns),
-            line=number,
-        )
+        found = f"{plural(len(columns), 'column')} in {show(line)}"
+        return Problem("wrong-columns", path, found, _LAYOUT, _columns_hint(columns), number)
     grade = parse_grade(columns[3])
     if grade is None or (isinstance(grade, Decimal) and known.whole_for is not None):
         return Problem(

@@ -160,14 +160,9 @@ def _line_problem(line: bytes, form: Form, path: str, number: int) -> Problem | 
     tokens = line.split()
     if problem is not None or len(tokens) == COLUMNS[form]:
         return problem
-    return Problem(
-        "wrong-columns",
-        path,
-        f"{plural(len(tokens), 'column')} in {show(line)}",
-        _LAYOUT[form],
-        _columns_hint(tokens, form),
-        line=number,
-    )
+    found = f"{plural(len(tokens), 'column')} in {show(line)}"
+    hint = _columns_hint(tokens, form)
+    return Problem("wrong-columns", path, found, _LAYOUT[form], hint, number)
 
 
 def _columns_hint(tokens: Sequence[bytes], form: Form) -> str:

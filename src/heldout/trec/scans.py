@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,10 @@ class Facts:
         tied: neighbouring pairs with equal scores, as the order compares them.
         tied_top: those that begin among a query's first ten.
         queries_tied: queries with such a pair.
-        queries_tied_top: queries with such a pair that begins among the first ten.
         displaced_top: places among the first ten where the scores have another document than
             the rank column; where ranks decide, equal scores have none.
         queries_displaced_top: queries with such a place.
         repeated_ranks: rows whose rank an earlier row of the query has.
-        queries_repeated_ranks: queries with such a row.
         queries_rising: queries of three documents or more whose scores decide, and rise with the
             rank or count the lines.
         queries_swapped: queries that `trec` orders in another way than `trec9` would, since some
@@ -71,14 +69,12 @@ class Facts:
     min_depth: int | None
     max_depth: int | None
     first_ranks: Mapping[int | None, int]
-    tied: int
-    tied_top: int
-    queries_tied: int
-    queries_tied_top: int
-    displaced_top: int
-    queries_displaced_top: int
-    repeated_ranks: int
-    queries_repeated_ranks: int
+    tied: int = 0
+    tied_top: int = 0
+    queries_tied: int = 0
+    displaced_top: int = 0
+    queries_displaced_top: int = 0
+    repeated_ranks: int = 0
     queries_rising: int = 0
     queries_swapped: int = 0
 
@@ -275,16 +271,9 @@ class Coverage:
         complete = self._expected.complete
         missing = [q for q in self._expected.queries or () if q.encode() not in self.depths]
         for query in missing:
-            self._log.add(
-                Problem(
-                    "missing-query",
-                    self._path,
-                    f"no line for query {show(query)}",
-                    "every query of the query set",
-                    hint="" if complete else "it counts 0",
-                    severity="error" if complete else "note",
-                )
-            )
+            problem = Problem.of("missing-query", self._path, query=show(query))
+            note = replace(problem, hint="it counts 0", severity="note")
+            self._log.add(problem if complete else note)
 
     def _strange(self) -> bool:
         """Report once that the run answers another query set."""
@@ -418,11 +407,9 @@ class Results:
             tied=sum(fact.tied for fact in facts),
             tied_top=sum(fact.tied_top for fact in facts),
             queries_tied=sum(fact.tied > 0 for fact in facts),
-            queries_tied_top=sum(fact.tied_top > 0 for fact in facts),
             displaced_top=sum(fact.displaced_top for fact in facts),
             queries_displaced_top=sum(fact.displaced_top > 0 for fact in facts),
             repeated_ranks=sum(fact.repeated_ranks for fact in facts),
-            queries_repeated_ranks=sum(fact.repeated_ranks > 0 for fact in facts),
             queries_rising=sum(fact.rises for fact in facts),
             queries_swapped=self._swapped + sum(fact.swapped for fact in facts),
         )
