@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -301,7 +301,10 @@ def _check_scale(
         if grades[-1] > limit:
             named = f"{measure.name}(max_rel={grades[-1]})" if measure.params.max_rel else ""
             hint = named and f"name the highest grade of the scale, as in {named}"
-            words = {"query": show(queries[groups.index(group)]), "measure": measure}
+            words: dict[str, Any] = {
+                "query": show(queries[groups.index(group)]),
+                "measure": measure,
+            }
             words |= {"grade": grades[-1], "most": limit}
             raise InputError.of("grade-above-maximum", "qrels", hint=hint, **words)
 

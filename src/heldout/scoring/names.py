@@ -164,8 +164,8 @@ def read_measure(text: str, *, path: str = "-m") -> Measure:
     """
     found = read_measures(text, path=path)
     if len(found) > 1:
-        words = {"asked": text.strip(), "example": str(found[0].measure)}
-        raise InputError.of("measure-many", path, count=len(found), **words)
+        asked, example = text.strip(), str(found[0].measure)
+        raise InputError.of("measure-many", path, asked=asked, count=len(found), example=example)
     return found[0].measure
 
 
