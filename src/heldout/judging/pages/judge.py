@@ -373,7 +373,6 @@ class Judging:
         if isinstance(found, NoTask):
             return self._no_task(found, arrival)
         settings = found.settings
-        last = self._last_end(arrival) if found.assignment is None else None
         return self._respond(
             "consent",
             settings,
@@ -386,35 +385,34 @@ class Judging:
             asks=questions.ask_worker(settings) if asks else None,
             preview=arrival.preview,
             problem=problem,
-            last=last,
-            code=questions.completion_code(last, self.campaign.key) if last else "",
+            **self._last_end(arrival if found.assignment is None else None),
         )
 
     def _no_task(self, found: NoTask, arrival: questions.LandingVisitor) -> Response:
         if found.why == "paused" and uncounted_pay(self.database).is_spent:
             _LOG.warning("a judge got no task: those that do not count earned too much; see /admin")
         again = f"/j/{self.campaign.code}?{urlencode(arrival.fields)}"
-        last = self._last_end(arrival)
         return self._respond(
             "no-task",
             found.settings,
             status=403 if found.why == "barred" else 200,
             title=questions.TEXTS.no_task[found.why],
             found=found,
-            last=last,
-            code=questions.completion_code(last, self.campaign.key) if last else "",
+            **self._last_end(arrival),
             hand_in=None,
             link=(again, "Try again") if found.why in _LATER else None,
         )
 
-    def _last_end(self, arrival: questions.LandingVisitor) -> Assignment | None:
-        """Return what a worker ended before, for whoever came by that worker's own signed link.
+    def _last_end(self, arrival: questions.LandingVisitor | None) -> dict[str, object]:
+        """What a worker ended before, and its code, for who came by that worker's own signed link.
 
         An id alone is known to others: they would read what its owner earned, and the code.
         """
-        if arrival.worker is None or not arrival.worker.signed:
-            return None
-        return assignments.last_ended(self.database, arrival.worker.platform_id)
+        last, worker = None, arrival and arrival.worker
+        if worker and worker.signed:
+            last = assignments.last_ended(self.database, worker.platform_id)
+        code = questions.completion_code(last, self.campaign.key) if last else ""
+        return {"last": last, "code": code}
 
     def _open(self, token: str, fields: Mapping[str, str] | None = None) -> int:
         """The assignment of a token; a form has to bring the token of its address.
