@@ -13,10 +13,9 @@ from zipfile import ZipFile
 import pytest
 from scored_board import QUERIES, ScoredBoard, as_clear, make_board, next_season
 
-from heldout.board.audit.archive import MANIFEST, write_archive
-from heldout.board.audit.archive_audit import audit_archive
+from heldout.board.audit.archive import close_board, write_archive
+from heldout.board.audit.archive_audit import MANIFEST, audit_archive
 from heldout.board.audit.audit import audit_board
-from heldout.board.audit.closing import close_board
 from heldout.board.log.events import format_entry
 from heldout.board.log.submission import Submission
 from heldout.board.organiser import decide

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heldout.board.audit.archive import unpack_archive
+from heldout.board.audit.archive_audit import unpack_archive
 from heldout.board.rules.spec_file import is_private
 from heldout.board.store.git import find_common
 from heldout.board.store.repository import Repository, find_board, find_state

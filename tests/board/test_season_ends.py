@@ -14,11 +14,9 @@ from boardlog import RULES, BoardLog, make_manifest
 from scored_board import QUERIES, SEASONS, ScoredBoard, as_clear, make_board, next_season
 
 from heldout.board.audit import archive as archives
-from heldout.board.audit import closing
-from heldout.board.audit.archive import write_archive
+from heldout.board.audit.archive import close_board, write_archive
 from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.audit.audit import Audit, audit_board
-from heldout.board.audit.closing import close_board
 from heldout.board.log.history import History, read_history
 from heldout.board.organiser import finals
 from heldout.board.organiser.finals import EndStep, end_seasons_again, has_other_scores
@@ -314,9 +312,8 @@ def found_in(board: ScoredBoard, folder: Path, patch: pytest.MonkeyPatch) -> str
     """The faults of the vault's audit, and of the archive's."""
     faulty = audited(board).faults
     with patch.context() as dishonest:
-        for module in (archives, closing):
-            dishonest.setattr(module, "check_closable", lambda _session: None)
-        dishonest.setattr(closing, "rehearse", lambda _session, _closing: None)
+        dishonest.setattr(archives, "check_closable", lambda _session: None)
+        dishonest.setattr(archives, "rehearse", lambda _session, _closing: None)
         found = audit_archive(archive(board, folder))
     return f"{' '.join(faulty)}|{' '.join(found.faults)}"
 

@@ -8,10 +8,9 @@ from statistics import fmean
 import pytest
 from scored_board import QUERIES, ScoredBoard, make_board, query_ids
 
-from heldout.board.audit.archive import write_archive
+from heldout.board.audit.archive import close_board, write_archive
 from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.audit.audit import audit_board
-from heldout.board.audit.closing import close_board
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.release import ReleaseRule, split_queries
 from heldout.board.scores import sets

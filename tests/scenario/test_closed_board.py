@@ -6,7 +6,7 @@ import pytest
 from town import OTHER_TEAM, TEAM, Town, call, copy_of, found_town, git
 from trusting import DAY, DECIDED, LAST
 
-from heldout.board.audit import closing
+from heldout.board.audit import archive
 from heldout.ids import digest_bytes
 
 pytestmark = pytest.mark.slow
@@ -61,7 +61,7 @@ def test_nothing_is_closed_where_a_run_that_has_to_be_opened_is_gone(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The audit before a closing asks for it too; the rehearsal does not trust in that."""
-    monkeypatch.setattr(closing, "check_closable", lambda _desk: None)
+    monkeypatch.setattr(archive, "check_closable", lambda _desk: None)
     (tar,) = (town.board / "submissions").glob("*.tar.*")
     (town.vault / "sealed" / digest_bytes(tar.read_bytes())).unlink()
     events = town.kinds()

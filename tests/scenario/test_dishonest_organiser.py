@@ -10,7 +10,7 @@ import pytest
 from town import OTHER_TEAM, Town, copy_of, found_town, named, run_text
 from trusting import BASELINE, DAY, LAST, ONE, add_baseline, read_files
 
-from heldout.board.audit import archive, closing
+from heldout.board.audit import archive
 from heldout.board.organiser import decide
 from heldout.board.scores import commitments, releasing
 from heldout.board.scores.releasing import EntryRelease
@@ -76,9 +76,8 @@ def audits(town: Town, patch: Patch, tmp_path: Path) -> list[list[str]]:
     """What the organisers' own audit finds, and what a stranger's finds in the archive."""
     live = town.audit()["faults"]
     with patch.context() as only_here:
-        for module in (archive, closing):
-            only_here.setattr(module, "check_closable", lambda _desk: None)
-        only_here.setattr(closing, "rehearse", lambda _desk, _closing: None)
+        only_here.setattr(archive, "check_closable", lambda _desk: None)
+        only_here.setattr(archive, "rehearse", lambda _desk, _closing: None)
         town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).done()
     found = town.participant("audit", tmp_path / "a.zip", "--json", now=LAST, clone=tmp_path)
     return [live, found.json["faults"]]

@@ -9,7 +9,7 @@ import pytest
 from finals import add_final, add_final_files, found_prize, send_final
 from town import OTHER_TEAM, QUERIES, Town, copy_of, found_town, named
 
-from heldout.board.audit import archive, closing
+from heldout.board.audit import archive
 from heldout.board.organiser import finals
 
 pytestmark = pytest.mark.slow
@@ -149,9 +149,8 @@ def test_an_organiser_who_opens_another_final_is_found(
     faults = "\n".join(town.audit()["faults"])
     assert f"the final: {field} is" in faults, faults
     with monkeypatch.context() as dishonest:
-        for module in (archive, closing):
-            dishonest.setattr(module, "check_closable", lambda _desk: None)
-        dishonest.setattr(closing, "rehearse", lambda _desk, _closing: None)
+        dishonest.setattr(archive, "check_closable", lambda _desk: None)
+        dishonest.setattr(archive, "rehearse", lambda _desk, _closing: None)
         assert town.organiser("archive", tmp_path / "a.zip", "--yes", now=LATER).code == 0
     found = town.participant("audit", tmp_path / "a.zip", "--json", now=LATER)
     assert f"the final: {field} is" in "\n".join(found.json["faults"])

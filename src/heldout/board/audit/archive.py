@@ -1,4 +1,6 @@
-"""Writes everything that a closed board's results follow from into one archive.
+"""Closes a board for good, and writes all that its results follow from into one archive.
+
+A board is closed once it is sure that all of it can be opened and checked.
 
 What may be opened when a board has ended (docs/how-to/close-a-board.md gives the reasons):
 
@@ -13,67 +15,59 @@ What may be opened when a board has ended (docs/how-to/close-a-board.md gives th
 - runs as the rules and the teams have it (`board.consent`): the closing event names them in public,
   and none is opened before the end of its embargo.
 
-An archive of a board in a folder of its own: its files are those listed, its log is whole. It is
-laid out as a board and its vault are, so that both are read from it as from the real ones. Whoever
-made it may be an enemy: no file is used before it was held against the list, and no id from the log
-names a file that is not on it.
 """
 
 import hashlib
-import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from tempfile import TemporaryDirectory
 
 import msgspec
 
+from heldout.board.audit.archive_audit import (
+    AGREED,
+    EARLIER,
+    MANIFEST,
+    OPEN_RUNS,
+    ArchiveMember,
+    Contents,
+    audit_archive,
+    closing_field,
+    open_part,
+    open_specs,
+    published,
+)
 from heldout.board.audit.audit import audit_board
-from heldout.board.log.events import Entry, format_entry, parse_log, redact
+from heldout.board.log.events import Draft, Entry, format_entry, redact
 from heldout.board.log.history import History, read_history
 from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import (
     held_out_file,
-    is_commitment,
     names_of_board,
     open_labels,
-    parse_key,
-    rules_told_by,
     stem_of,
 )
-from heldout.board.rules.days import one_shot_deadline
+from heldout.board.rules.days import may_open_runs, one_shot_deadline, rule_for_runs
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.kept import (
-    Evidence,
     ScoreFile,
     find_mixed,
-    parse_evidence,
     read_scores,
     say_mixed,
 )
 from heldout.board.scores.rescoring import open_published_runs
 from heldout.board.scores.session import Session
-from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.standings.overdue import list_due_ends, say_season
 from heldout.board.standings.standings import project
-from heldout.board.store.repository import Repository, refuse_private
-from heldout.board.store.vault import Vault
-from heldout.errors import StoreError, quote
-from heldout.files.zipped import unpack_zip, write_zip
+from heldout.errors import InputError, StoreError
+from heldout.files.zipped import write_zip
 from heldout.ids import Digest, digest_bytes, query_set_of
-
-AGREED = "agreed"
-"""Field of `closed-board`: ids of entries whose teams agreed otherwise than by their metadata."""
-
-EARLIER = "labels/earlier/"
-"""Where an archive has earlier versions of held-out files, each by its SHA-256."""
-
-OPEN_RUNS = "open_runs"
-"""Field of `closed-board`: ids of the entries and baselines whose runs are opened."""
 
 _README = "README.md"
 _File = tuple[str, bytes]
@@ -108,58 +102,9 @@ class OpenedBoard:
 
     def shows_runs(self, submission: Submission) -> bool:
         """Check whether its runs are opened: so the closing event says, and no embargo hides it."""
-        return submission.identity is not None and submission.id in list_open_runs(self.log)
-
-
-def list_open_runs(entries: Sequence[Entry]) -> tuple[str, ...]:
-    """The ids whose runs a log says are opened; none before the board was closed."""
-    closing = [entry for entry in entries if entry.event.kind == "closed-board"]
-    return tuple(closing[-1].get(OPEN_RUNS) or ()) if closing else ()
-
-
-def list_agreed(entries: Sequence[Entry]) -> tuple[str, ...]:
-    """The ids of entries for which an organiser vouched when the board was closed."""
-    closing = [entry for entry in entries if entry.event.kind == "closed-board"]
-    return tuple(closing[-1].get(AGREED) or ()) if closing else ()
-
-
-def open_part(spec: BoardSpec, told: Collection[str] = ()) -> BoardSpec:
-    """The rules without what an archive does not open: private views, sets that only they use.
-
-    Args:
-        spec: the rules.
-        told: private views whose scores were released after the last day.
-    """
-    views = tuple(view for view in spec.views if view.public or view.name in told)
-    sets = {view.set for view in views}
-    return msgspec.structs.replace(
-        spec,
-        views=views,
-        sets={name: files for name, files in spec.sets.items() if name in sets},
-    )
-
-
-def open_specs(history: History) -> Mapping[str, BoardSpec]:
-    """Id of everything published -> what is opened of the rules that it was scored by."""
-    return {
-        submission.id: open_part(
-            rules_told_by(history, submission, submission.evidence),
-            {*submission.final, *_final_views(history, submission)},
+        return submission.identity is not None and submission.id in closing_field(
+            self.log, OPEN_RUNS
         )
-        for submission in published(history)
-    }
-
-
-def _final_views(history: History, submission: Submission) -> tuple[str, ...]:
-    """The view on which finalists are scored, of a finalist, once that was opened."""
-    final = history.final
-    opened = final is not None and final.opened is not None and submission.id in final.finalists
-    return (final.view,) if final is not None and opened else ()
-
-
-def published(history: History) -> list[Submission]:
-    """Published entries and baselines; what an old board published has no scores of ours."""
-    return [s for s in history.submissions.values() if s.status == "published"]
 
 
 def open_log(session: Session) -> tuple[Entry, ...]:
@@ -296,34 +241,6 @@ def _unseal_runs(session: Session, submission: Submission, part: BoardSpec) -> I
         yield f"runs/{run.member}", run.value
 
 
-MANIFEST = "MANIFEST.json"
-
-
-class ArchiveMember(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of an archive: its size in bytes and its SHA-256."""
-
-    bytes: int
-    sha256: str
-
-
-class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`MANIFEST.json`: what an archive holds.
-
-    Attributes:
-        board: name of the board.
-        events: number of events in the log.
-        head: hash of the last of them: whoever knows it from elsewhere knows the whole log.
-        files: every other file of the archive.
-        schema: version of this format.
-    """
-
-    board: str
-    events: int
-    head: str
-    files: dict[str, ArchiveMember]
-    schema: int = 1
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
     """What an archive holds.
@@ -446,182 +363,82 @@ def list_files(opened: OpenedBoard) -> Iterator[tuple[str, bytes]]:
     yield MANIFEST, msgspec.json.format(data, indent=1) + b"\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unpacked:
-    """An unpacked archive.
+def close_board(session: Session, *, agreed: Sequence[str] = (), why: str = "") -> bool:
+    """Close a board for good; the event says whose runs will be opened.
 
-    Attributes:
-        folder: where.
-        names: its files.
-        log: verified.
-        history: what the log says.
-        specs: id of everything published -> the opened part of the rules of its day.
+    Args:
+        session: its lock is held.
+        agreed: ids of published entries whose teams agreed to that otherwise than by their
+            metadata, which says nothing; the event names them.
+        why: how the organisers know; needed where there are any, and public.
+
+    Returns:
+        Whether it was closed now; a board that was closed before stays as it was.
+
+    Raises:
+        InputError: one of these ids is no published entry, or its runs may not be opened.
+        StoreError: something is still to be done, its archive would not be sound, or it was closed
+            with other runs to be opened.
     """
-
-    folder: Path
-    names: frozenset[str]
-    log: tuple[Entry, ...]
-    history: History
-    specs: Mapping[str, BoardSpec]
-    _loaded: dict[bytes, Mapping[str, SetData]] = field(default_factory=dict)
-
-    @property
-    def published(self) -> list[Submission]:
-        """Published entries and baselines."""
-        return published(self.history)
-
-    @property
-    def labels(self) -> frozenset[str]:
-        """Names of the held-out files that an opened view depends on, if they are there."""
-        return frozenset[str]().union(*map(names_of_board, self.specs.values()))
-
-    def digest(self, name: str) -> Digest:
-        """SHA-256 of a file."""
-        return digest_bytes((self.folder / name).read_bytes())
-
-    def sets(self, spec: BoardSpec) -> Mapping[str, SetData]:
-        """The opened query sets by the rules of a day, with the labels of the end."""
-        return self._load(self.folder, spec)
-
-    def sets_of(self, spec: BoardSpec, scores: ScoreFile) -> Mapping[str, SetData] | None:
-        """The same with the labels that scores were made with; `None` where they are not here."""
-        if not scores.held_out:  # from before every version was kept
-            now = self.sets(spec)
-            same = all(
-                scores.labels.get(f"{view.set}/{view.labels}" if view.labels else view.set)
-                == now[view.set].digests.get(view.labels or "")
-                for view in spec.views
+    history = session.history()
+    for name in agreed:
+        session.find_published(name)
+        _check_agreed(history, name)
+    if history.closed is not None:
+        before = closing_field(session.vault.entries(), OPEN_RUNS)
+        if not set(agreed) <= set(before):
+            raise StoreError(
+                "the runs that are opened were named when the board was closed, and that stays "
+                f"so: {', '.join(before) or 'none'}"
             )
-            return now if same else None
-        files = {name: self._version(name, digest) for name, digest in scores.held_out.items()}
-        found = {name: file for name, file in files.items() if file is not None}
-        if len(found) < len(files):
-            return None
-        key = digest_bytes(msgspec.json.encode(scores.held_out, order="deterministic"))
-        vault = self.folder.with_name("versions") / key
-        if not vault.is_dir():
-            (vault / "labels").mkdir(parents=True)
-            for name, file in found.items():
-                shutil.copyfile(file, vault / "labels" / held_out_file(name))
-        return self._load(vault, spec)
-
-    def _version(self, name: str, digest: str) -> Path | None:
-        """The file of a committed version, if it is here."""
-        if not is_commitment({name: digest}):
-            return None
-        for member in (f"labels/{held_out_file(name)}", f"{EARLIER}{digest}"):
-            if member in self.names and self.digest(member) == digest:
-                return self.folder / member
-        return None
-
-    def _load(self, vault: Path, spec: BoardSpec) -> Mapping[str, SetData]:
-        """Each is read once."""
-        key = msgspec.json.encode([vault.name, spec.sets, spec.views, spec.release.feedback])
-        if key not in self._loaded:
-            self._loaded[key] = load_sets(Repository(self.folder), spec, vault=Vault(vault))
-        return self._loaded[key]
-
-    def evidence(self, digest: str) -> Evidence:
-        """Return what a score was told for.
-
-        Raises:
-            StoreError: it is not here, or is none.
-        """
-        name = f"evidence/{digest}.json"
-        if name not in self.names or self.digest(name) != digest:
-            raise StoreError(f"{name} is missing, or not what the log names")
-        return parse_evidence((self.folder / name).read_bytes(), path=name)
-
-    def key(self, name: str, digest: str) -> bytes:
-        """The secret key of a query set.
-
-        Args:
-            name: as a commitment names it, `eval.key`.
-            digest: as the log has it.
-
-        Raises:
-            StoreError: it is not here, or is none.
-        """
-        file = self._version(name, digest)
-        if file is None:
-            raise StoreError(f"labels/{name} is missing, or not the key that the log names")
-        return parse_key(file.read_bytes(), path=f"labels/{name}")
-
-    def query_ids(self, path: str) -> frozenset[str]:
-        """The ids of a query set by its path in board.toml.
-
-        Raises:
-            StoreError: it is not here.
-            InputError: it is no file of queries.
-        """
-        return frozenset(Repository(self.folder).queries(path).texts)
-
-    def has_scores(self, submission: Submission) -> bool:
-        """Check whether its scores by query are here."""
-        return f"scores/{submission.id}.json" in self.names
-
-    def scores(self, submission: Submission) -> ScoreFile:
-        """Its scores by query.
-
-        Raises:
-            StoreError: they are not here, or damaged.
-        """
-        kept = (
-            read_scores(Vault(self.folder), submission.id) if self.has_scores(submission) else None
-        )
-        if kept is None:
-            raise StoreError(f"the scores by query of {quote(submission.id)} are missing")
-        return kept
-
-    def runs(self, submission: Submission) -> Mapping[str, str]:
-        """Run -> its file, as far as they are here."""
-        folder = f"runs/{submission.id}/"
-        names = [name for name in self.names if name.startswith(folder)]
-        return {name.removeprefix(folder).partition(".")[0]: name for name in names}
-
-    def shows_runs(self, submission: Submission) -> bool:
-        """Check whether its runs should be here."""
-        return submission.identity is not None and submission.id in list_open_runs(self.log)
+        return False
+    check_closable(session)
+    opened = [
+        submission.id
+        for submission in published(history)
+        if may_open_runs(history, submission, agreed=agreed)
+    ]
+    public: dict[str, object] = {OPEN_RUNS: sorted(opened)}
+    if agreed:
+        public |= {AGREED: sorted(set(agreed)), "why": why}
+    closing = Draft(kind="closed-board", by=session.by, public=public, sealed={})
+    rehearse(session, closing)
+    session.log(closing.kind, None, public=public)
+    return True
 
 
-def unpack_archive(path: Path, folder: Path) -> Unpacked:
-    """Unpack an archive below an empty folder and check its files and its log.
+def rehearse(session: Session, closing: Draft) -> None:
+    """Make and check the archive as if the board were closed: the event is for good.
+
+    Args:
+        session: its lock is held.
+        closing: the event that would be logged.
 
     Raises:
-        InputError: it is no zip file of ours; code `private-path`.
-        StoreError: it is no archive of a board, or its log is broken.
+        StoreError: something that belongs into the archive is missing, or not sound.
+        InputError: something cannot be read.
     """
-    folder = folder / "archive"
-    folder.mkdir()
-    names = frozenset(unpack_zip(path, folder))
-    refuse_private(names, path.name)
-    contents = _check_contents(folder, names)
-    log = parse_log((folder / LOG).read_bytes(), path=LOG)
-    if not log:
-        raise StoreError(f"{LOG} is empty")
-    if (contents.head, contents.events) != (log[-1].hash, len(log)):
-        raise StoreError(f"{MANIFEST} names another last event than {LOG} has")
-    history = read_history(log)
-    specs = open_specs(history)
-    return Unpacked(folder=folder, names=names, log=log, history=history, specs=specs)
+    event = session.vault.make_entry(closing, now=session.now)
+    opened = OpenedBoard(session=session, log=(*open_log(session), event))
+    with TemporaryDirectory(prefix="heldout-closing-") as folder:
+        file = Path(folder) / "archive.zip"
+        write_zip(file, list_files(opened))
+        found = audit_archive(file)
+    if found.faults:
+        told = "; ".join(found.faults[:3])
+        raise StoreError(f"the archive would not be sound, so nothing was closed: {told}")
 
 
-def _check_contents(folder: Path, names: frozenset[str]) -> Contents:
-    """Hold the files against the list of them.
-
-    Raises:
-        StoreError: one is missing, too many, or another.
-    """
-    if not {MANIFEST, LOG} <= names:
-        raise StoreError(f"no archive of a board: {MANIFEST} or {LOG} is not in it")
-    try:
-        contents = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Contents)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise StoreError(f"{MANIFEST} is not the list of an archive's files") from None
-    different = names - {MANIFEST} ^ contents.files.keys()
-    if different:
-        raise StoreError(f"{quote(min(different))} is listed or here, but not both")
-    for name, member in contents.files.items():
-        if digest_bytes((folder / name).read_bytes()) != member.sha256:
-            raise StoreError(f"{name} is not the file that {MANIFEST} lists")
-    return contents
+def _check_agreed(history: History, name: str) -> None:
+    """Refuse an organiser's word against that of the rules or of the team."""
+    submission = history.submissions[name]
+    if may_open_runs(history, submission, agreed=(name,)):
+        return
+    never = rule_for_runs(history, submission) == "never"
+    raise InputError.of(
+        code="no-consent",
+        path=name,
+        found='archive.runs = "never"' if never else "open_runs: false, the team's own word",
+        expected="a board that opens runs, and a team that has not said no",
+        hint="" if never else "the team can change it until the closing: heldout amend",
+    )

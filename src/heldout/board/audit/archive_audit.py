@@ -3,6 +3,10 @@
 Whoever made the archive may be an enemy: nothing in it is believed before it is checked, and what
 cannot be checked is said.
 
+It is unpacked into a folder of its own: its files are those listed, its log is whole. It is laid
+out as a board and its vault are, so that both are read from it as from the real ones. No file is
+used before it was held against the list, and no id from the log names a file that is not on it.
+
 Holds the labels of an archive, and all else that was held out, against what its log commits to. The
 first event commits; what changes later is an event `changed-rules`, and nothing else is. A score
 has to be made with the versions that were in force when it was published last.
@@ -10,8 +14,9 @@ has to be made with the versions that were in force when it was published last.
 Computes again, from an archive, what a board published of its ranking beside the scores.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
 from itertools import pairwise
@@ -20,26 +25,41 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from heldout.board.audit.archive import EARLIER, Unpacked, list_agreed, unpack_archive
 from heldout.board.audit.audit import ENDS_CHECKED, FINAL_CHECKED, Audit
 from heldout.board.audit.replay import replay_releases
-from heldout.board.log.events import AFTER_CLOSING, Entry
+from heldout.board.log.events import AFTER_CLOSING, Entry, parse_log
+from heldout.board.log.history import History, read_history
 from heldout.board.log.measured import Figures, Measured
+from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
-from heldout.board.rules.changes import held_out_file, is_commitment, names_of_view
-from heldout.board.rules.days import list_early, list_early_finals, list_moved, may_open_runs
-from heldout.board.rules.release import release_score
+from heldout.board.rules.changes import (
+    held_out_file,
+    is_commitment,
+    names_of_board,
+    names_of_view,
+    parse_key,
+    rules_told_by,
+)
+from heldout.board.rules.days import (
+    list_early,
+    list_early_finals,
+    list_moved,
+    may_open_runs,
+)
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.analyses_source import assemble_scores
 from heldout.board.scores.commitments import list_broken_keys
 from heldout.board.scores.kept import (
+    Evidence,
     ScoreFile,
     are_equal_scores,
     follows_on,
     is_score_of,
     list_mixed,
     make_evidence,
+    parse_evidence,
+    read_scores,
     say_mixed,
     scored_with,
 )
@@ -50,15 +70,275 @@ from heldout.board.scores.measuring import (
     measure_ranking,
     read_released,
 )
-from heldout.board.scores.releasing import list_noisy, released, spreads_of
+from heldout.board.scores.releasing import follows_rules
 from heldout.board.scores.score import score_run, score_views
-from heldout.board.scores.sets import SetData
+from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.standings.overdue import list_wrong_ends
-from heldout.errors import HeldoutError, InputError, plural, quote
-from heldout.ids import query_set_of, run_name
+from heldout.board.store.repository import Repository, refuse_private
+from heldout.board.store.vault import Vault
+from heldout.errors import HeldoutError, InputError, StoreError, plural, quote
+from heldout.files.zipped import unpack_zip
+from heldout.ids import Digest, digest_bytes, query_set_of, run_name
 
 _COMMITTING = ("opened-board", "changed-rules")
 _SCORING = ("published", "corrected", "baseline", "reviewed")
+
+
+AGREED = "agreed"
+"""Field of `closed-board`: ids of entries whose teams agreed otherwise than by their metadata."""
+
+EARLIER = "labels/earlier/"
+"""Where an archive has earlier versions of held-out files, each by its SHA-256."""
+
+OPEN_RUNS = "open_runs"
+"""Field of `closed-board`: ids of the entries and baselines whose runs are opened."""
+
+MANIFEST = "MANIFEST.json"
+
+
+class ArchiveMember(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of an archive: its size in bytes and its SHA-256."""
+
+    bytes: int
+    sha256: str
+
+
+class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`MANIFEST.json`: what an archive holds.
+
+    Attributes:
+        board: name of the board.
+        events: number of events in the log.
+        head: hash of the last of them: whoever knows it from elsewhere knows the whole log.
+        files: every other file of the archive.
+        schema: version of this format.
+    """
+
+    board: str
+    events: int
+    head: str
+    files: dict[str, ArchiveMember]
+    schema: int = 1
+
+
+def closing_field(entries: Sequence[Entry], field: str) -> tuple[str, ...]:
+    """Return what the event says that closed a board: `OPEN_RUNS` or `AGREED`; none before it."""
+    closing = [entry for entry in entries if entry.event.kind == "closed-board"]
+    return tuple(closing[-1].get(field) or ()) if closing else ()
+
+
+def open_part(spec: BoardSpec, told: Collection[str] = ()) -> BoardSpec:
+    """The rules without what an archive does not open: private views, sets that only they use.
+
+    Args:
+        spec: the rules.
+        told: private views whose scores were released after the last day.
+    """
+    views = tuple(view for view in spec.views if view.public or view.name in told)
+    sets = {view.set for view in views}
+    return msgspec.structs.replace(
+        spec,
+        views=views,
+        sets={name: files for name, files in spec.sets.items() if name in sets},
+    )
+
+
+def open_specs(history: History) -> Mapping[str, BoardSpec]:
+    """Id of everything published -> what is opened of the rules that it was scored by."""
+    return {
+        submission.id: open_part(
+            rules_told_by(history, submission, submission.evidence),
+            {*submission.final, *_final_views(history, submission)},
+        )
+        for submission in published(history)
+    }
+
+
+def _final_views(history: History, submission: Submission) -> tuple[str, ...]:
+    """The view on which finalists are scored, of a finalist, once that was opened."""
+    final = history.final
+    opened = final is not None and final.opened is not None and submission.id in final.finalists
+    return (final.view,) if final is not None and opened else ()
+
+
+def published(history: History) -> list[Submission]:
+    """Published entries and baselines; what an old board published has no scores of ours."""
+    return [s for s in history.submissions.values() if s.status == "published"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    """An unpacked archive.
+
+    Attributes:
+        folder: where.
+        names: its files.
+        log: verified.
+        history: what the log says.
+        specs: id of everything published -> the opened part of the rules of its day.
+    """
+
+    folder: Path
+    names: frozenset[str]
+    log: tuple[Entry, ...]
+    history: History
+    specs: Mapping[str, BoardSpec]
+    _loaded: dict[bytes, Mapping[str, SetData]] = field(default_factory=dict)
+
+    @property
+    def published(self) -> list[Submission]:
+        """Published entries and baselines."""
+        return published(self.history)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Names of the held-out files that an opened view depends on, if they are there."""
+        return frozenset[str]().union(*map(names_of_board, self.specs.values()))
+
+    def digest(self, name: str) -> Digest:
+        """SHA-256 of a file."""
+        return digest_bytes((self.folder / name).read_bytes())
+
+    def sets_of(self, spec: BoardSpec, scores: ScoreFile) -> Mapping[str, SetData] | None:
+        """The opened query sets with the labels that scores were made with, by a day's rules.
+
+        Returns:
+            `None` where these labels are not here.
+        """
+        files = {name: self._version(name, digest) for name, digest in scores.held_out.items()}
+        found = {name: file for name, file in files.items() if file is not None}
+        if len(found) < len(files):
+            return None
+        key = digest_bytes(msgspec.json.encode(scores.held_out, order="deterministic"))
+        vault = self.folder.with_name("versions") / key
+        if not vault.is_dir():
+            (vault / "labels").mkdir(parents=True)
+            for name, file in found.items():
+                shutil.copyfile(file, vault / "labels" / held_out_file(name))
+        return self._load(vault, spec)
+
+    def _version(self, name: str, digest: str) -> Path | None:
+        """The file of a committed version, if it is here."""
+        if not is_commitment({name: digest}):
+            return None
+        for member in (f"labels/{held_out_file(name)}", f"{EARLIER}{digest}"):
+            if member in self.names and self.digest(member) == digest:
+                return self.folder / member
+        return None
+
+    def _load(self, vault: Path, spec: BoardSpec) -> Mapping[str, SetData]:
+        """Each is read once."""
+        key = msgspec.json.encode([vault.name, spec.sets, spec.views, spec.release.feedback])
+        if key not in self._loaded:
+            self._loaded[key] = load_sets(Repository(self.folder), spec, vault=Vault(vault))
+        return self._loaded[key]
+
+    def evidence(self, digest: str) -> Evidence:
+        """Return what a score was told for.
+
+        Raises:
+            StoreError: it is not here, or is none.
+        """
+        name = f"evidence/{digest}.json"
+        if name not in self.names or self.digest(name) != digest:
+            raise StoreError(f"{name} is missing, or not what the log names")
+        return parse_evidence((self.folder / name).read_bytes(), path=name)
+
+    def key(self, name: str, digest: str) -> bytes:
+        """The secret key of a query set.
+
+        Args:
+            name: as a commitment names it, `eval.key`.
+            digest: as the log has it.
+
+        Raises:
+            StoreError: it is not here, or is none.
+        """
+        file = self._version(name, digest)
+        if file is None:
+            raise StoreError(f"labels/{name} is missing, or not the key that the log names")
+        return parse_key(file.read_bytes(), path=f"labels/{name}")
+
+    def query_ids(self, path: str) -> frozenset[str]:
+        """The ids of a query set by its path in board.toml.
+
+        Raises:
+            StoreError: it is not here.
+            InputError: it is no file of queries.
+        """
+        return frozenset(Repository(self.folder).queries(path).texts)
+
+    def has_scores(self, submission: Submission) -> bool:
+        """Check whether its scores by query are here."""
+        return f"scores/{submission.id}.json" in self.names
+
+    def scores(self, submission: Submission) -> ScoreFile:
+        """Its scores by query.
+
+        Raises:
+            StoreError: they are not here, or damaged.
+        """
+        kept = (
+            read_scores(Vault(self.folder), submission.id) if self.has_scores(submission) else None
+        )
+        if kept is None:
+            raise StoreError(f"the scores by query of {quote(submission.id)} are missing")
+        return kept
+
+    def runs(self, submission: Submission) -> Mapping[str, str]:
+        """Run -> its file, as far as they are here."""
+        folder = f"runs/{submission.id}/"
+        names = [name for name in self.names if name.startswith(folder)]
+        return {name.removeprefix(folder).partition(".")[0]: name for name in names}
+
+    def shows_runs(self, submission: Submission) -> bool:
+        """Check whether its runs should be here."""
+        return submission.identity is not None and submission.id in closing_field(
+            self.log, OPEN_RUNS
+        )
+
+
+def unpack_archive(path: Path, folder: Path) -> Unpacked:
+    """Unpack an archive below an empty folder and check its files and its log.
+
+    Raises:
+        InputError: it is no zip file of ours; code `private-path`.
+        StoreError: it is no archive of a board, or its log is broken.
+    """
+    folder = folder / "archive"
+    folder.mkdir()
+    names = frozenset(unpack_zip(path, folder))
+    refuse_private(names, path.name)
+    contents = _check_contents(folder, names)
+    log = parse_log((folder / LOG).read_bytes(), path=LOG)
+    if not log:
+        raise StoreError(f"{LOG} is empty")
+    if (contents.head, contents.events) != (log[-1].hash, len(log)):
+        raise StoreError(f"{MANIFEST} names another last event than {LOG} has")
+    history = read_history(log)
+    specs = open_specs(history)
+    return Unpacked(folder=folder, names=names, log=log, history=history, specs=specs)
+
+
+def _check_contents(folder: Path, names: frozenset[str]) -> Contents:
+    """Hold the files against the list of them.
+
+    Raises:
+        StoreError: one is missing, too many, or another.
+    """
+    if not {MANIFEST, LOG} <= names:
+        raise StoreError(f"no archive of a board: {MANIFEST} or {LOG} is not in it")
+    try:
+        contents = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Contents)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise StoreError(f"{MANIFEST} is not the list of an archive's files") from None
+    different = names - {MANIFEST} ^ contents.files.keys()
+    if different:
+        raise StoreError(f"{quote(min(different))} is listed or here, but not both")
+    for name, member in contents.files.items():
+        if digest_bytes((folder / name).read_bytes()) != member.sha256:
+            raise StoreError(f"{name} is not the file that {MANIFEST} lists")
+    return contents
 
 
 def check_labels(unpacked: Unpacked) -> Iterator[str]:
@@ -182,47 +462,41 @@ _MORE = frozenset(("progress", "why"))
 """What rests on more than the scores that an event commits to: baselines."""
 
 
-def check_measured(unpacked: Unpacked) -> Iterator[str]:
-    """Yield what was told too early, or does not follow from the scores by query.
+def check_measured(unpacked: Unpacked) -> tuple[list[str], list[str]]:
+    """Check what was measured against the scores by query.
 
     Args:
         unpacked: whose scores were checked.
 
-    Yields:
-        A sentence for each fault.
+    Returns:
+        What was told too early, or does not follow from the scores; and what cannot be computed
+        again, because scores were changed since.
     """
-    yield from list_early(unpacked.history)
+    faults, notes = [*list_early(unpacked.history)], []
     for one in unpacked.history.measured:
         compared = _compare(unpacked, one)
         place = f"event {one.event} ('measured')"
-        if compared is None or not _is_same(unpacked, one, compared):
-            if not _may_differ(unpacked, one):
-                yield f"{place} was not made from the scores by query that are here"
+        later = unpacked.log[one.event + 1 :]
+        changed = any(entry.event.kind in _CHANGES for entry in later)
+        same = unpacked.log[one.event].get("table") == str(compared and compared.table.digest)
+        if compared is None or not same:
+            if changed:
+                why = "scores by query or labels were changed since"
+                notes.append(f"{place} cannot be computed again: {why}")
+            else:
+                faults.append(f"{place} was not made from the scores by query that are here")
             continue
         near, apart = find_near_scores(compared.table), compared.apart
         if any(near[name] - apart[name] for name in compared.table.systems):
-            yield f"{place} compares entries whose scores differ for a few queries only"
-        excused = _MORE if _may_differ(unpacked, one) else frozenset[str]()
-        if _list_different(unpacked, one, compared) - excused:
-            yield f"{place} has figures that the per-query scores do not give"
-
-
-def tell_measured(unpacked: Unpacked) -> Iterator[str]:
-    """Yield what cannot be computed again, because scores were changed since."""
-    for one in unpacked.history.measured:
-        compared = _compare(unpacked, one)
-        if not _may_differ(unpacked, one):
-            continue
-        if compared is None or not _is_same(unpacked, one, compared):
-            yield (
-                f"event {one.event} ('measured') cannot be computed again: scores by query or "
-                "labels were changed since"
-            )
-        elif different := _list_different(unpacked, one, compared) & _MORE:
-            yield (
-                f"event {one.event} ('measured'): {', '.join(sorted(different))} cannot be "
-                "computed again: baselines or scores were changed since"
-            )
+            faults.append(f"{place} compares entries whose scores differ for a few queries only")
+        different = _list_different(unpacked, one, compared)
+        excused = different & _MORE if changed else frozenset[str]()
+        if different - excused:
+            faults.append(f"{place} has figures that the per-query scores do not give")
+        if excused:
+            why = "cannot be computed again: baselines or scores were changed since"
+            notes.append(f"{place}: {', '.join(sorted(excused))} {why}")
+    return faults, notes
 
 
 def _list_different(unpacked: Unpacked, one: Measured, compared: Compared) -> frozenset[str]:
@@ -234,15 +508,6 @@ def _list_different(unpacked: Unpacked, one: Measured, compared: Compared) -> fr
     found = measure_ranking(compared, show, seed=one.seed)
     fields = (field.name for field in msgspec.structs.fields(Figures))
     return frozenset(f for f in fields if getattr(found, f) != getattr(one.figures, f))
-
-
-def _is_same(unpacked: Unpacked, one: Measured, compared: Compared) -> bool:
-    """Check whether these are the scores that the event commits to."""
-    return bool(unpacked.log[one.event].get("table") == str(compared.table.digest))
-
-
-def _may_differ(unpacked: Unpacked, one: Measured) -> bool:
-    return any(entry.event.kind in _CHANGES for entry in unpacked.log[one.event + 1 :])
 
 
 def _compare(unpacked: Unpacked, one: Measured) -> Compared | None:
@@ -296,7 +561,8 @@ def audit_archive(path: Path, *, public: Sequence[Entry] = ()) -> Audit:
 
 def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
     unpacked = unpack_archive(path, folder)
-    faults = [*_check_public(unpacked.log, public), *_check(unpacked)]
+    measured, notes = check_measured(unpacked)
+    faults = [*_check_public(unpacked.log, public), *_check(unpacked, measured)]
     replay = replay_releases(
         unpacked.log, unpacked.evidence, unpacked.key, cache(unpacked.query_ids)
     )
@@ -309,11 +575,16 @@ def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
     checked += ["published trust statistics, computed again"] * bool(unpacked.history.measured)
     checked += [f"scores by query of {len(runs)} against their runs"] * bool(runs)
     checked += ["the log against the board's public one"] * bool(public)
+    hidden = (
+        f"{quote(s.id)} is under an embargo until {s.embargo_until}"
+        for s in unpacked.published
+        if s.identity is None and unpacked.has_scores(s)
+    )
     return Audit(
         events=len(unpacked.log),
         checked=tuple(checked),
         faults=(*faults, *replay.faults),
-        notes=(*_tell(unpacked), *replay.notes),
+        notes=(*tell_labels(unpacked), *notes, *hidden, *replay.notes),
     )
 
 
@@ -333,7 +604,7 @@ def _check_public(log: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str
             yield f"the board's public log has {len(public) - len(log)} events that this log lacks"
 
 
-def _check(unpacked: Unpacked) -> Iterator[str]:
+def _check(unpacked: Unpacked, measured: Sequence[str]) -> Iterator[str]:
     yield from list_moved(unpacked.history)
     yield from list_early_finals(unpacked.history)
     yield from list_wrong_ends(unpacked.log, unpacked.history)
@@ -352,7 +623,7 @@ def _check(unpacked: Unpacked) -> Iterator[str]:
         yield from faults or _check_runs(unpacked, submission)
     yield from _check_mixed(unpacked)
     yield from _check_final(unpacked)
-    yield from check_measured(unpacked)
+    yield from measured
     named = {s.id for s in unpacked.published}
     for name in sorted(unpacked.names):
         top, _, rest = name.partition("/")
@@ -403,18 +674,17 @@ def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
         for view in spec.views
         if not is_score_of(view, views[view.name])
         or (sets is not None and _outside(sets[view.set], spec, view, scores))
-        or (sets is None and _unasked(unpacked.sets(spec)[view.set], scores, view))
     ]
     if wrong:
         yield f"the scores by query of {name} are not those of its queries: {', '.join(wrong)}"
         return
-    if sets is None and submission.evidence:  # since there is such a thing, all versions are kept
+    if sets is None:
         yield f"the labels that {name} was scored with are not here, or what else was held out"
         return
     for view in spec.views:
         if fault := _differs(unpacked, submission, view, scores):
             yield f"{name} was {fault}, in view {view.name}"
-    if not _follows(spec, submission, scores):
+    if not follows_rules(spec, submission, scores.views):
         yield f"the released score of {name} does not follow from its scores by query"
 
 
@@ -432,41 +702,6 @@ def _differs(
     return (
         None if same else "the logged score does not belong to the per-query scores of this archive"
     )
-
-
-def _follows(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
-    """Tell whether the release rule gives what was released; of `clear`, where it is a score.
-
-    What `clear` withholds depends on the runs before: the replay goes over it.
-    """
-    held = () if submission.baseline else submission.untold
-    # The replay draws noise again, for all that an event says what it was told for.
-    noisy = list_noisy(spec, submission)
-    noisy = {view: text for view, text in noisy.items() if view in submission.evidence}
-    told = released(spec, scores.views, held=held, noisy=noisy)
-    untold = {view.name for view in spec.public_views} - told["scores"].keys()
-    if {*submission.untold} != untold or submission.final.keys() - {
-        view.name for view in spec.final_views
-    }:
-        return False
-    final = {name: scores.views[name] for name in submission.final}
-    texts = {n: release_score(one.mean, decimals=spec.decimals) for n, one in final.items()}
-    counts = {**told["queries"], **{name: one.n for name, one in final.items()}}
-    same = (told["scores"], texts) == (submission.scores, submission.final)
-    return same and counts == submission.counts and _spreads_follow(spec, submission, scores)
-
-
-def _spreads_follow(spec: BoardSpec, submission: Submission, scores: ScoreFile) -> bool:
-    """Check whether the number of seeds and their spread are those of the seeds' own means."""
-    views = {name: scores.views[name] for name in (*submission.scores, *submission.final)}
-    texts = spreads_of(spec, views, views.keys() - list_noisy(spec, submission).keys())
-    seeds = {len(one.seeds) or 1 for one in views.values()}
-    return texts == submission.spreads and seeds <= {submission.seeds}
-
-
-def _unasked(data: SetData, scores: ScoreFile, view: View) -> bool:
-    """Check whether there are scores of queries that the set does not have."""
-    return not scores.views[view.name].per_query.keys() <= data.queries.texts.keys()
 
 
 def _outside(data: SetData, spec: BoardSpec, view: View, scores: ScoreFile) -> bool:
@@ -491,7 +726,7 @@ def _check_runs(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
     if set(runs) != (named if unpacked.shows_runs(submission) else set()):
         yield f"the runs of {quote(submission.id)} in the archive are not those that are opened"
         return
-    agreed = list_agreed(unpacked.log)
+    agreed = closing_field(unpacked.log, AGREED)
     if runs and not may_open_runs(unpacked.history, submission, agreed=agreed):
         yield f"the runs of {quote(submission.id)} are opened, though nobody agreed to that"
         return
@@ -520,23 +755,3 @@ def _rescore(
     for view in spec.views:
         if view.name not in now or not are_equal_scores(now[view.name], kept.views[view.name]):
             yield f"the runs of {quote(submission.id)} give other scores in view {view.name}"
-
-
-def _tell(unpacked: Unpacked) -> Iterator[str]:
-    """Yield what holds and is worth knowing, above all what could not be checked."""
-    yield from tell_labels(unpacked)
-    yield from tell_measured(unpacked)
-    for submission in unpacked.published:
-        yield from _tell_of(unpacked, submission)
-
-
-def _tell_of(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
-    name = quote(submission.id)
-    if not unpacked.has_scores(submission):
-        return
-    if submission.identity is None:
-        yield f"{name} is under an embargo until {submission.embargo_until}"
-    spec = unpacked.specs[submission.id]
-    scores = unpacked.scores(submission)
-    if not submission.evidence and unpacked.sets_of(spec, scores) is None:
-        yield f"{name} was scored with labels that were changed later, and cannot be scored again"

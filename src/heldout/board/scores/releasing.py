@@ -443,6 +443,36 @@ def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
     return {"final": {**told, **({"spreads": spreads} if spreads else {})}}
 
 
+def follows_rules(spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]) -> bool:
+    """Tell whether the release rule gives what was released; of `clear`, where it is a score.
+
+    What `clear` withholds depends on the runs before: the replay goes over it, and draws noise
+    again.
+
+    Args:
+        spec: the rules of the entry's day.
+        submission: as the log has it.
+        views: its true scores.
+    """
+    noisy = list_noisy(spec, submission)
+    drawn = {view: text for view, text in noisy.items() if view in submission.evidence}
+    held = () if submission.baseline else submission.untold
+    told = released(spec, views, held=held, noisy=drawn)
+    untold = {view.name for view in spec.public_views} - told["scores"].keys()
+    names = {*submission.scores, *submission.final}
+    later = {view.name for view in spec.final_views}
+    if {*submission.untold} != untold or submission.final.keys() - later or names - views.keys():
+        return False
+    final = {name: views[name] for name in submission.final}
+    texts = {n: release_score(one.mean, decimals=spec.decimals) for n, one in final.items()}
+    counts = {**told["queries"], **{name: one.n for name, one in final.items()}}
+    seeds = {len(views[name].seeds) or 1 for name in names}
+    spreads = spreads_of(spec, views, names - noisy.keys())
+    now = (told["scores"], texts, counts, spreads)
+    then = (submission.scores, submission.final, submission.counts, submission.spreads)
+    return now == then and seeds <= {submission.seeds}
+
+
 def noisy_scores(
     session: Session, spec: BoardSpec, views: Mapping[str, ViewScore], *, baseline: bool = False
 ) -> dict[str, str]:

@@ -139,8 +139,7 @@ def archive(
     Example:
       heldout archive kb-archive.zip --vault ../kb-vault --yes
     """
-    from heldout.board.audit.archive import write_archive
-    from heldout.board.audit.closing import close_board
+    from heldout.board.audit.archive import close_board, write_archive
     from heldout.board.organiser.rebuild import catch_up
     from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
 
