@@ -34,7 +34,7 @@ from heldout.board.scores.session import (
     list_unlogged,
     note_held_out,
 )
-from heldout.board.standings.overdue import Overdue, list_due_figures, list_overdue
+from heldout.board.standings.overdue import Overdue, list_due_figures, list_overdue_at
 from heldout.board.standings.standings import Standings, current_standings, list_seasons, project
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author
 from heldout.board.store.repository import (
@@ -268,7 +268,7 @@ def rebuild_public(repository: Repository, *, now: datetime) -> Rebuilt:
         commit=None,
         differences=differences,
         unknown=pages.unknown,
-        overdue=list_overdue(public, spec, standings),
+        overdue=list_overdue_at(public, now=now),
     )
 
 

@@ -4,7 +4,7 @@ One looks at the form of every pull request, the other puts the page on the web.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
@@ -39,25 +39,16 @@ def workflow_files(forge: ForgeSpec | None, *, install: str) -> Mapping[str, byt
         install: address of heldout; while it is not stated there is no workflow, for a runner
             would take whatever an index has under the name.
     """
-    return _fill_workflow(WORKFLOW_PATHS, format_workflow, forge, install=install)
+    if forge is None or forge.kind not in WORKFLOW_PATHS or not install:
+        return {}
+    return {WORKFLOW_PATHS[forge.kind]: format_workflow(forge.kind, install=install)}
 
 
 def page_files(forge: ForgeSpec | None, *, install: str) -> Mapping[str, bytes]:
     """Path in the board -> what puts the page on the web; arguments as in `workflow_files`."""
-    return _fill_workflow(PAGE_PATHS, format_page_workflow, forge, install=install)
-
-
-def _fill_workflow(
-    paths: Mapping[ForgeKind, str],
-    write: Callable[..., bytes],
-    forge: ForgeSpec | None,
-    *,
-    install: str,
-) -> Mapping[str, bytes]:
-    path = None if forge is None else paths.get(forge.kind)
-    if forge is None or path is None or not install:
+    if forge is None or forge.kind not in PAGE_PATHS or not install:
         return {}
-    return {path: write(forge.kind, install=install)}
+    return {PAGE_PATHS[forge.kind]: format_page_workflow(forge.kind, install=install)}
 
 
 def format_workflow(kind: ForgeKind, *, install: str) -> bytes:

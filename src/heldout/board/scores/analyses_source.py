@@ -5,7 +5,7 @@ was made with earlier labels, or that is damaged, is computed again in memory, s
 a view rest on the labels of today.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from heldout.analyses.entries import AlikeRuns, BoardEntry, BoardScores, ViewSco
 from heldout.board.log.history import list_renamed, names_of
 from heldout.board.log.manifest import team_key
 from heldout.board.log.submission import Status, Submission
-from heldout.board.policy.similarity import TOP, list_alike
+from heldout.board.policy.similarity import TOP, Neighbour, list_alike
 from heldout.board.policy.sketches import propose_pairs
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.compared import signatures_of
@@ -94,40 +94,54 @@ def assemble_scores(
 def find_alike_runs(session: Session, board: BoardScores) -> tuple[AlikeRuns, ...]:
     """Pairs of entries of different teams whose runs on the set that ranks are nearly the same.
 
-    All names that an approved new name joins are one team. Of several such runs each one is paired
-    with the nearest that came before it. Runs whose first documents the vault does not have are
-    left out.
+    All names that an approved new name joins are one team.
 
     Args:
         session: of the organiser.
         board: what `read_board_scores` gave.
+    """
+    teams = {entry.id: entry.team for entry in board.entries if not entry.baseline}
+    renamed = list_renamed(session.history())
+
+    def are_apart(one: str, other: str) -> bool:
+        return team_key(teams[other]) not in names_of(renamed, [teams[one]])
+
+    found = find_alike(session, [*teams], board.view().queries, are_apart)
+    return tuple(AlikeRuns(a=o.id, b=name, rbo=o.likeness.top.rbo.mean) for name, o in found)
+
+
+def find_alike(
+    session: Session,
+    entries: Iterable[str],
+    query_set: str,
+    are_apart: Callable[[str, str], bool] = lambda _one, _other: True,
+) -> Iterator[tuple[str, Neighbour]]:
+    """Find entries whose runs are nearly the same, each with one that came before it.
+
+    Of several such runs each one is paired with the nearest. Runs whose first documents the vault
+    does not have are left out.
+
+    Args:
+        session: of the organiser.
+        entries: ids in the order they came.
+        query_set: whose runs are compared.
+        are_apart: whether a pair counts.
 
     Source: Craswell et al. 2021, §3.3.
     """
-    query_set, history = board.view().queries, session.history()
-    renamed = list_renamed(history)
-    runs: list[tuple[BoardEntry, Signature]] = []
-    for entry in board.entries:
-        submission = history.submissions[entry.id]
-        signature = signatures_of(session.vault, submission, repair=lambda _: False).get(query_set)
-        if signature is not None and not entry.baseline:
+    submissions = session.history().submissions
+    runs: dict[str, Signature] = {}
+    for name in entries:
+        signatures = signatures_of(session.vault, submissions[name], repair=lambda _: False)
+        if query_set in signatures:
             # The documents that decide; all of every run would be half a gigabyte on a large board.
-            cut = replace(signature, documents=signature.documents[:, :TOP].copy())
-            runs.append((entry, cut))
-    pairs = []
-    for place, earlier in propose_pairs([signature for _, signature in runs]):
-        entry, signature = runs[place]
-        names = names_of(renamed, [entry.team])
-        others = (
-            (one.id, run)
-            for one, run in (runs[at] for at in earlier)
-            if team_key(one.team) not in names
-        )
-        pairs += [
-            AlikeRuns(a=other.id, b=entry.id, rbo=other.likeness.top.rbo.mean)
-            for other in list_alike(signature, others)
-        ]
-    return tuple(pairs)
+            run = signatures[query_set]
+            runs[name] = replace(run, documents=run.documents[:, :TOP].copy())
+    known = [*runs.items()]
+    for place, earlier in propose_pairs([*runs.values()]):
+        name, run = known[place]
+        others = (known[at] for at in earlier if are_apart(name, known[at][0]))
+        yield from ((name, one) for one in list_alike(run, others))
 
 
 class _Scores:

@@ -148,7 +148,7 @@ class ScoreFile(msgspec.Struct, frozen=True, kw_only=True):
         labels: query set, or set/labels where a view names others -> SHA-256 of the labels that
             it was scored with.
         held_out: every file of the vault that the scores depend on, as `board.held_out` names it
-            -> SHA-256; empty before such files were noted.
+            -> SHA-256.
         key: digest of the submission's own key; "" where it was not opened, or before there was
             such a digest.
         schema: version of this format.
@@ -445,7 +445,7 @@ class MixedLabels:
 def scored_with(
     history: History, submission: Submission, spec: BoardSpec, scores: ScoreFile
 ) -> Iterator[ScoredWith]:
-    """The labels behind each score that was told; nothing from before they were noted.
+    """The labels behind each score that was told.
 
     Args:
         history: with the commitments that are to be held against.
@@ -453,7 +453,7 @@ def scored_with(
         spec: the rules that it was told by.
         scores: of today.
     """
-    for view in spec.views if scores.held_out else ():
+    for view in spec.views:
         if view.name in submission.evidence and view.name in scores.views:
             labels = make_evidence(submission.id, view, scores).scored_with
             names = {name for name in names_of_view(view) if not is_key(name)}

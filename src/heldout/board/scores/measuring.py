@@ -19,16 +19,12 @@ from heldout.analyses.progress import trace_progress
 from heldout.analyses.stability import rank_ranges
 from heldout.board.log.measured import Figures, LeftOut, Ranges, Step, TrustPart
 from heldout.board.log.submission import Submission
-from heldout.board.policy.similarity import TOP, list_alike
-from heldout.board.policy.sketches import propose_pairs
-from heldout.board.scores.analyses_source import read_board_scores
-from heldout.board.scores.compared import signatures_of
+from heldout.board.scores.analyses_source import find_alike, read_board_scores
 from heldout.board.scores.session import Session
 from heldout.board.standings.overdue import DueFigures
 from heldout.board.standings.standings import FEWEST_DIFFERENT, choose_comparable, read_pairs
 from heldout.errors import InputError
 from heldout.scoring.table import Better, ScoreTable, table_of
-from heldout.trec.scans import Signature
 
 _LEVEL = 0.95
 
@@ -227,9 +223,9 @@ def _log(session: Session, board: BoardScores, due: DueFigures) -> None:
     view = board.view()
     rows = () if view.table is None else zip(view.table.systems, view.table.known, strict=True)
     complete = [name for name, known in rows if known.all() and name in set(due.ranked)]
-    alike = {
-        name: set(others) for name, others in _find_alike(session, complete, view.queries).items()
-    }
+    alike: dict[str, set[str]] = {name: set() for name in complete}
+    for name, other in find_alike(session, complete, view.queries):  # whoever sent them
+        alike[name].add(other.id)
     submissions, today = session.history().submissions, session.now.date()
     released = read_released(submissions.values(), view.view)
     ranked = [name for name in due.ranked if name in complete]
@@ -261,22 +257,3 @@ def _log(session: Session, board: BoardScores, due: DueFigures) -> None:
         "figures": msgspec.to_builtins(figures),
     }
     session.log("measured", None, public=public, sealed={"table": str(compared.table.digest)})
-
-
-def _find_alike(
-    session: Session, entries: Sequence[str], query_set: str
-) -> Mapping[str, frozenset[str]]:
-    """Id -> the others whose run is nearly the same, whoever sent them."""
-    submissions = session.history().submissions
-    found: dict[str, set[str]] = {name: set() for name in entries}
-    runs: dict[str, Signature] = {}
-    for name in entries:
-        signatures = signatures_of(session.vault, submissions[name], repair=lambda _: False)
-        if query_set in signatures:
-            run = signatures[query_set]
-            runs[name] = replace(run, documents=run.documents[:, :TOP].copy())
-    known = [*runs.items()]
-    for place, earlier in propose_pairs([*runs.values()]):
-        name, run = known[place]
-        found[name] |= {one.id for one in list_alike(run, (known[at] for at in earlier))}
-    return {name: frozenset(others) for name, others in found.items()}

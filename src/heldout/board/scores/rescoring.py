@@ -30,7 +30,6 @@ from heldout.board.scores.kept import (
     store_signatures,
 )
 from heldout.board.scores.score import (
-    Opened,
     open_manifest,
     open_own_runs,
     open_submission,
@@ -390,14 +389,15 @@ def open_and_score(
         held_out=held_out_of(sets),
     )
     try:
-        opened = open_submission(session.vault, spec, sets, submission)
+        scans, views, key = open_submission(session.vault, spec, sets, submission)
     except TrustError as error:
         outcome = msgspec.structs.replace(outcome, refusal=str(error))
     except InputError as error:
         outcome = msgspec.structs.replace(outcome, metadata_problems=error.problems)
     else:
-        outcome = _describe(outcome, opened)
-        _keep_signatures(session, submission, opened.scans)
+        runs = {name: _report(scan) for name, scan in scans.items()}
+        outcome = msgspec.structs.replace(outcome, runs=runs, views=dict(views), key=str(key))
+        _keep_signatures(session, submission, scans)
     return outcome
 
 
@@ -677,8 +677,7 @@ def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     now = held_out_of(asked)
     # A mask that was taken away decides as much as one that came.
     gone = {n for n in scores.held_out if stem_of(n) in asked} - now.keys()
-    noted = {n: d for n, d in now.items() if scores.held_out or "." in n}
-    files = any(scores.held_out.get(n) != d for n, d in noted.items() if not is_key(n))
+    files = any(scores.held_out.get(n) != d for n, d in now.items() if not is_key(n))
     return bool(scores.views) and (others or files or bool(gone))
 
 
@@ -696,13 +695,6 @@ def list_earlier(session: Session, sets: Mapping[str, SetData]) -> tuple[str, ..
         if submission.status == "published"
         and (scores := read_stored(session.vault, submission)) is not None
         and is_earlier(scores, sets)
-    )
-
-
-def _describe(outcome: ScoreFile, opened: Opened) -> ScoreFile:
-    runs = {name: _report(scan) for name, scan in opened.scans.items()}
-    return msgspec.structs.replace(
-        outcome, runs=runs, views=dict(opened.scores), key=str(opened.key)
     )
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
@@ -55,28 +54,6 @@ class ViewScore(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
-    """A submission in the clear.
-
-    Attributes:
-        manifest: its metadata.
-        scans: run -> what one pass over it found.
-        scores: view -> true score; empty where a run has errors.
-        key: digest of the submission's own key.
-    """
-
-    manifest: Manifest
-    scans: Mapping[str, Scan]
-    scores: Mapping[str, ViewScore]
-    key: Digest
-
-    @property
-    def problems(self) -> Mapping[str, tuple[Problem, ...]]:
-        """Run -> its problems."""
-        return {name: scan.problems for name, scan in self.scans.items()}
-
-
 def open_signed(
     vault: Vault, spec: BoardSpec, submission: Submission
 ) -> tuple[bytes, Manifest, SubmissionSignature | None]:
@@ -122,13 +99,17 @@ def open_own_key(vault: Vault, spec: BoardSpec, submission: Submission) -> bytes
 
 def open_submission(
     vault: Vault, spec: BoardSpec, sets: Mapping[str, SetData], submission: Submission
-) -> Opened:
+) -> tuple[Mapping[str, Scan], Mapping[str, ViewScore], Digest]:
     """Open a submission, scan its runs as they stream out of the envelope, and score them.
+
+    Returns:
+        Run -> what one pass over it found; view -> true score, none where a run has errors; and the
+        digest of the submission's own key.
 
     Raises:
         TrustError: something sealed is not what it claims.
         InputError: the metadata is wrong, or names seeds that the board does not take. (A wrong
-            run is told in `Opened.scans`.)
+            run is told in its scan.)
     """
     key, manifest = open_manifest(vault, spec, submission)
     given = manifest.digests.keys()
@@ -143,9 +124,7 @@ def open_submission(
 
     opened = open_own_runs(vault, spec, submission, manifest, key=key, consume=scan)
     scans = {name: run.value for name, run in opened.items()}
-    return Opened(
-        manifest=manifest, scans=scans, scores=score_views(spec, sets, scans), key=key_digest(key)
-    )
+    return scans, score_views(spec, sets, scans), key_digest(key)
 
 
 def open_own_runs(

@@ -256,36 +256,25 @@ def _note_agreement(session: Session) -> None:
 def _note_rules(
     session: Session, text: str, why: str, *, public: Mapping[str, str] | None = None
 ) -> NotedRules | None:
-    spec = parse_spec(text.encode(), path=SPEC)
-    with new_keys(session.vault, session.history(), spec):
-        return _note_held_out(session, spec, text, why, public=public)
-
-
-def _note_held_out(
-    session: Session, spec: BoardSpec, text: str, why: str, *, public: Mapping[str, str] | None
-) -> NotedRules | None:
-    history = session.history()
-    before = history.rules[-1][1]
-    held = compare_held_out(session.vault, history, spec)
-    check_keys(held)
-    files = held.grown if _has_told(history) else held.files
-    if files != held.before:
-        check_excluded(session.repository, spec, vault=session.vault)
-    store_versions(session.vault, files)
-    known = history.files
-    edited = public is not None and public != known
-    if before == text and files == held.before and not edited:
-        return None
-    entry = _log_rules(session, text, held, files, why=why or _say_why(held), public=public)
-    names = () if files == held.before else (*held.new, *held.changed)
+    spec, history = parse_spec(text.encode(), path=SPEC), session.history()
+    before, known = history.rules[-1][1], history.files
+    with new_keys(session.vault, history, spec):
+        held = compare_held_out(session.vault, history, spec)
+        check_keys(held)
+        files = held.grown if _has_told(history) else held.files
+        if files != held.before:
+            check_excluded(session.repository, spec, vault=session.vault)
+        store_versions(session.vault, files)
+        now = known if public is None else public
+        if before == text and files == held.before and now == known:
+            return None
+        entry = _log_rules(session, text, held, files, why=why, public=public)
     old, new = tomllib.loads(before), tomllib.loads(text)
-    now, then = public or {}, known
-    paths = sorted(p for p in now.keys() | then.keys() if edited and now.get(p) != then.get(p))
     return NotedRules(
         event=entry.event.seq,
         keys=tuple(key for key in {**old, **new} if old.get(key) != new.get(key)),
-        files=names,
-        public=tuple(paths),
+        files=() if files == held.before else (*held.new, *held.changed),
+        public=tuple(sorted(p for p in {**now, **known} if now.get(p) != known.get(p))),
     )
 
 
@@ -311,7 +300,7 @@ def commit_held_out(session: Session, *, why: str = "") -> bool:
     store_versions(session.vault, held.files)
     if held.files == held.before:
         return False
-    _log_rules(session, history.rules[-1][1], held, held.files, why=why or _say_why(held))
+    _log_rules(session, history.rules[-1][1], held, held.files, why=why)
     return True
 
 
@@ -329,10 +318,6 @@ def list_unlogged(session: Session) -> tuple[str, ...]:
 
 def _has_told(history: History) -> bool:
     return any(submission.status == "published" for submission in history.submissions.values())
-
-
-def _say_why(held: HeldOut) -> str:
-    return "changed before any score was published" if held.changed else FIRST_TIME
 
 
 def _log_rules(
@@ -353,7 +338,8 @@ def _log_rules(
         told["files"] = dict(public)
     if files == held.before:
         return session.log("changed-rules", None, public=told)
-    told["why"] = why
+    first = "changed before any score was published" if held.changed else FIRST_TIME
+    told["why"] = why or first
     return session.log("changed-rules", None, public=told, sealed={"labels": dict(files)})
 
 

@@ -41,32 +41,22 @@ class Overdue:
         return f"{self.what}, due since {self.since:%d %b %Y}"
 
 
-def list_overdue(
-    log: Sequence[Entry] | Log, spec: BoardSpec, standings: Standings
-) -> tuple[Overdue, ...]:
+def list_overdue_at(log: Sequence[Entry] | Log, *, now: datetime) -> tuple[Overdue, ...]:
     """Return what waits for the organisers, by a public log alone; the earliest first.
 
     Args:
-        log: a verified public log.
-        spec: the rules in force.
-        standings: of the board or of its latest season, made from that log.
+        log: a verified public log; its rules are those in force.
+        now: the moment, UTC.
     """
-    now = standings.as_of
-    history = log.history if isinstance(log, Log) else read_history(log)
-    worked = (log.last if isinstance(log, Log) else log[-1]).time.date()
-    boards = _list_boards(history if isinstance(log, Log) else log, spec, standings)
-    found = {*_list_scores(log, history, standings), *_list_ends(history, spec, now.date())}
-    for board, rules in boards:
-        found |= {*_list_names(board), *_list_figures(board, rules, history, worked)}
-    return tuple(sorted(found, key=lambda one: (one.since, one.what)))
-
-
-def list_overdue_at(log: Sequence[Entry] | Log, *, now: datetime) -> tuple[Overdue, ...]:
-    """The same at a moment, by the rules of the log."""
-    history = log.history if isinstance(log, Log) else read_history(log)
+    whole = isinstance(log, Log)
+    history, last = (log.history, log.last) if whole else (read_history(log), log[-1])
     spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
-    standings, _ = current_standings(history if isinstance(log, Log) else log, spec, now=now)
-    return list_overdue(log, spec, standings)
+    standings, _ = current_standings(history, spec, now=now)
+    entries = log.entries() if whole else log
+    found = {*_list_scores(entries, history, now), *_list_ends(history, spec, now.date())}
+    for board, rules in _list_boards(history, spec, standings):
+        found |= {*_list_names(board), *_list_figures(board, rules, history, last.time.date())}
+    return tuple(sorted(found, key=lambda one: (one.since, one.what)))
 
 
 def figures_due_since(standings: Standings, spec: BoardSpec, closed: date | None) -> date | None:
@@ -108,10 +98,10 @@ def _list_days(
 
 
 def _list_boards(
-    log: Iterable[Entry] | History, spec: BoardSpec, standings: Standings
+    history: History, spec: BoardSpec, standings: Standings
 ) -> list[tuple[Standings, BoardSpec]]:
     """The standings of each season with its rules, or of a board without seasons."""
-    seasons = list_seasons(log, spec, now=standings.as_of)
+    seasons = list_seasons(history, spec, now=standings.as_of)
     return [(one.standings, spec.in_season(one.season)) for one in seasons] or [(standings, spec)]
 
 
@@ -211,16 +201,13 @@ def _list_ends(history: History, spec: BoardSpec, today: date) -> Iterator[Overd
         yield Overdue(what=what, since=one.last + timedelta(1))
 
 
-def _list_scores(
-    log: Iterable[Entry] | Log, history: History, standings: Standings
-) -> Iterator[Overdue]:
+def _list_scores(entries: Iterable[Entry], history: History, now: datetime) -> Iterator[Overdue]:
     """Scores that events still seal: of a one-shot board, and of views that open at the end."""
-    now = standings.as_of
     deadline, terms = one_shot_deadline(history), list_terms(history, now)
     rules = terms[-1].spec
     if deadline is None and rules.closes is None and not rules.seasons:
         return  # nothing waits for a last day
-    for entry in log.entries() if isinstance(log, Log) else log:
+    for entry in entries:
         submission = history.submissions.get(str(entry.event.submission))
         sealed = entry.event.sealed.keys() - entry.opened.keys()
         if submission is None or submission.status != "published":
