@@ -435,10 +435,7 @@ def _check_agreed(history: History, name: str) -> None:
     if may_open_runs(history, submission, agreed=(name,)):
         return
     never = rule_for_runs(history, submission) == "never"
-    raise InputError.of(
-        code="no-consent",
-        path=name,
-        found='archive.runs = "never"' if never else "open_runs: false, the team's own word",
-        expected="a board that opens runs, and a team that has not said no",
-        hint="" if never else "the team can change it until the closing: heldout amend",
-    )
+    found = 'archive.runs = "never"' if never else "open_runs: false, the team's own word"
+    expected = "a board that opens runs, and a team that has not said no"
+    hint = "" if never else "the team can change it until the closing: heldout amend"
+    raise InputError.of("no-consent", name, found, expected, hint)

@@ -221,13 +221,9 @@ def _split(words: str, option: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(words))
     except ValueError as error:
-        raise InputError.of(
-            code="container-engine",
-            path=option,
-            found=quote(words),
-            expected="words, as a shell would split them",
-            hint=str(error),
-        ) from None
+        found = quote(words)
+        expected = "words, as a shell would split them"
+        raise InputError.of("container-engine", option, found, expected, str(error)) from None
 
 
 def check_limits(engine: Engine) -> None:
@@ -369,13 +365,10 @@ def find_image(engine: Engine, program: Program) -> Image:
             expected=program.digest,
             hint="the team sealed this digest: ask it for the image, or for a new submission",
         )
-    raise InputError.of(
-        code="image-missing",
-        path="metadata.json:program.image",
-        found=f"no image {program.image} here",
-        expected="the image on this machine: heldout fetches none",
-        hint=f"{shlex.join(engine.words)} pull {program.image}, or load the team's file",
-    )
+    found = f"no image {program.image} here"
+    expected = "the image on this machine: heldout fetches none"
+    hint = f"{shlex.join(engine.words)} pull {program.image}, or load the team's file"
+    raise InputError.of("image-missing", "metadata.json:program.image", found, expected, hint)
 
 
 def _read_image(engine: Engine, data: bytes, program: Program) -> Image:
@@ -514,13 +507,10 @@ class Running:
         if not self.usage.checked and self.usage.can_check and self.seconds > _UNCHECKED:
             raise _unlimited("a container whose control group cannot be read")
         if self.left < 0:
-            raise InputError.of(
-                code="program-time",
-                path="program",
-                found=f"a program that still runs after {self.seconds:,.0f} s",
-                expected=f"one that ends within {self.limits.seconds:,.0f} s",
-                hint="programs.minutes in board.toml",
-            )
+            found = f"a program that still runs after {self.seconds:,.0f} s"
+            expected = f"one that ends within {self.limits.seconds:,.0f} s"
+            hint = "programs.minutes in board.toml"
+            raise InputError.of("program-time", "program", found, expected, hint)
 
     def wait(self) -> None:
         """Wait for its end.
@@ -547,13 +537,10 @@ class Running:
             return
         # Engines do not always notice that the kernel killed for memory. Nobody else kills here.
         if "true" in status or self.usage.killed or status[1:2] == ["137"]:
-            raise InputError.of(
-                code="program-memory",
-                path="program",
-                found="a program that was killed, as the kernel does when memory runs out",
-                expected=f"one that needs at most {self.limits.memory:,} MiB, /tmp included",
-                hint="programs.memory in board.toml",
-            )
+            found = "a program that was killed, as the kernel does when memory runs out"
+            expected = f"one that needs at most {self.limits.memory:,} MiB, /tmp included"
+            hint = "programs.memory in board.toml"
+            raise InputError.of("program-memory", "program", found, expected, hint)
         code = status[1] if len(status) > 1 else "?"
         raise _failed(f"exit code {code}" + (f", and at last it said: {last}" if last else ""))
 
@@ -720,23 +707,15 @@ def _say(data: bytes) -> str:
 
 
 def _broken(engine: Engine, found: str) -> InputError:
-    return InputError.of(
-        code="container-engine",
-        path=" ".join(engine.words),
-        found=found,
-        expected="podman or docker, able to run containers for this user",
-        hint="--engine names another one; docs/how-to/code-submissions.md",
-    )
+    expected = "podman or docker, able to run containers for this user"
+    hint = "--engine names another one; docs/how-to/code-submissions.md"
+    return InputError.of("container-engine", " ".join(engine.words), found, expected, hint)
 
 
 def _unlimited(found: str) -> InputError:
-    return InputError.of(
-        code="container-limits",
-        path="engine",
-        found=found,
-        expected="limits of memory, swap, processors and processes (control groups)",
-        hint="nothing was run without them; docs/how-to/code-submissions.md",
-    )
+    expected = "limits of memory, swap, processors and processes (control groups)"
+    hint = "nothing was run without them; docs/how-to/code-submissions.md"
+    return InputError.of("container-limits", "engine", found, expected, hint)
 
 
 def _failed(found: str) -> InputError:

@@ -262,13 +262,9 @@ def publish_page(repository: Repository, *, now: datetime) -> PagePublication:
     ((path, data),) = page_files(forge, install=spec.install).items()
     there = repository.files.find(path)
     if there not in (None, data) and not is_generated_page(forge.kind, there or b""):
-        raise InputError.of(
-            code="page-workflow",
-            path=path,
-            found="a file that heldout did not write, or that was edited",
-            expected="the file of heldout, or none",
-            hint=f"remove it and call again, or add the jobs yourself: {_DOCS}",
-        )
+        found = "a file that heldout did not write, or that was edited"
+        hint = f"remove it and call again, or add the jobs yourself: {_DOCS}"
+        raise InputError.of("page-workflow", path, found, "the file of heldout, or none", hint)
     changed = repository.write_file(path, data)
     git = repository.git
     commit = None
@@ -288,13 +284,10 @@ def publish_page(repository: Repository, *, now: datetime) -> PagePublication:
 def _require_forge(spec: BoardSpec) -> ForgeSpec:
     forge = spec.forge
     if forge is None or forge.kind not in PAGE_PATHS:
-        raise InputError.of(
-            code="page-workflow",
-            path="board.toml:forge",
-            found="no [forge]" if forge is None else f"kind = {forge.kind}",
-            expected=f"a project on one of: {', '.join(PAGE_PATHS)}",
-            hint=f"any web server can show the folder leaderboard: {_DOCS}",
-        )
+        found = "no [forge]" if forge is None else f"kind = {forge.kind}"
+        expected = f"a project on one of: {', '.join(PAGE_PATHS)}"
+        hint = f"any web server can show the folder leaderboard: {_DOCS}"
+        raise InputError.of("page-workflow", "board.toml:forge", found, expected, hint)
     if not spec.install:
         raise InputError.of(
             code="page-workflow",

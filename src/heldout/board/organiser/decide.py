@@ -589,13 +589,7 @@ def extend_embargo(
     if not end < until <= latest:
         expected = f"a day after {end}, up to {latest}, {months} months from today"
         hint = "the team was promised that day: an embargo does not become shorter"
-        raise InputError.of(
-            code="embargo-day",
-            path=name,
-            found=str(until),
-            expected=expected,
-            hint=hint if until < end else "",
-        )
+        raise InputError.of("embargo-day", name, str(until), expected, hint if until < end else "")
     public = {"embargo_until": until.isoformat(), "why": why}
     return _conclude(session, forge, [_log(session, "extended", name, public=public)])
 

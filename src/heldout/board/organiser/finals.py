@@ -77,12 +77,9 @@ def name_finalists(session: Session, ids: Sequence[str], *, why: str = "") -> Fi
     if before is not None and before.finalists == tuple(chosen):
         return FinalStep(final=before)
     if before is not None and before.opened is not None:
-        raise InputError.of(
-            code="final-opened",
-            path=f"view {view.name}",
-            found=f"other finalists, after the final was opened on {before.opened.at:%d %b %Y}",
-            expected="finalists that are named before anybody knows their scores",
-        )
+        found = f"other finalists, after the final was opened on {before.opened.at:%d %b %Y}"
+        expected = "finalists that are named before anybody knows their scores"
+        raise InputError.of("final-opened", f"view {view.name}", found, expected)
     if before is not None and not why:
         raise InputError(_need_reason(view, f"other finalists than {', '.join(before.finalists)}"))
     public = {"view": view.name, "finalists": chosen, "why": why}
@@ -117,13 +114,9 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
             "the queries",
         )
     if before is None:
-        raise InputError.of(
-            code="no-finalists",
-            path=f"view {view.name}",
-            found="no finalists",
-            expected="finalists that are named before the scores are opened",
-            hint="heldout board finalists ID…",
-        )
+        expected = "finalists that are named before the scores are opened"
+        hint = "heldout board finalists ID…"
+        raise InputError.of("no-finalists", f"view {view.name}", "no finalists", expected, hint)
     commit_held_out(session)
     kept = {name: _read_scores(session, view, name) for name in before.finalists}
     evidence = {name: make_evidence(name, view, scores) for name, scores in kept.items()}
@@ -290,13 +283,10 @@ def check_ended(session: Session) -> None:
     if ending is None:
         find_final_view(session)
         return
-    raise InputError.of(
-        code="final-too-early",
-        path=f"view {ending.view}",
-        found=f"{session.now:%d %b %Y}",
-        expected=f"a day after the last one of {say_season(ending.season)}, {ending.last}",
-        hint="from then on heldout rebuild publishes the exact scores of the named entries",
-    )
+    found = f"{session.now:%d %b %Y}"
+    expected = f"a day after the last one of {say_season(ending.season)}, {ending.last}"
+    hint = "from then on heldout rebuild publishes the exact scores of the named entries"
+    raise InputError.of("final-too-early", f"view {ending.view}", found, expected, hint)
 
 
 def _list_changed_ends(session: Session) -> list[tuple[SeasonEnd, Mapping[str, Any]]]:
@@ -353,13 +343,9 @@ def find_final_view(session: Session) -> View:
     view = session.spec().finalists_view
     if view is not None:
         return view
-    raise InputError.of(
-        code="no-final-view",
-        path="board.toml",
-        found="no view with finalists",
-        expected="a view with public = false, final = true and finalists = 1 to 10",
-        hint="docs/how-to/decide-a-prize.md",
-    )
+    expected = "a view with public = false, final = true and finalists = 1 to 10"
+    hint = "docs/how-to/decide-a-prize.md"
+    raise InputError.of("no-final-view", "board.toml", "no view with finalists", expected, hint)
 
 
 def _choose(session: Session, view: View, ids: Sequence[str]) -> list[str]:
@@ -372,12 +358,9 @@ def _choose(session: Session, view: View, ids: Sequence[str]) -> list[str]:
     most = view.finalists or 0
     twice = [name for i, name in enumerate(ids) if name in ids[:i]]
     if twice or not 1 <= len(ids) <= most:
-        raise InputError.of(
-            code="bad-finalists",
-            path=f"view {view.name}",
-            found=f"{quote(twice[0])} twice" if twice else f"{len(ids)} finalists",
-            expected=f"1 to {most} entries, each once",
-        )
+        found = f"{quote(twice[0])} twice" if twice else f"{len(ids)} finalists"
+        expected = f"1 to {most} entries, each once"
+        raise InputError.of("bad-finalists", f"view {view.name}", found, expected)
     chosen = {_check_finalist(session, view, name).id for name in ids}
     return list(order_by_receipt(chosen, session.history().submissions))
 

@@ -326,24 +326,17 @@ def _differ(rivals: list[Arrival]) -> bool:
 
 def _contested(arrival: Arrival, rivals: Iterable[Arrival]) -> Problem:
     others = ", ".join(sorted(rival.source for rival in rivals if rival is not arrival))
-    return Problem(
-        code="id-conflict",
-        path=str(arrival.id),
-        found=f"other files under this id, from {others}",
-        expected="one submission that claims an id",
-        hint=f"ask the teams whose it is, then: heldout inbox --accept {quote(arrival.source)}",
-    )
+    found = f"other files under this id, from {others}"
+    hint = f"ask the teams whose it is, then: heldout inbox --accept {quote(arrival.source)}"
+    return Problem("id-conflict", str(arrival.id), found, "one submission that claims an id", hint)
 
 
 def _check_accepted(accepted: Collection[str], contested: Iterable[list[Arrival]]) -> None:
     sources = sorted({arrival.source for rivals in contested for arrival in rivals})
     for source in sorted(set(accepted) - set(sources)):
-        raise InputError.of(
-            code="id-conflict",
-            path="--accept",
-            found=f"{quote(source)}, from where nothing came that is contested",
-            expected="one of " + ", ".join(sources) if sources else "nothing, for none is",
-        )
+        found = f"{quote(source)}, from where nothing came that is contested"
+        expected = "one of " + ", ".join(sources) if sources else "nothing, for none is"
+        raise InputError.of("id-conflict", "--accept", found, expected)
 
 
 _MERGED = "merged"
@@ -516,13 +509,9 @@ def _check_sealed(form: Form, files: Mapping[str, bytes]) -> None:
         looked = [data[start : start + _LOOKED_AT] for start in starts]
         dense = all(len(zlib.compress(part, 1)) > _DENSE * _LOOKED_AT for part in looked)
         if not data.startswith(magic) or not dense:
-            raise InputError.of(
-                code="not-sealed",
-                path=name,
-                found="bytes that can be compressed" if not dense else "another beginning",
-                expected=f"a file that was sealed in the form {form}",
-                hint="heldout submit seals it",
-            )
+            found = "bytes that can be compressed" if not dense else "another beginning"
+            expected = f"a file that was sealed in the form {form}"
+            raise InputError.of("not-sealed", name, found, expected, "heldout submit seals it")
 
 
 def _repeats(files: Mapping[str, bytes], before: Submission, metadata: str) -> bool:
@@ -629,13 +618,10 @@ def _check_signer(
     updated = replace(before, revision=new.revision, signature=signature)
     same = signature is not None and signature.team == before.signature.team
     if not same or not is_signed(history, updated):
-        raise InputError.of(
-            code="bad-signature",
-            path="metadata.json",
-            found="new metadata without the signature of the team that sent the submission",
-            expected=f"one by {before.signature.team}",
-            hint="amend in the clone that submitted it",
-        )
+        found = "new metadata without the signature of the team that sent the submission"
+        expected = f"one by {before.signature.team}"
+        hint = "amend in the clone that submitted it"
+        raise InputError.of("bad-signature", "metadata.json", found, expected, hint)
 
 
 def _metadata_in_force(session: Session, before: Submission) -> Manifest | None:
@@ -656,13 +642,8 @@ def _was_sent(session: Session, submission: str, name: str, digest: str) -> bool
 
 
 def _stale(found: str, expected: str) -> Problem:
-    return Problem(
-        code="stale-revision",
-        path="metadata.json:revision",
-        found=found,
-        expected=expected,
-        hint="an old file sent again is refused; heldout amend counts up by itself",
-    )
+    hint = "an old file sent again is refused; heldout amend counts up by itself"
+    return Problem("stale-revision", "metadata.json:revision", found, expected, hint)
 
 
 def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submission) -> None:
@@ -689,32 +670,21 @@ def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submi
 
 def _taken(submission: SubmissionId, before: Submission) -> Problem:
     same = "an id" if before.id == submission else f"the id of {before.id} in another case"
-    return Problem(
-        code="id-taken",
-        path=str(submission),
-        found=f"other sealed files under {same}; it is {before.status} already",
-        expected="a new id, or files sealed under the key of the first ones",
-        hint="heldout draft makes a new id",
-    )
+    found = f"other sealed files under {same}; it is {before.status} already"
+    expected = "a new id, or files sealed under the key of the first ones"
+    return Problem("id-taken", str(submission), found, expected, "heldout draft makes a new id")
 
 
 def _nothing_to_update(arrival: Arrival, before: Submission | None) -> Problem:
-    return Problem(
-        code="nothing-to-update",
-        path=str(arrival.id),
-        found="metadata alone" if before is None else f"a submission that was {before.status}",
-        expected="a submission that was received before and still stands",
-        hint="submit all three files first" if before is None else "heldout draft makes a new id",
-    )
+    found = "metadata alone" if before is None else f"a submission that was {before.status}"
+    expected = "a submission that was received before and still stands"
+    hint = "submit all three files first" if before is None else "heldout draft makes a new id"
+    return Problem("nothing-to-update", str(arrival.id), found, expected, hint)
 
 
 def _untrusted(arrival: Arrival, error: TrustError) -> Problem:
-    return Problem(
-        code="untrusted",
-        path=str(arrival.id),
-        found=str(error),
-        expected="metadata sealed under the submission's own key",
-    )
+    expected = "metadata sealed under the submission's own key"
+    return Problem("untrusted", str(arrival.id), str(error), expected)
 
 
 def receive_registrations(
@@ -735,13 +705,8 @@ def revoke(session: Session, team: str, *, why: str) -> int | None:
     """
     known = session.history().teams.get(team)
     if known is None:
-        raise InputError.of(
-            code="unknown-team",
-            path="TEAM",
-            found=quote(team),
-            expected="a registered team, as team-0123456789abcdef",
-            hint="heldout board teams",
-        )
+        expected = "a registered team, as team-0123456789abcdef"
+        raise InputError.of("unknown-team", "TEAM", quote(team), expected, "heldout board teams")
     if known.revoked is not None:
         return None
     public = {"team": team, "why": why}
@@ -802,13 +767,9 @@ def _check_current(
         text = "none, for this board has no agreement"
         if agreement is not None:
             text = f"{agreement.path} as it stands since {agreement.since:%d %b %Y}"
-        raise InputError.of(
-            code="other-agreement",
-            path="registration:agreement",
-            found="another text that was agreed to",
-            expected=text,
-            hint="git pull, then heldout register shows the text and asks again",
-        )
+        found = "another text that was agreed to"
+        hint = "git pull, then heldout register shows the text and asks again"
+        raise InputError.of("other-agreement", "registration:agreement", found, text, hint)
 
 
 def _check_newer(known: registration.RegisteredTeam, statement: registration.Statement) -> None:
@@ -839,13 +800,10 @@ def _open(
             return registrant
     except (TrustError, msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
-    raise InputError.of(
-        code="untrusted",
-        path=quote(path),
-        found="sealed names that do not open, or are not those that were signed for",
-        expected="the file that heldout register writes, unchanged",
-        hint="if the organisers' keys changed since: git pull, then heldout register once more",
-    )
+    found = "sealed names that do not open, or are not those that were signed for"
+    expected = "the file that heldout register writes, unchanged"
+    hint = "if the organisers' keys changed since: git pull, then heldout register once more"
+    raise InputError.of("untrusted", quote(path), found, expected, hint)
 
 
 def _check_names(

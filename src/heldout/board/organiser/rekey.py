@@ -230,13 +230,9 @@ def set_recipients(rules: str, recipients: Sequence[str]) -> str:
         with suppress(tomllib.TOMLDecodeError):  # it may go over several lines
             if tomllib.loads(text) == wanted:
                 return text
-    raise InputError.of(
-        code="board-spec",
-        path=SPEC,
-        found="no line that begins with recipients =",
-        expected="the organisers' public keys at the top of the file",
-        hint='recipients = ["age1..."]',
-    )
+    found = "no line that begins with recipients ="
+    expected = "the organisers' public keys at the top of the file"
+    raise InputError.of("board-spec", SPEC, found, expected, 'recipients = ["age1..."]')
 
 
 def own_keys(form: Form, vault: Vault) -> Iterator[OwnKey]:

@@ -100,13 +100,9 @@ def plan_run(session: Session, submission_id: str) -> RunPlan | None:
     program = open_manifest(session.vault, spec, submission)[1].program
     if program is None or spec.programs is None:
         found = "run files" if program is None else "a program, on a board that takes none"
-        raise InputError.of(
-            code="no-program",
-            path=submission_id,
-            found=found,
-            expected="a program, on a board whose board.toml has [programs]",
-            hint=f"heldout review {submission_id}",
-        )
+        expected = "a program, on a board whose board.toml has [programs]"
+        hint = f"heldout review {submission_id}"
+        raise InputError.of("no-program", submission_id, found, expected, hint)
     if submission.runs.keys() == spec.sets.keys():
         return None
     _check_waits(submission)
@@ -185,13 +181,9 @@ def record_run(session: Session, plan: RunPlan, ran: Ran) -> Entry:
     _check_waits(submission)
     spec = session.spec_at(submission.received)
     if open_manifest(session.vault, spec, submission)[1].program != plan.program:
-        raise InputError.of(
-            code="already-decided",
-            path=plan.id,
-            found="other sealed files than those whose program was run",
-            expected="the same submission as before",
-            hint="call it again",
-        )
+        found = "other sealed files than those whose program was run"
+        expected = "the same submission as before"
+        raise InputError.of("already-decided", plan.id, found, expected, "call it again")
     session.vault.check_room(sum(map(len, ran.runs.values())))
     sealed = {
         "program": msgspec.to_builtins(plan.program),
@@ -253,12 +245,9 @@ def _no_meter() -> AbstractContextManager[Callable[[], float | None]]:
 
 def _check_waits(submission: Submission) -> None:
     if not submission.pending:
-        raise InputError.of(
-            code="already-decided",
-            path=submission.id,
-            found=f"a submission that is {submission.status}",
-            expected="one that waits for a decision",
-        )
+        found = f"a submission that is {submission.status}"
+        expected = "one that waits for a decision"
+        raise InputError.of("already-decided", submission.id, found, expected)
 
 
 @contextmanager
@@ -320,11 +309,8 @@ def _read_run(folder: Folder, name: str) -> bytes:
     """
     data = folder.read(f"output/{name}.run", limit=RUN_LIMIT)
     if not data or len(data) == RUN_LIMIT:
-        raise InputError.of(
-            code="program-output",
-            path=f"/output/{name}.run",
-            found="an empty file" if not data else f"{len(data):,} bytes, all that fit",
-            expected=f"a run over the queries of '{name}', shorter than {RUN_LIMIT:,} bytes",
-            hint="a program writes into the files that are there; it can make no others",
-        )
+        found = "an empty file" if not data else f"{len(data):,} bytes, all that fit"
+        expected = f"a run over the queries of '{name}', shorter than {RUN_LIMIT:,} bytes"
+        hint = "a program writes into the files that are there; it can make no others"
+        raise InputError.of("program-output", f"/output/{name}.run", found, expected, hint)
     return data

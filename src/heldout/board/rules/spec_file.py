@@ -704,14 +704,7 @@ def _tell(wrong: Wrong) -> Mistake:
 
 def _place(mistake: Mistake, lines: list[str], path: str) -> Problem:
     key, found, expected, hint = mistake
-    return Problem(
-        code="board-spec",
-        path=path,
-        line=_find_line(key, lines),
-        found=found,
-        expected=expected,
-        hint=hint,
-    )
+    return Problem("board-spec", path, found, expected, hint, line=_find_line(key, lines))
 
 
 def _syntax_problem(error: Exception, lines: list[str], path: str) -> Problem:
@@ -724,14 +717,8 @@ def _syntax_problem(error: Exception, lines: list[str], path: str) -> Problem:
         line = error.object[: error.start].count(b"\n") + 1
     elif where := re.search(r"at line (\d+)", str(error)):
         line = int(where[1])
-    return Problem(
-        code="not-toml",
-        path=path,
-        line=line,
-        found=found,
-        expected="a TOML file in UTF-8",
-        hint="text stands in quotes, lists in brackets; a table begins with [name]",
-    )
+    hint = "text stands in quotes, lists in brackets; a table begins with [name]"
+    return Problem("not-toml", path, found, "a TOML file in UTF-8", hint, line=line)
 
 
 def _find_line(key: str, lines: list[str]) -> int | None:

@@ -214,13 +214,8 @@ def _say_mixed(view: str, names: Sequence[str]) -> str:
 
 
 def _no_baseline(view: str, found: str, expected: str) -> InputError:
-    return InputError.of(
-        code="no-baseline",
-        path=f"view {view}",
-        found=found,
-        expected=expected,
-        hint="add a run of the organisers' own first: heldout board baseline NAME --run SET=FILE",
-    )
+    hint = "add a run of the organisers' own first: heldout board baseline NAME --run SET=FILE"
+    return InputError.of("no-baseline", f"view {view}", found, expected, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -343,12 +343,7 @@ def check_set(spec: BoardSpec, name: str) -> None:
         InputError: code `unknown-set`.
     """
     if name not in spec.sets:
-        raise InputError.of(
-            code="unknown-set",
-            path="--set",
-            found=name,
-            expected="one of " + ", ".join(spec.sets),
-        )
+        raise InputError.of("unknown-set", "--set", name, "one of " + ", ".join(spec.sets))
 
 
 def list_published(session: Session) -> tuple[Submission, ...]:

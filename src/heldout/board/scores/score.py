@@ -171,13 +171,9 @@ def _open_written(
 ) -> Mapping[str, OpenedRun[T]]:
     """The runs that a program wrote, of which the log has the digests."""
     if submission.runs.keys() != spec.sets.keys():
-        raise InputError.of(
-            code="not-run",
-            path=submission.id,
-            found="a program that has not been run",
-            expected="the runs that it writes",
-            hint=f"heldout run {submission.id}",
-        )
+        found = "a program that has not been run"
+        hint = f"heldout run {submission.id}"
+        raise InputError.of("not-run", submission.id, found, "the runs that it writes", hint)
     opened = {}
     for run, digest in submission.runs.items():
         file = vault.sealed(digest)
@@ -336,13 +332,9 @@ def _score(spec: BoardSpec, view: View, data: SetData, scan: Scan) -> ViewScore:
 
 
 def _undefined(measure: str, found: str, *, path: str = "seeds") -> Problem:
-    return Problem(
-        code="undefined-score",
-        path=path,
-        found=found,
-        expected=f"a query over which {measure} can be averaged",
-        hint="look at the labels of the set: heldout board describe",
-    )
+    expected = f"a query over which {measure} can be averaged"
+    hint = "look at the labels of the set: heldout board describe"
+    return Problem("undefined-score", path, found, expected, hint)
 
 
 def _mean(scores: MeasureScores, zeros: int) -> float:

@@ -115,11 +115,9 @@ class Session:
         known = self.history().submissions.get(submission)
         found = known if known is not None and known.baseline else self.find(submission)
         if found.status != "published":
+            expected = "a published entry"
             raise InputError.of(
-                code="not-published",
-                path=submission,
-                found=f"a submission that is {found.status}",
-                expected="a published entry",
+                "not-published", submission, f"a submission that is {found.status}", expected
             )
         return found
 
@@ -150,12 +148,9 @@ class Session:
         """
         closed = self.history().closed
         if closed is not None and kind not in AFTER_CLOSING:
-            raise InputError.of(
-                code="board-closed",
-                path=self.spec().name,
-                found=f"'{kind}' on a board that was closed on {closed:%d %b %Y}",
-                expected="an erratum, or nothing: its labels are opened",
-            )
+            found = f"'{kind}' on a board that was closed on {closed:%d %b %Y}"
+            expected = "an erratum, or nothing: its labels are opened"
+            raise InputError.of("board-closed", self.spec().name, found, expected)
 
     def spec_at(self, moment: datetime, *, baseline: bool = False) -> BoardSpec:
         """The rules for what was submitted at a moment, by a team or as a baseline."""

@@ -64,12 +64,8 @@ def check_seeds(
     named = [name for name in names if "~" in name and query_set_of(name) in sets]
     wrong = [name for name in named if not _NUMBER.fullmatch(name.partition("~")[2])]
     for name in sorted(wrong):
-        yield Problem(
-            code="seed-name",
-            path=path,
-            found=f"a run called {quote(name)}",
-            expected="SET~2, SET~3 and so on for further seeds; the first is called SET alone",
-        )
+        expected = "SET~2, SET~3 and so on for further seeds; the first is called SET alone"
+        yield Problem("seed-name", path, f"a run called {quote(name)}", expected)
     seeds = max((seed_of(name) for name in named if name not in wrong), default=1)
     if seeds > most:
         one = most == 1
@@ -83,12 +79,10 @@ def check_seeds(
         return
     wanted = [run_name(name, seed) for seed in range(2, seeds + 1) for name in sets]
     for name in sorted(set(wanted) - set(named), key=_order):
+        found = f"no run for '{name}'"
+        hint = "every query set has as many seeds, numbered without gaps"
         yield Problem(
-            code="missing-seed",
-            path=path,
-            found=f"no run for '{name}'",
-            expected=f"{seeds} runs for each of: " + ", ".join(sets),
-            hint="every query set has as many seeds, numbered without gaps",
+            "missing-seed", path, found, f"{seeds} runs for each of: " + ", ".join(sets), hint
         )
 
 
@@ -503,13 +497,9 @@ def _list_undefined(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Pr
     for view in spec.views:
         why = _find_undefined(view, sets[view.set])
         if why is not None:
-            yield Problem(
-                code="undefined-score",
-                path=f"view {view.name}",
-                found=why,
-                expected=f"a query of '{view.set}' over which {view.measure} can be averaged",
-                hint="are the labels those of other queries?",
-            )
+            expected = f"a query of '{view.set}' over which {view.measure} can be averaged"
+            hint = "are the labels those of other queries?"
+            yield Problem("undefined-score", f"view {view.name}", why, expected, hint)
 
 
 def _find_undefined(view: View, data: SetData) -> str | None:
@@ -601,13 +591,10 @@ def _list_used(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem
             if name != view.set and (query in own or _fold(text) in texts)
         ]
         if used:
-            yield Problem(
-                code="used-queries",
-                path=f"view {view.name}",
-                found=f"{len(used):,} queries are in '{name}' too, such as {quote(used[0])}",
-                expected="queries that no other set has: nobody can have fitted a run to them",
-                hint=f"take them out of '{view.set}'",
-            )
+            found = f"{len(used):,} queries are in '{name}' too, such as {quote(used[0])}"
+            expected = "queries that no other set has: nobody can have fitted a run to them"
+            hint = f"take them out of '{view.set}'"
+            yield Problem("used-queries", f"view {view.name}", found, expected, hint)
 
 
 def _fold(text: str) -> str:

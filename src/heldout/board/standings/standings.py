@@ -387,13 +387,10 @@ def _why_unranked(
 def _check_primary(shown: Iterable[Submission], primary: str) -> None:
     missing = [s.id for s in shown if primary not in s.scores]
     if missing:
-        raise InputError.of(
-            code="board-spec",
-            path="board.toml",
-            found=f"primary = {primary!r}, of which {', '.join(missing[:3])} has no score",
-            expected="a view that every published entry has a released score of",
-            hint="name the view that it had before, a board's primary view stays",
-        )
+        found = f"primary = {primary!r}, of which {', '.join(missing[:3])} has no score"
+        expected = "a view that every published entry has a released score of"
+        hint = "name the view that it had before, a board's primary view stays"
+        raise InputError.of("board-spec", "board.toml", found, expected, hint)
 
 
 def best_so_far(rows: Iterable[Row], primary: str, *, bar: bool = True) -> tuple[Row, ...]:
