@@ -50,7 +50,7 @@ def first_cells(text: str) -> list[str]:
 
 def find_codes(tree: ast.AST) -> Iterator[str]:
     """Problem codes: `code="…"`, an argument for a parameter `code`, a value assigned to `code`."""
-    places = dict(_find_takers(tree))
+    places = {"Problem": 0, "of": 0, **dict(_find_takers(tree))}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             yield from _codes_of_call(node, places)
@@ -100,7 +100,8 @@ class A:
     def _tell(self, code, line): pass
     def f(self):
         Problem(path="x", code="by-keyword")
-        Problem(code="one" if x else "other")
+        Problem("first", "a path")
+        raise InputError.of("one" if x else "other", "a path")
         self._tell("by-method", 3)
         _refuse("a path", "by-position")
         code, found = "by-tuple", "no"
@@ -110,7 +111,7 @@ class A:
         )
     )
     assert sorted(found) == sorted(
-        ["by-keyword", "one", "other", "by-method", "by-position", "by-tuple", "by-name"]
+        ["by-keyword", "first", "one", "other", "by-method", "by-position", "by-tuple", "by-name"]
     )
 
 
