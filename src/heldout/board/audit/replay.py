@@ -279,42 +279,33 @@ def _follow(entry: Entry, before: History, found: _Findings) -> None:
 
 
 def _go_over(event: _Event, digests: Mapping[str, str], found: _Findings) -> None:
-    """Every view that is told, and none besides."""
-    if event.entry.event.kind == "reviewed":
-        _go_over_scores(event, digests, found)
-        return
-    named = {view.name for view in event.views}
-    for name in sorted({*event.scores, *event.untold, *event.final} - named):
+    """Go over every view that is told, and none besides; or what was scored again in silence."""
+    silent = event.entry.event.kind == "reviewed"
+    views = [view for view in event.spec.views if view.name in digests] if silent else event.views
+    told = () if silent else {*event.scores, *event.untold, *event.final}
+    for name in sorted({*told} - {view.name for view in views}):
         found.faults.append(f"{event.place}: publishes {quote(name)}, which no rule releases")
-    for view in event.views:
+    for view in views:
         where = f"{event.place}, view {view.name}"
         try:
             score = _read_score(event, view, digests, found)
             found.faults += [f"{where}: {fault}" for fault in _check_score(event, view, score)]
             found.faults += [f"{where}: {one}" for one in _check_part(event, view, score, found)]
-            _check_release(event, view, score, found, where)
+            if silent:
+                _check_silent(event, view, score, found, where)
+            else:
+                _check_release(event, view, score, found, where)
         except (HeldoutError, ValueError) as error:
             found.faults.append(f"{where}: cannot be gone over: {error}")
-        found.releases += 1
+        found.releases += not silent
 
 
-def _go_over_scores(event: _Event, digests: Mapping[str, str], found: _Findings) -> None:
-    """A run that was scored again, and nothing of it told."""
-    for view in (view for view in event.spec.views if view.name in digests):
-        where = f"{event.place}, view {view.name}"
-        try:
-            score = _read_score(event, view, digests, found)
-            found.faults += [f"{where}: {fault}" for fault in _check_score(event, view, score)]
-            found.faults += [f"{where}: {one}" for one in _check_part(event, view, score, found)]
-            known = event.submission.evidence.get(view.name)
-            before = None if known is None else found.read(known)
-            if before is not None and not follows_on(before, score, score.labels):
-                found.faults.append(
-                    f"{where}: scored again in silence, with other scores by query by the same "
-                    "labels"
-                )
-        except (HeldoutError, ValueError) as error:
-            found.faults.append(f"{where}: cannot be gone over: {error}")
+def _check_silent(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> None:
+    """Check that a run that was scored again in silence has other scores by other labels alone."""
+    known = event.submission.evidence.get(view.name)
+    if known is not None and not follows_on(found.read(known), score, score.labels):
+        why = "scored again in silence, with other scores by query by the same labels"
+        found.faults.append(f"{where}: {why}")
 
 
 def _read_score(

@@ -14,7 +14,6 @@ from heldout.board.scores.kept import ScoreFile, read_stored
 from heldout.board.scores.score import ViewScore, open_manifest, open_signed, signature_field
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData
-from heldout.errors import Problem
 from heldout.ids import SubmissionId
 from heldout.scoring.cache import code_version
 
@@ -81,7 +80,7 @@ def review(session: Session, sets: Mapping[str, SetData], submission_id: str) ->
         if not _may_be_ours(session, scores):
             rescoring.store_outcome(session, submission, scores)
     manifest = None
-    if not scores.refusal and all(map(_waits_to_run, scores.metadata_problems)):
+    if not scores.refusal and all(one.code == "not-run" for one in scores.metadata_problems):
         spec = session.spec_at(submission.received)
         manifest = open_manifest(session.vault, spec, submission.as_proposed)[1]
     if not _may_be_ours(session, scores) and _is_news(session, submission):
@@ -118,11 +117,6 @@ def review_all(
     order = [name for name in session.history().submissions if name in asked]
     found = {name: review(session, sets, name) for name in order}
     return tuple(found[name] for name in ids)
-
-
-def _waits_to_run(problem: Problem) -> bool:
-    """Check whether nothing is wrong but that nobody has run the submission's program yet."""
-    return problem.code == "not-run"
 
 
 def _is_news(session: Session, submission: Submission) -> bool:

@@ -147,7 +147,7 @@ def run_plan(plan: RunPlan, engine: containers.Engine, *, meter: Meter | None = 
         containers.check_limits(engine)
         containers.remove_leftovers(engine, label)
         image = containers.find_image(engine, plan.program)
-        with _folder(plan) as folder, (meter or _no_meter)() as spent:
+        with _folder(plan) as folder, (meter or (lambda: nullcontext(lambda: None)))() as spent:
             seccomp = containers.write_filter(engine, folder.path("seccomp.json"))
             job = replace(_make_job(plan, image, folder, label), seccomp=seccomp)
             with containers.started(engine, job) as running:
@@ -237,10 +237,6 @@ def read_energy(values: list[object]) -> float | None:
 def say_machine() -> str:
     """Return what the costs are measured on, in a few words."""
     return f"{platform.machine()}, {count_cores()} processors, {platform.system()}"
-
-
-def _no_meter() -> AbstractContextManager[Callable[[], float | None]]:
-    return nullcontext(lambda: None)
 
 
 def _check_waits(submission: Submission) -> None:

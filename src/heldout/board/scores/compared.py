@@ -297,18 +297,6 @@ def _sketches_path(query_set: str) -> str:
     return f"sketches/{query_set}.npz"
 
 
-def _name(submission: str) -> bytes:
-    """An id as a digest has it: of one length."""
-    return hashlib.sha256(submission.encode()).digest()
-
-
-def _decode(data: bytes, kind: type[S]) -> S | None:
-    """A document; `None` where it is another file's, or made to be one."""
-    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return msgspec.json.decode(data, type=kind)
-    return None
-
-
 def refresh(
     vault: Vault,
     names: Sequence[str],
@@ -433,7 +421,7 @@ def digest_inputs(own: bytes, earlier: Mapping[str, bytes]) -> str:
     """
     inputs = hashlib.sha256(_digest_code() + own)
     for name, digest in earlier.items():
-        inputs.update(_name(name) + digest)
+        inputs.update(hashlib.sha256(name.encode()).digest() + digest)
     return inputs.hexdigest()
 
 
@@ -465,7 +453,9 @@ def _read_checked(vault: Vault, path: str, kind: type[S]) -> S | None:
     digest, _, body = (vault.files.find(path) or b"").partition(b"\n")
     if digest != digest_bytes(body).encode():
         return None
-    return _decode(body, kind)
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return msgspec.json.decode(body, type=kind)
+    return None
 
 
 def _write_checked(vault: Vault, path: str, document: msgspec.Struct) -> None:

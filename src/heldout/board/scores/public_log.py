@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from io import BytesIO
-from itertools import islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 
 import msgspec
@@ -182,18 +182,15 @@ def plan_public_log(repository: Repository, vault: Vault, *, now: datetime) -> P
         before = empty_log()
     known, waiting = _list_known(repository, vault, before, now)
     today, later = (Projector(whole.history, moment) for moment in (now, _LATER))
-    changed, still = {}, []
+    changed, new, still = {}, [], []
     numbers = [*waiting, *range(known, len(before))]
-    for old, entry in zip(before.at(numbers), whole.at(numbers), strict=True):
+    there = zip(before.at(numbers), whole.at(numbers), strict=True)
+    for old, entry in chain(there, zip(repeat(None), whole.entries(len(before)))):
         shown = redact(entry, today.fields(entry))
-        if shown != old:
+        if old is None:
+            new.append(shown)
+        elif shown != old:
             changed[entry.event.seq] = shown
-        if set(later.fields(entry)) & entry.opened.keys() > shown.opened.keys():
-            still.append(entry.event.seq)
-    new = []
-    for entry in whole.entries(len(before)):
-        shown = redact(entry, today.fields(entry))
-        new.append(shown)
         if set(later.fields(entry)) & entry.opened.keys() > shown.opened.keys():
             still.append(entry.event.seq)
     return PublicLog(
@@ -272,18 +269,23 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
     put_log(repository.files, [file.name for file in files], log)
     if ids is not None:
         _find_ids(log, vault, like=ids[LOG], known={name: ids[name] for name in same})
-    memory = _Memory(
-        log=log.remember(),
-        at=public.now,
-        rules=len(public.whole.history.rules),
-        joined=_count_joined(public.whole.history),
-        waiting=public.waiting,
-    )
+    memory = _make_memory(log, public)
     seen = public.before.remembered
     if len(log) > _MANY and (public.changed or len(log) - seen > _MANY):
         vault.remember(_MEMORY, encode_memory(memory))
     _KNOWN[repository.files.path(LOG)] = vault.mark_of_memory(_MEMORY), memory
     return True
+
+
+def _make_memory(log: Log, public: PublicLog) -> _Memory:
+    history = public.whole.history
+    return _Memory(
+        log=log.remember(),
+        at=public.now,
+        rules=len(history.rules),
+        joined=_count_joined(history),
+        waiting=public.waiting,
+    )
 
 
 def _plan_files(log: Log) -> Sequence[LogFile]:
@@ -346,13 +348,7 @@ def keep_public_log(vault: Vault, public: PublicLog) -> None:
     """Remember a log that needs no change, where many of its events were verified for that."""
     before = public.before
     if len(before) - before.remembered > _MANY and not public.changed and not public.new:
-        memory = _Memory(
-            log=before.remember(),
-            at=public.now,
-            rules=len(public.whole.history.rules),
-            joined=_count_joined(public.whole.history),
-            waiting=public.waiting,
-        )
+        memory = _make_memory(before, public)
         vault.remember(_MEMORY, encode_memory(memory))
         before.remembered = len(before)
 

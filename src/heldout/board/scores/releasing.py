@@ -294,9 +294,7 @@ def _number(
     session: Session, spec: BoardSpec, submission: Submission, view: View, score: ViewScore
 ) -> str:
     """The number with noise that `clear` publishes of a score."""
-    first = _first_score(session, view)
-    if first is None:
-        raise _no_baseline(view.name, "no baseline", "one, in whose standard errors its noise is")
+    first = _need_first(session, view)
     text = make_noisy(spec, view, score, first, key=session.vault.set_key(view.set))
     entries, history = [*session.vault.log().select(*_ANSWERS)], session.history()
     answered = _list_all(entries, history, view.name)
@@ -489,7 +487,7 @@ def noisy_scores(
             spec,
             view,
             views[view.name],
-            _first_score(session, view) or _own_score(view, views, baseline=baseline),
+            _need_first(session, view, own=views[view.name] if baseline else None),
             key=session.vault.set_key(view.set),
         )
         for view in noisy
@@ -544,14 +542,13 @@ def _first_score(session: Session, view: View) -> ViewScore | None:
     )
 
 
-def _own_score(view: View, views: Mapping[str, ViewScore], *, baseline: bool) -> ViewScore:
-    if baseline:
-        return views[view.name]
-    raise _no_baseline(
-        view.name,
-        "no baseline with a score in this view",
-        "one, for its noise is in standard errors of the first baseline's score",
-    )
+def _need_first(session: Session, view: View, *, own: ViewScore | None = None) -> ViewScore:
+    """Return the first baseline's score, or a new baseline's own where there was none before."""
+    first = _first_score(session, view) or own
+    if first is not None:
+        return first
+    why = "one, for its noise is in standard errors of the first baseline's score"
+    raise _no_baseline(view.name, "no baseline with a score in this view", why)
 
 
 def rule_of(spec: BoardSpec, view: str) -> RuleName:
@@ -566,11 +563,6 @@ def _queries(score: ViewScore) -> set[str]:
     return {query for query, value in score.per_query.items() if value is not None}
 
 
-def _may_answer(entry: Entry) -> bool:
-    """Check whether `find_best` looks at an event of its kinds."""
-    return entry.event.kind != "reviewed" or "evidence" in entry.event.sealed
-
-
 def _find_best(session: Session, submission: Submission, view: View, new: ViewScore) -> Best:
     """The best run that anybody has sent.
 
@@ -579,7 +571,11 @@ def _find_best(session: Session, submission: Submission, view: View, new: ViewSc
         StoreError: runs are scored with other labels than those of today, or on other queries.
     """
     best = find_best(
-        [e for e in session.vault.log().select(*_ANSWERS, *_AGAIN) if _may_answer(e)],
+        [
+            entry
+            for entry in session.vault.log().select(*_ANSWERS, *_AGAIN)
+            if entry.event.kind != "reviewed" or "evidence" in entry.event.sealed
+        ],
         session.history(),
         view,
         lambda one: read_evidence(session.vault, one),
@@ -631,12 +627,8 @@ def describe_released(entry: _Released, view: str, spec: BoardSpec) -> str:
 def describe_true(score: ViewScore, *, decimals: int) -> str:
     """A true score, with as many digits as are released."""
     spread = release_spread(score.seeds, decimals=decimals) if score.seeds else ""
-    return _with_spread(_format(score.mean, decimals), spread, len(score.seeds))
+    return _with_spread(f"{score.mean:.{decimals}f}", spread, len(score.seeds))
 
 
 def _with_spread(score: str, spread: str, seeds: int) -> str:
     return f"{score} ± {spread}, {seeds} seeds" if spread else score
-
-
-def _format(value: float | None, decimals: int) -> str:
-    return "-" if value is None else f"{value:.{decimals}f}"
