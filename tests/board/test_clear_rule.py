@@ -496,9 +496,8 @@ def test_a_score_that_another_key_decided_is_a_fault(
     file = board.vault.files.file("labels/eval.key")
     right = file.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("heldout.board.scores.session.check_keys", lambda _held: None)
         patch.setattr("heldout.board.scores.commitments.check_keys", lambda _held: None)
-        patch.setattr("heldout.board.scores.session.check_unchanged", lambda _held: None)
+        patch.setattr("heldout.board.scores.commitments.check_unchanged", lambda _held: None)
         sent = board.send(ONE, HIGH)
         file.write_whole(format_key(bytes(32)))
         sent = dataclasses.replace(sent, scores=board.scores(HIGH, dict(sent.scores.files)))

@@ -191,7 +191,7 @@ def test_a_log_that_changed_a_key_is_found(
     key_file(board).write_bytes(format_key(bytes(32)))
     session = board.tick()
     with monkeypatch.context() as patched:
-        patched.setattr("heldout.board.scores.session.check_keys", lambda _held: None)
+        patched.setattr("heldout.board.scores.commitments.check_keys", lambda _held: None)
         commit_held_out(session, why="a better key")
     (fault,) = list_broken_keys(board.session.history())
     assert "labels/eval.key" in fault

@@ -17,20 +17,7 @@ from itertools import pairwise
 import msgspec
 
 from heldout.board.log.history import History
-from heldout.board.rules.changes import (
-    Difference,
-    held_out_file,
-    is_key,
-    key_name,
-    list_changed_keys,
-    list_changed_terms,
-    list_differences,
-    list_moved_days,
-    list_open,
-    list_stems,
-    needs_key,
-    stem_of,
-)
+from heldout.board.rules import changes
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec, refuse_spec
 from heldout.board.scores.sets import EditedFile, check_sets, find_edited, load_sets, say_lines
@@ -73,9 +60,9 @@ def compare_held_out(vault: Vault, history: History, spec: BoardSpec) -> HeldOut
     Raises:
         StoreError: labels that were committed to are missing.
     """
-    stems = list_stems(spec)
+    stems = changes.list_stems(spec)
     now = vault.held_out(stems)
-    named = {name for name in history.labels if stem_of(name) in stems}
+    named = {name for name in history.labels if changes.stem_of(name) in stems}
     gone = sorted(named - now.keys())
     for name in gone:
         if "." not in name:  # labels; a mask or groups may be taken away, for a reason
@@ -98,7 +85,9 @@ def store_versions(vault: Vault, files: Mapping[str, str]) -> None:
     """
     for name, digest in files.items():
         data = (
-            None if vault.has_sealed(digest) else vault.files.find(f"labels/{held_out_file(name)}")
+            None
+            if vault.has_sealed(digest)
+            else vault.files.find(f"labels/{changes.held_out_file(name)}")
         )
         if data is not None and digest_bytes(data) == digest:
             vault.store_sealed(data)
@@ -116,8 +105,8 @@ def new_keys(vault: Vault, history: History, spec: BoardSpec) -> Iterator[None]:
         history: what its log says.
         spec: the rules.
     """
-    wanted = (name for name in spec.sets if needs_key(spec, name))
-    missing = [name for name in wanted if key_name(name) not in history.labels]
+    wanted = (name for name in spec.sets if changes.needs_key(spec, name))
+    missing = [name for name in wanted if changes.key_name(name) not in history.labels]
     made = [name for name in missing if vault.make_set_key(name)]
     try:
         yield
@@ -133,7 +122,7 @@ def check_keys(held: HeldOut) -> None:
     Raises:
         StoreError: one is missing, or is another one.
     """
-    for name in filter(is_key, held.changed):
+    for name in filter(changes.is_key, held.changed):
         digest = held.before[name]
         raise StoreError(
             f"labels/{name} in the vault is missing, or is not the key that the log commits to: a "
@@ -146,7 +135,7 @@ def list_broken_keys(history: History) -> Iterator[str]:
     """Events that commit to another key than an earlier one, or to it no more."""
     for before, after in pairwise(history.commitments):
         old, new = before.files or {}, after.files or {}
-        for name in sorted(filter(is_key, old)):
+        for name in sorted(filter(changes.is_key, old)):
             if after.files is not None and new.get(name) != old[name]:
                 yield (
                     f"event {after.event} does not commit to labels/{name} as it was before: the "
@@ -162,7 +151,7 @@ def check_unchanged(held: HeldOut) -> None:
     """
     check_keys(held)
     if held.changed:
-        names = ", ".join(f"labels/{held_out_file(name)}" for name in held.changed)
+        names = ", ".join(f"labels/{changes.held_out_file(name)}" for name in held.changed)
         raise StoreError(
             f"{names} in the vault: not what the log commits to, so no score was computed "
             f"with it; put "
@@ -185,7 +174,7 @@ class RuleChange:
     """
 
     texts: dict[str, tuple[str, str]]
-    differences: tuple[Difference, ...]
+    differences: tuple[changes.Difference, ...]
     files: tuple[tuple[EditedFile, str], ...] = ()
 
     def diff(self) -> tuple[str, ...]:
@@ -222,7 +211,9 @@ def find_rule_change(repository: Repository, vault: Vault) -> RuleChange | None:
     )
     if not texts and not edited:
         return None
-    return RuleChange(texts=texts, differences=list_differences(before, after), files=edited)
+    return RuleChange(
+        texts=texts, differences=changes.list_differences(before, after), files=edited
+    )
 
 
 def read_agreement_text(repository: Repository, path: str) -> tuple[str, str]:
@@ -261,9 +252,9 @@ def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> N
     edited = {one.path for one in find_edited(repository, history, after)}
     if text == before and not edited:
         return
-    refuse_spec(list_changed_keys(parse_spec(before.encode()), after), text, path=SPEC)
-    refuse_spec(list_changed_terms(history, after), text, path=SPEC)
-    refuse_spec(list_moved_days(history, after, now=now), text, path=SPEC)
+    refuse_spec(changes.list_changed_keys(parse_spec(before.encode()), after), text, path=SPEC)
+    refuse_spec(changes.list_changed_terms(history, after), text, path=SPEC)
+    refuse_spec(changes.list_moved_days(history, after, now=now), text, path=SPEC)
     _check_splits(history, after, edited)
     _check_sets(repository, vault, parse_spec(before.encode()), after, edited)
     _check_agreement(repository, history, after)
@@ -300,7 +291,7 @@ def _check_sets(
     fresh = {name for name, files in after.sets.items() if before.sets.get(name) != files}
     known = {view.name: view for view in before.views}
     fresh |= {view.set for view in after.views if known.get(view.name) != view}
-    fresh |= {name for name in after.sets if not edited.isdisjoint(list_open(after, name))}
+    fresh |= {name for name in after.sets if not edited.isdisjoint(changes.list_open(after, name))}
     if not fresh:
         return
     final = after.finalists_view

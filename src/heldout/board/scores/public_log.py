@@ -19,25 +19,10 @@ from pathlib import Path
 
 import msgspec
 
+from heldout.board.log import reading
 from heldout.board.log.events import Chain, Entry, format_entry, redact
 from heldout.board.log.final import apply_season_end
 from heldout.board.log.history import Fold, History, list_renamed
-from heldout.board.log.reading import (
-    CLOSED,
-    LOG,
-    Log,
-    LogFile,
-    Remembered,
-    decode_memory,
-    encode_memory,
-    find_log,
-    list_log_files,
-    mark_line,
-    open_log,
-    plan_log_files,
-    put_log,
-    read_log,
-)
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.standings.standings import Projector
 from heldout.board.store.git import Git
@@ -65,7 +50,7 @@ class _Memory(msgspec.Struct, frozen=True, kw_only=True):
         waiting: numbers of its events that show less than they will on a later day.
     """
 
-    log: Remembered
+    log: reading.Remembered
     at: datetime
     rules: int
     joined: int
@@ -89,8 +74,8 @@ class PublicLog:
         waiting: numbers of the events that show less than on a later day.
     """
 
-    before: Log
-    whole: Log
+    before: reading.Log
+    whole: reading.Log
     now: datetime
     changed: Mapping[int, Entry]
     new: tuple[Entry, ...]
@@ -204,7 +189,7 @@ def plan_public_log(repository: Repository, vault: Vault, *, now: datetime) -> P
 
 
 def _list_known(
-    repository: Repository, vault: Vault, before: Log, now: datetime
+    repository: Repository, vault: Vault, before: reading.Log, now: datetime
 ) -> tuple[int, tuple[int, ...]]:
     """Return how many lines are known to be as they have to be, and which of these wait for a day.
 
@@ -226,7 +211,9 @@ def _count_joined(history: History) -> int:
     return sum(len(submission.counts_for) for submission in list_renamed(history))
 
 
-def list_hidden(shown: Log, repository: Repository, vault: Vault, *, now: datetime) -> list[str]:
+def list_hidden(
+    shown: reading.Log, repository: Repository, vault: Vault, *, now: datetime
+) -> list[str]:
     """Return what a log shows and would have to be sealed again: by a clock that is behind.
 
     Args:
@@ -266,18 +253,18 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
         return False
     ids = _recall_ids(vault, public.before)
     log = _write_files(repository, public, [file for file in files if file.name not in same])
-    put_log(repository.files, [file.name for file in files], log)
+    reading.put_log(repository.files, [file.name for file in files], log)
     if ids is not None:
-        _find_ids(log, vault, like=ids[LOG], known={name: ids[name] for name in same})
+        _find_ids(log, vault, like=ids[reading.LOG], known={name: ids[name] for name in same})
     memory = _make_memory(log, public)
     seen = public.before.remembered
     if len(log) > _MANY and (public.changed or len(log) - seen > _MANY):
-        vault.remember(_MEMORY, encode_memory(memory))
-    _KNOWN[repository.files.path(LOG)] = vault.mark_of_memory(_MEMORY), memory
+        vault.remember(_MEMORY, reading.encode_memory(memory))
+    _KNOWN[repository.files.path(reading.LOG)] = vault.mark_of_memory(_MEMORY), memory
     return True
 
 
-def _make_memory(log: Log, public: PublicLog) -> _Memory:
+def _make_memory(log: reading.Log, public: PublicLog) -> _Memory:
     history = public.whole.history
     return _Memory(
         log=log.remember(),
@@ -288,16 +275,16 @@ def _make_memory(log: Log, public: PublicLog) -> _Memory:
     )
 
 
-def _plan_files(log: Log) -> Sequence[LogFile]:
-    return plan_log_files(len(log), log.history.measured)
+def _plan_files(log: reading.Log) -> Sequence[reading.LogFile]:
+    return reading.plan_log_files(len(log), log.history.measured)
 
 
 def _list_same(
-    repository: Repository, public: PublicLog, files: Sequence[LogFile]
-) -> Iterator[LogFile]:
+    repository: Repository, public: PublicLog, files: Sequence[reading.LogFile]
+) -> Iterator[reading.LogFile]:
     """The files that have just the events that they have to have, as these have to be shown."""
     before = public.before
-    found = set(list_log_files(repository.files)) if len(before) else set()
+    found = set(reading.list_log_files(repository.files)) if len(before) else set()
     changed = sorted(public.changed)
     start = 0
     for file in files:
@@ -312,7 +299,9 @@ def _list_same(
             yield file
 
 
-def _write_files(repository: Repository, public: PublicLog, files: Sequence[LogFile]) -> Log:
+def _write_files(
+    repository: Repository, public: PublicLog, files: Sequence[reading.LogFile]
+) -> reading.Log:
     """Write files of the public log in one pass through it; the log that lies there then."""
     before, fold = public.before, public.fold
     again = bool(public.changed) or not len(before)
@@ -327,7 +316,7 @@ def _write_files(repository: Repository, public: PublicLog, files: Sequence[LogF
             if number >= hashed:
                 digest.update(line)
                 length += len(line)
-                mark_line(marks, number + 1, length)
+                reading.mark_line(marks, number + 1, length)
             yield line
 
     # One stream, opened before the first file is replaced: all lines come from the old ones.
@@ -339,7 +328,9 @@ def _write_files(repository: Repository, public: PublicLog, files: Sequence[LogF
     deque(rest, maxlen=0)
     names = [file.name for file in _plan_files(public.whole)]
     chain = replace(public.whole.chain, signers=dict(public.whole.chain.signers))
-    log = Log(partial(open_log, repository.files, names), chain, fold, length, digest, marks=marks)
+    log = reading.Log(
+        partial(reading.open_log, repository.files, names), chain, fold, length, digest, marks=marks
+    )
     log.remembered, log.known = chain.count, digest.digest()
     return log
 
@@ -349,11 +340,11 @@ def keep_public_log(vault: Vault, public: PublicLog) -> None:
     before = public.before
     if len(before) - before.remembered > _MANY and not public.changed and not public.new:
         memory = _make_memory(before, public)
-        vault.remember(_MEMORY, encode_memory(memory))
+        vault.remember(_MEMORY, reading.encode_memory(memory))
         before.remembered = len(before)
 
 
-def list_revealed(committed: Log, public: PublicLog) -> tuple[str, ...]:
+def list_revealed(committed: reading.Log, public: PublicLog) -> tuple[str, ...]:
     """The entries whose names were sealed in the log that was committed last, and are open now."""
     same = committed.digest.digest() == public.before.digest.digest()
     now: Iterable[Entry] = public.changed.values() if same else public.entries()
@@ -372,39 +363,39 @@ def _fold(entries: Iterable[Entry]) -> Fold:
     return fold
 
 
-def empty_log() -> Log:
+def empty_log() -> reading.Log:
     """A log before its first event."""
-    return read_log(BytesIO, path=LOG)
+    return reading.read_log(BytesIO, path=reading.LOG)
 
 
-def find_public_log(repository: Repository, vault: Vault) -> Log:
+def find_public_log(repository: Repository, vault: Vault) -> reading.Log:
     """The public log in the board's folder, verified.
 
     Raises:
         StoreError: it is damaged, or of another board than this clone has worked with.
     """
 
-    def recall() -> Remembered | None:
+    def recall() -> reading.Remembered | None:
         memory = _recall(repository, vault)
         return None if memory is None else memory.log
 
-    names = list_log_files(repository.files)
-    log = find_log(repository.files, names, path=LOG, recall=recall)
-    repository.check_pinned(log, path=LOG)
+    names = reading.list_log_files(repository.files)
+    log = reading.find_log(repository.files, names, path=reading.LOG, recall=recall)
+    repository.check_pinned(log, path=reading.LOG)
     return log
 
 
 def _recall(repository: Repository, vault: Vault) -> _Memory | None:
-    path, mark = repository.files.path(LOG), vault.mark_of_memory(_MEMORY)
+    path, mark = repository.files.path(reading.LOG), vault.mark_of_memory(_MEMORY)
     before, memory = _KNOWN.get(path, (None, None))
     if memory is None or before != mark:  # another process knows more
-        memory = decode_memory(vault.recall(_MEMORY), _Memory)
+        memory = reading.decode_memory(vault.recall(_MEMORY), _Memory)
         if memory is not None:
             _KNOWN[path] = mark, memory
     return memory
 
 
-def find_committed_log(repository: Repository, vault: Vault) -> Log | None:
+def find_committed_log(repository: Repository, vault: Vault) -> reading.Log | None:
     """The public log as it was last committed; `None` where it is damaged there."""
     git = repository.git
     head = git.head() if git.is_repository() else None
@@ -418,12 +409,12 @@ def find_committed_log(repository: Repository, vault: Vault) -> Log | None:
         pass  # what lies here is damaged: only git has it
     data = repository.log_at(head) or b""
     try:
-        return read_log(lambda: BytesIO(data), path=LOG)
+        return reading.read_log(lambda: BytesIO(data), path=reading.LOG)
     except StoreError:
         return None
 
 
-def is_committed(repository: Repository, vault: Vault, log: Log) -> bool:
+def is_committed(repository: Repository, vault: Vault, log: reading.Log) -> bool:
     """Check whether the public log here is just what was committed last, or nothing ever was.
 
     Raises:
@@ -438,19 +429,19 @@ def is_committed(repository: Repository, vault: Vault, log: Log) -> bool:
     return whole and _has_just(git, head, log, vault)
 
 
-def _has_just(git: Git, commit: str, log: Log, vault: Vault) -> bool:
+def _has_just(git: Git, commit: str, log: reading.Log, vault: Vault) -> bool:
     """Check whether a commit has this log, in the files in which it has to lie."""
-    last = git.blob_of(commit, LOG)
+    last = git.blob_of(commit, reading.LOG)
     if last is None:
         return False
-    ids, there = _find_ids(log, vault, like=last), {LOG: last}
+    ids, there = _find_ids(log, vault, like=last), {reading.LOG: last}
     if len(ids) > 1:
-        there.update((file.path, file.blob) for file in git.files(commit, CLOSED))
+        there.update((file.path, file.blob) for file in git.files(commit, reading.CLOSED))
     return all(there.get(name) == one for name, one in ids.items())
 
 
 def _find_ids(
-    log: Log, vault: Vault, *, like: str, known: Mapping[str, str] | None = None
+    log: reading.Log, vault: Vault, *, like: str, known: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
     """File of a log -> the id that git gives to its bytes; remembered.
 
@@ -475,7 +466,7 @@ def _find_ids(
     return ids
 
 
-def _recall_ids(vault: Vault, log: Log) -> Mapping[str, str] | None:
+def _recall_ids(vault: Vault, log: reading.Log) -> Mapping[str, str] | None:
     """Return what is remembered of a log's files; `None` for nothing, or of another log."""
     remembered, digest = vault.recall(_COMMITTED), log.digest.digest()
     if remembered is None or not remembered.startswith(digest):

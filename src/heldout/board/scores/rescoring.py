@@ -21,14 +21,7 @@ import msgspec
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import add_label_views, is_key, list_open, stem_of
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.kept import (
-    RunReport,
-    ScoreFile,
-    digest_scores,
-    read_stored,
-    store_scores,
-    store_signatures,
-)
+from heldout.board.scores import kept
 from heldout.board.scores.score import (
     open_manifest,
     open_own_runs,
@@ -95,7 +88,7 @@ class _Stored(msgspec.Struct, frozen=True, kw_only=True):
     """Scores of an entry, beside what they depend on."""
 
     made_of: Dependencies
-    scores: ScoreFile
+    scores: kept.ScoreFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +131,7 @@ class Precomputed:
         """Where the scores lie, to be shown."""
         return self._vault.files.path(f"{REMEMBERED}/{_FOLDER}")
 
-    def find(self, submission: Submission) -> ScoreFile | None:
+    def find(self, submission: Submission) -> kept.ScoreFile | None:
         """The scores of an entry; `None` where there are none that hold today."""
         stored = self._read(submission.id)
         if stored is None:
@@ -150,7 +143,7 @@ class Precomputed:
         self._used += 1
         return stored.scores
 
-    def store(self, submission: Submission, scores: ScoreFile) -> None:
+    def store(self, submission: Submission, scores: kept.ScoreFile) -> None:
         """Store the scores of an entry; they were made with this session and these sets.
 
         Raises:
@@ -364,12 +357,12 @@ class ScoredBaseline:
 
     runs: Mapping[str, Path | File]
     scans: Mapping[str, Scan]
-    scores: ScoreFile
+    scores: kept.ScoreFile
 
 
 def open_and_score(
     session: Session, sets: Mapping[str, SetData], submission: Submission
-) -> ScoreFile:
+) -> kept.ScoreFile:
     """Open a submission and score its runs; its signatures are kept, its scores are not.
 
     Returns:
@@ -377,7 +370,7 @@ def open_and_score(
     """
     spec = rules_of(session, submission)
     sets = sets_of(session, spec, sets)
-    outcome = ScoreFile(
+    outcome = kept.ScoreFile(
         files=dict(submission.scored_files),
         code_version=code_version(),
         labels=labels_of(sets),
@@ -402,7 +395,7 @@ def _keep_signatures(session: Session, submission: Submission, scans: Mapping[st
     Whoever only looks at a board stores none: the vault's lock is not held then.
     """
     if not session.vault.read_only and not _has_signatures(session, submission):
-        store_signatures(session.vault, submission.id, scans)
+        kept.store_signatures(session.vault, submission.id, scans)
 
 
 def _has_signatures(session: Session, submission: Submission) -> bool:
@@ -411,7 +404,7 @@ def _has_signatures(session: Session, submission: Submission) -> bool:
     return logged is not None and session.vault.kept(submission.id).get("signatures") == logged
 
 
-def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
+def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> kept.ScoreFile:
     """Open and score an entry again, with the labels and the code of today.
 
     Its signatures are kept unless the vault is opened to be read alone; its scores are not.
@@ -441,7 +434,7 @@ def rescore_each(
     *,
     ahead: Precomputed | None = None,
     done: Callable[[], None] = lambda: None,
-) -> Iterator[tuple[str, ScoreFile]]:
+) -> Iterator[tuple[str, kept.ScoreFile]]:
     """As `rescore`, of many entries: on all cores where that pays, in the order of `ids`.
 
     Keys, held-out labels and opened runs stay in the memory of this machine.
@@ -514,7 +507,7 @@ def _side_by_side(
     return {name: one for name, one in zip(names, found, strict=True) if one is not None}
 
 
-def _rescore_there(work: tuple[Session, Mapping[str, SetData]], name: str) -> ScoreFile | None:
+def _rescore_there(work: tuple[Session, Mapping[str, SetData]], name: str) -> kept.ScoreFile | None:
     """In another process; `None` where it fails."""
     try:
         return rescore(*work, name)
@@ -629,7 +622,7 @@ def score_baseline(
     errors = [p for scan in scans.values() for p in scan.problems if p.severity == "error"]
     if errors:
         raise InputError(errors)
-    scores = ScoreFile(
+    scores = kept.ScoreFile(
         files={name: str(scan.digest) for name, scan in scans.items()},
         code_version=code_version(),
         runs={name: _report(scan) for name, scan in scans.items()},
@@ -640,10 +633,10 @@ def score_baseline(
     return ScoredBaseline(runs=runs, scans=scans, scores=scores)
 
 
-def store_outcome(session: Session, submission: Submission, scores: ScoreFile) -> None:
+def store_outcome(session: Session, submission: Submission, scores: kept.ScoreFile) -> None:
     """Store scores; nothing but what an event vouches for once it was decided."""
-    if submission.pending or submission.kept.get("scores") in (None, digest_scores(scores)):
-        store_scores(session.vault, submission.id, scores)
+    if submission.pending or submission.kept.get("scores") in (None, kept.digest_scores(scores)):
+        kept.store_scores(session.vault, submission.id, scores)
 
 
 def repair_stored(session: Session, sets: Mapping[str, SetData], submission_id: str) -> bool:
@@ -662,7 +655,7 @@ def repair_stored(session: Session, sets: Mapping[str, SetData], submission_id: 
     return True
 
 
-def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
+def is_earlier(scores: kept.ScoreFile, sets: Mapping[str, SetData]) -> bool:
     """Check whether scores were made with other labels than those of today; so too if nobody knows.
 
     A key that came later changes no score that was made before it.
@@ -676,7 +669,7 @@ def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     return bool(scores.views) and (others or files or bool(gone))
 
 
-def lacks_key(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
+def lacks_key(scores: kept.ScoreFile, sets: Mapping[str, SetData]) -> bool:
     """Check whether scores were made before a query set had its key."""
     asked = {name: data for name, data in sets.items() if name in scores.runs}
     return any(is_key(n) and n not in scores.held_out for n in held_out_of(asked))
@@ -688,14 +681,14 @@ def list_earlier(session: Session, sets: Mapping[str, SetData]) -> tuple[str, ..
         submission.id
         for submission in session.history().submissions.values()
         if submission.status == "published"
-        and (scores := read_stored(session.vault, submission)) is not None
+        and (scores := kept.read_stored(session.vault, submission)) is not None
         and is_earlier(scores, sets)
     )
 
 
-def _report(scan: Scan) -> RunReport:
+def _report(scan: Scan) -> kept.RunReport:
     facts = scan.facts
-    return RunReport(
+    return kept.RunReport(
         digest=str(scan.digest),
         problems=scan.problems,
         counts=dict(scan.counts),

@@ -27,29 +27,7 @@ from heldout.board.log.reading import LOG, Log
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores.commitments import (
-    FIRST_TIME,
-    HeldOut,
-    RuleChange,
-    can_open,
-    check_keys,
-    check_new_rules,
-    check_recipients,
-    check_unchanged,
-    compare_held_out,
-    find_rule_change,
-    new_keys,
-    own_recipients,
-    read_agreement_text,
-    store_versions,
-)
-from heldout.board.scores.public_log import (
-    empty_log,
-    find_committed_log,
-    find_public_log,
-    is_committed,
-    list_hidden,
-)
+from heldout.board.scores import commitments, public_log
 from heldout.board.scores.sets import check_excluded, digest_public, find_edited, restore_public
 from heldout.board.standings.overdue import list_due_ends, say_season
 from heldout.board.store.repository import LEADERBOARD, SPEC, Repository
@@ -165,7 +143,7 @@ def check_same(repository: Repository, vault: Vault) -> None:
         StoreError: it is another board's, or was restored from an old backup.
     """
     try:
-        public = find_public_log(repository, vault)
+        public = public_log.find_public_log(repository, vault)
     except StoreError:
         return  # damaged; rebuild writes it again and audit says more
     if not vault.log().begins_with(public):
@@ -212,7 +190,7 @@ def accept_rules(session: Session, *, why: str = "") -> NotedRules | None:
             organisers' keys, or the agreement is no text or too long; nothing is logged then.
         StoreError: a file that the new text names is missing, or labels that were committed to.
     """
-    check_new_rules(session.repository, session.vault, now=session.now)
+    commitments.check_new_rules(session.repository, session.vault, now=session.now)
     public = digest_public(session.repository, session.repository.tree_spec())
     noted = _note_rules(session, session.repository.tree_rules(), why, public=public)
     _note_agreement(session)
@@ -242,7 +220,7 @@ def _note_agreement(session: Session) -> None:
     if registration is None or registration.agreement is None or history.closed is not None:
         return
     path = registration.agreement
-    digest, text = read_agreement_text(session.repository, path)
+    digest, text = commitments.read_agreement_text(session.repository, path)
     if not history.agreements or history.agreements[-1].digest != digest:
         public = {"path": path, "sha256": digest, "text": text}
         session.log("changed-agreement", None, public=public)
@@ -253,13 +231,13 @@ def _note_rules(
 ) -> NotedRules | None:
     spec, history = parse_spec(text.encode(), path=SPEC), session.history()
     before, known = history.rules[-1][1], history.files
-    with new_keys(session.vault, history, spec):
-        held = compare_held_out(session.vault, history, spec)
-        check_keys(held)
+    with commitments.new_keys(session.vault, history, spec):
+        held = commitments.compare_held_out(session.vault, history, spec)
+        commitments.check_keys(held)
         files = held.grown if _has_told(history) else held.files
         if files != held.before:
             check_excluded(session.repository, spec, vault=session.vault)
-        store_versions(session.vault, files)
+        commitments.store_versions(session.vault, files)
         now = known if public is None else public
         if before == text and files == held.before and now == known:
             return None
@@ -288,11 +266,11 @@ def commit_held_out(session: Session, *, why: str = "") -> bool:
             the one that was committed to.
     """
     history = session.history()
-    held = compare_held_out(session.vault, history, session.spec())
-    check_keys(held)
+    held = commitments.compare_held_out(session.vault, history, session.spec())
+    commitments.check_keys(held)
     if not why and _has_told(history):
-        check_unchanged(held)
-    store_versions(session.vault, held.files)
+        commitments.check_unchanged(held)
+    commitments.store_versions(session.vault, held.files)
     if held.files == held.before:
         return False
     _log_rules(session, history.rules[-1][1], held, held.files, why=why)
@@ -308,7 +286,7 @@ def list_unlogged(session: Session) -> tuple[str, ...]:
     history = session.history()
     if not _has_told(history):
         return ()
-    return compare_held_out(session.vault, history, session.spec()).changed
+    return commitments.compare_held_out(session.vault, history, session.spec()).changed
 
 
 def _has_told(history: History) -> bool:
@@ -318,7 +296,7 @@ def _has_told(history: History) -> bool:
 def _log_rules(
     session: Session,
     text: str,
-    held: HeldOut,
+    held: commitments.HeldOut,
     files: Mapping[str, str],
     *,
     why: str,
@@ -333,7 +311,7 @@ def _log_rules(
         told["files"] = dict(public)
     if files == held.before:
         return session.log("changed-rules", None, public=told)
-    first = "changed before any score was published" if held.changed else FIRST_TIME
+    first = "changed before any score was published" if held.changed else commitments.FIRST_TIME
     told["why"] = why or first
     return session.log("changed-rules", None, public=told, sealed={"labels": dict(files)})
 
@@ -344,11 +322,11 @@ def is_behind(session: Session) -> bool:
     `rebuild` writes the log after the page and then commits, so the log tells for all of it.
     """
     try:
-        public = find_public_log(session.repository, session.vault)
+        public = public_log.find_public_log(session.repository, session.vault)
     except StoreError:
         return True
     behind = len(public) != len(session.vault.log())
-    return behind or not is_committed(session.repository, session.vault, public)
+    return behind or not public_log.is_committed(session.repository, session.vault, public)
 
 
 _LONGEST_PAUSE = timedelta(days=366)
@@ -368,8 +346,10 @@ def check_clock(session: Session, *, sure: bool = False) -> None:
             would end. Nothing was done.
     """
     session.vault.check_clock(session.now)
-    shown = find_committed_log(session.repository, session.vault) or empty_log()
-    hidden = list_hidden(shown, session.repository, session.vault, now=session.now)
+    shown = (
+        public_log.find_committed_log(session.repository, session.vault) or public_log.empty_log()
+    )
+    hidden = public_log.list_hidden(shown, session.repository, session.vault, now=session.now)
     if hidden:
         raise StoreError(
             f"the clock here says {format_time(session.now)}, and the committed {LOG} shows what "
@@ -439,7 +419,7 @@ def _midnight(day: date) -> datetime:
 Report = Callable[[str], None]
 
 
-def refuse_rules(change: RuleChange) -> None:
+def refuse_rules(change: commitments.RuleChange) -> None:
     """Accept no rules that the log does not have.
 
     Raises:
@@ -459,7 +439,7 @@ def organiser_session(
     *,
     clock: Callable[[], datetime],
     report: Report = lambda _: None,
-    accept: Callable[[RuleChange], None] = refuse_rules,
+    accept: Callable[[commitments.RuleChange], None] = refuse_rules,
     sure: bool = False,
     restore: bool = False,
 ) -> Iterator[Session]:
@@ -534,9 +514,9 @@ def organiser_name(repository: Repository, vault: Vault) -> str:
             "the vault has no key; restore identities/ from the backup, "
             "or make a new one: heldout board rekey"
         )
-    own = next(own_recipients(spec.envelope, vault), None)
+    own = next(commitments.own_recipients(spec.envelope, vault), None)
     if own is None:  # the envelope was changed to a form that the vault has no key of
-        check_recipients(spec, rules, vault)
+        commitments.check_recipients(spec, rules, vault)
         raise StoreError(f'the vault has no key of the form envelope = "{spec.envelope}"')
     return short_recipient(spec.envelope, own)
 
@@ -567,7 +547,7 @@ def _take_over_rules(repository: Repository, vault: Vault, report: Report) -> No
     Another organiser put them in force, or a change of keys was stopped on its way.
     """
     try:
-        log = find_public_log(repository, vault)
+        log = public_log.find_public_log(repository, vault)
         public = log.history if len(log) else None
     except StoreError:
         public = None  # damaged; rebuild writes it again
@@ -622,7 +602,7 @@ def _restore_rules(session: Session, report: Report) -> None:
         report(f"{path} is again as the log has it, from commit {commit[:12]}")
 
 
-def _settle_rules(session: Session, accept: Callable[[RuleChange], None]) -> Session:
+def _settle_rules(session: Session, accept: Callable[[commitments.RuleChange], None]) -> Session:
     """Log rules that the log does not have where somebody says yes to them.
 
     Whoever may push to the board can edit its board.toml: an organiser who pulled has not read it.
@@ -631,12 +611,12 @@ def _settle_rules(session: Session, accept: Callable[[RuleChange], None]) -> Ses
         InputError: such rules cannot hold.
         StoreError: they changed while the question stood.
     """
-    change = find_rule_change(session.repository, session.vault)
+    change = commitments.find_rule_change(session.repository, session.vault)
     if change is None:
         return session
-    check_new_rules(session.repository, session.vault, now=session.now)
+    commitments.check_new_rules(session.repository, session.vault, now=session.now)
     accept(change)
-    if find_rule_change(session.repository, session.vault) != change:
+    if commitments.find_rule_change(session.repository, session.vault) != change:
         raise StoreError("the rules changed while you read them; nothing was done, call again")
     return replace(session, accepted=accept_rules(session))
 
@@ -647,7 +627,7 @@ def _check_let_in(session: Session) -> None:
     Raises:
         StoreError: no key in this vault is one of the board's recipients.
     """
-    if not can_open(session.spec(), session.vault):
+    if not commitments.can_open(session.spec(), session.vault):
         raise StoreError(
             f"your key {session.by} is none of the board's recipients, so nothing opens for you; "
             "another organiser lets you in (docs/how-to/organisers.md, Join)"
