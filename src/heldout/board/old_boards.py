@@ -205,21 +205,19 @@ def parse_table(data: bytes, *, path: str) -> OldTable:
     headings = sorted(header)
     layout = next((x for x in LAYOUTS if sorted((*_HEADINGS, x.dev, x.eval)) == headings), None)
     if layout is None:
-        raise InputError.of(
-            code="unknown-table",
-            path=path,
-            line=line,
-            found=quote(",".join(header)),
-            expected="the headings of the document or the passage leaderboard of MS MARCO",
-            hint="docs/how-to/import.md has both",
-        )
+        raise InputError.of("unknown-table", path, quote(",".join(header)), line=line)
     rows = [_Row(line, dict(zip(header, cells, strict=True))) for line, cells in records]
     days = [row.read_day() for row in rows]
     undated = [row for row, day in zip(rows, days, strict=True) if day is None]
     if undated:
-        expected = f"a day as yyyy/mm/dd from {_FIRST_YEAR} on, in the date or before the id's name"
         raise InputError(
-            Problem("no-date", f"{path}:date", quote(row.raw["date"]), expected, line=row.line)
+            Problem.of(
+                "no-date",
+                f"{path}:date",
+                quote(row.raw["date"]),
+                line=row.line,
+                first_year=_FIRST_YEAR,
+            )
             for row in undated
         )
     dated = [(row, day) for row, day in zip(rows, days, strict=True) if day is not None]
@@ -261,8 +259,7 @@ def _read_records(data: bytes, path: str) -> list[tuple[int, tuple[str, ...]]]:
             line = reader.line_num + 1
     except csv.Error as error:
         found = f"a row that does not end as it began ({error})"
-        expected = 'cells that hold a comma in quotes, a quote in them as \\"'
-        raise InputError.of("broken-csv", path, found, expected, line=line) from None
+        raise InputError.of("broken-csv", path, found, line=line) from None
     if not 1 < len(records) <= _MOST_ROWS + 1:
         code = "too-large" if records else "empty-file"
         found = f"{max(0, len(records) - 1):,} rows below a header"

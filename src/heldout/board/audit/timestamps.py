@@ -134,9 +134,7 @@ def store_response(
         if roots:
             _verify(response, entry, roots)
     except ValueError as error:
-        expected = "a granted response (RFC 3161, DER) to a request for this log"
-        hint = "heldout board timestamp --request FILE makes a request"
-        raise InputError.of("not-a-timestamp", path, str(error), expected, hint) from None
+        raise InputError.of("not-a-timestamp", path, str(error)) from None
     file = f"{TIMESTAMPS}/{entry.event.seq}.tsr"
     repository.write_file(file, data)
     return TimeStamp(event=entry.event.seq, at=response.tst_info.gen_time, file=file)
@@ -151,8 +149,7 @@ def read_roots(path: Path) -> tuple[Certificate, ...]:
     try:
         return tuple(load_pem_x509_certificates(path.read_bytes()))
     except ValueError as error:
-        expected = "certificates as PEM, -----BEGIN CERTIFICATE-----"
-        raise InputError.of("not-a-certificate", path.name, quote(str(error)), expected) from None
+        raise InputError.of("not-a-certificate", path.name, quote(str(error))) from None
 
 
 def check_stamps(

@@ -383,11 +383,7 @@ def _read_image(engine: Engine, data: bytes, program: Program) -> Image:
     for path in volumes:
         if not _VOLUME.fullmatch(path) or ".." in path or _is_ours(posixpath.normpath(path)):
             raise InputError.of(
-                code="image-volume",
-                path="metadata.json:program.image",
-                found=f"a volume at {quote(path)}",
-                expected="volumes at plain paths outside of /queries and /output, or none",
-                hint="the image is built without VOLUME",
+                "image-volume", "metadata.json:program.image", f"a volume at {quote(path)}"
             )
     if not starts:
         raise _failed("no command: neither the image nor the submission names one")
@@ -508,9 +504,7 @@ class Running:
             raise _unlimited("a container whose control group cannot be read")
         if self.left < 0:
             found = f"a program that still runs after {self.seconds:,.0f} s"
-            expected = f"one that ends within {self.limits.seconds:,.0f} s"
-            hint = "programs.minutes in board.toml"
-            raise InputError.of("program-time", "program", found, expected, hint)
+            raise InputError.of("program-time", "program", found, seconds=self.limits.seconds)
 
     def wait(self) -> None:
         """Wait for its end.
@@ -537,10 +531,7 @@ class Running:
             return
         # Engines do not always notice that the kernel killed for memory. Nobody else kills here.
         if "true" in status or self.usage.killed or status[1:2] == ["137"]:
-            found = "a program that was killed, as the kernel does when memory runs out"
-            expected = f"one that needs at most {self.limits.memory:,} MiB, /tmp included"
-            hint = "programs.memory in board.toml"
-            raise InputError.of("program-memory", "program", found, expected, hint)
+            raise InputError.of("program-memory", "program", memory=self.limits.memory)
         code = status[1] if len(status) > 1 else "?"
         raise _failed(f"exit code {code}" + (f", and at last it said: {last}" if last else ""))
 
@@ -707,24 +698,12 @@ def _say(data: bytes) -> str:
 
 
 def _broken(engine: Engine, found: str) -> InputError:
-    expected = "podman or docker, able to run containers for this user"
-    hint = "--engine names another one; docs/how-to/code-submissions.md"
-    return InputError.of("container-engine", " ".join(engine.words), found, expected, hint)
+    return InputError.of("container-engine", " ".join(engine.words), found)
 
 
 def _unlimited(found: str) -> InputError:
-    expected = "limits of memory, swap, processors and processes (control groups)"
-    hint = "nothing was run without them; docs/how-to/code-submissions.md"
-    return InputError.of("container-limits", "engine", found, expected, hint)
+    return InputError.of("container-limits", "engine", found)
 
 
 def _failed(found: str) -> InputError:
-    return InputError(
-        Problem(
-            code="program-failed",
-            path="program",
-            found=found,
-            expected="a program that ends with exit code 0",
-            hint="nothing was logged; it may have said a secret query: read before you forward it",
-        )
-    )
+    return InputError(Problem.of("program-failed", "program", found))

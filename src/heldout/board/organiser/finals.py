@@ -78,8 +78,7 @@ def name_finalists(session: Session, ids: Sequence[str], *, why: str = "") -> Fi
         return FinalStep(final=before)
     if before is not None and before.opened is not None:
         found = f"other finalists, after the final was opened on {before.opened.at:%d %b %Y}"
-        expected = "finalists that are named before anybody knows their scores"
-        raise InputError.of("final-opened", f"view {view.name}", found, expected)
+        raise InputError.of("final-opened", f"view {view.name}", found)
     if before is not None and not why:
         raise InputError(_need_reason(view, f"other finalists than {', '.join(before.finalists)}"))
     public = {"view": view.name, "finalists": chosen, "why": why}
@@ -106,17 +105,10 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
     last = session.spec().closes
     if last is None or session.now.date() <= last:
         raise InputError.of(
-            code="final-too-early",
-            path=f"view {view.name}",
-            found=f"{session.now:%d %b %Y}",
-            expected=f"a day after the last one of the board, {last}",
-            hint="submissions are still accepted, and the scores would reveal something about "
-            "the queries",
+            "final-too-early", f"view {view.name}", f"{session.now:%d %b %Y}", last=last
         )
     if before is None:
-        expected = "finalists that are named before the scores are opened"
-        hint = "heldout board finalists ID…"
-        raise InputError.of("no-finalists", f"view {view.name}", "no finalists", expected, hint)
+        raise InputError.of("no-finalists", f"view {view.name}")
     commit_held_out(session)
     kept = {name: _read_scores(session, view, name) for name in before.finalists}
     evidence = {name: make_evidence(name, view, scores) for name, scores in kept.items()}
@@ -343,9 +335,7 @@ def find_final_view(session: Session) -> View:
     view = session.spec().finalists_view
     if view is not None:
         return view
-    expected = "a view with public = false, final = true and finalists = 1 to 10"
-    hint = "docs/how-to/decide-a-prize.md"
-    raise InputError.of("no-final-view", "board.toml", "no view with finalists", expected, hint)
+    raise InputError.of("no-final-view", "board.toml")
 
 
 def _choose(session: Session, view: View, ids: Sequence[str]) -> list[str]:
@@ -359,8 +349,7 @@ def _choose(session: Session, view: View, ids: Sequence[str]) -> list[str]:
     twice = [name for i, name in enumerate(ids) if name in ids[:i]]
     if twice or not 1 <= len(ids) <= most:
         found = f"{quote(twice[0])} twice" if twice else f"{len(ids)} finalists"
-        expected = f"1 to {most} entries, each once"
-        raise InputError.of("bad-finalists", f"view {view.name}", found, expected)
+        raise InputError.of("bad-finalists", f"view {view.name}", found, most=most)
     chosen = {_check_finalist(session, view, name).id for name in ids}
     return list(order_by_receipt(chosen, session.history().submissions))
 
@@ -408,8 +397,7 @@ def _read_scores(session: Session, view: View, name: str) -> ScoreFile:
 
 
 def _need_reason(view: View, found: str) -> Problem:
-    expected = "a reason, which is public: --why TEXT"
-    return Problem(code="reason-missing", path=f"view {view.name}", found=found, expected=expected)
+    return Problem.of("reason-missing", f"view {view.name}", found)
 
 
 def _log(

@@ -510,8 +510,7 @@ def _check_sealed(form: Form, files: Mapping[str, bytes]) -> None:
         dense = all(len(zlib.compress(part, 1)) > _DENSE * _LOOKED_AT for part in looked)
         if not data.startswith(magic) or not dense:
             found = "bytes that can be compressed" if not dense else "another beginning"
-            expected = f"a file that was sealed in the form {form}"
-            raise InputError.of("not-sealed", name, found, expected, "heldout submit seals it")
+            raise InputError.of("not-sealed", name, found, form=form)
 
 
 def _repeats(files: Mapping[str, bytes], before: Submission, metadata: str) -> bool:
@@ -658,21 +657,14 @@ def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submi
     if before.status != "published":
         return
     if new.withdrawn:
-        raise InputError.of(
-            code="published-stays",
-            path="metadata.json:withdrawn",
-            found="a withdrawal of a published entry",
-            expected="a submission without a released score",
-            hint="a released score cannot be taken back; ask the organisers for an erratum",
-        )
+        raise InputError.of("published-stays", "metadata.json:withdrawn")
     refuse_changed_terms((old.type, old.embargo_until), new)
 
 
 def _taken(submission: SubmissionId, before: Submission) -> Problem:
     same = "an id" if before.id == submission else f"the id of {before.id} in another case"
     found = f"other sealed files under {same}; it is {before.status} already"
-    expected = "a new id, or files sealed under the key of the first ones"
-    return Problem("id-taken", str(submission), found, expected, "heldout draft makes a new id")
+    return Problem.of("id-taken", str(submission), found)
 
 
 def _nothing_to_update(arrival: Arrival, before: Submission | None) -> Problem:
@@ -683,8 +675,7 @@ def _nothing_to_update(arrival: Arrival, before: Submission | None) -> Problem:
 
 
 def _untrusted(arrival: Arrival, error: TrustError) -> Problem:
-    expected = "metadata sealed under the submission's own key"
-    return Problem("untrusted", str(arrival.id), str(error), expected)
+    return Problem.of("untrusted", str(arrival.id), str(error))
 
 
 def receive_registrations(
@@ -705,8 +696,7 @@ def revoke(session: Session, team: str, *, why: str) -> int | None:
     """
     known = session.history().teams.get(team)
     if known is None:
-        expected = "a registered team, as team-0123456789abcdef"
-        raise InputError.of("unknown-team", "TEAM", quote(team), expected, "heldout board teams")
+        raise InputError.of("unknown-team", "TEAM", quote(team))
     if known.revoked is not None:
         return None
     public = {"team": team, "why": why}
@@ -817,14 +807,11 @@ def _check_names(
         same = team_key(other.registrant.team) == team_key(registrant.team)
         if same != (other.handle == team):
             problems.append(
-                Problem(
-                    code="name-registered",
-                    path="registration:team",
-                    found=f"{quote(registrant.team)}, of another key or name than before",
-                    expected="one key for each team, and one name for each key: see "
-                    f"{other.handle}",
-                    hint="a lost key is replaced after: "
-                    f'heldout board revoke {other.handle} --why "…"',
+                Problem.of(
+                    "name-registered",
+                    "registration:team",
+                    f"{quote(registrant.team)}, of another key or name than before",
+                    handle=other.handle,
                 )
             )
     if problems:

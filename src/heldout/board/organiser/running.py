@@ -100,9 +100,7 @@ def plan_run(session: Session, submission_id: str) -> RunPlan | None:
     program = open_manifest(session.vault, spec, submission)[1].program
     if program is None or spec.programs is None:
         found = "run files" if program is None else "a program, on a board that takes none"
-        expected = "a program, on a board whose board.toml has [programs]"
-        hint = f"heldout review {submission_id}"
-        raise InputError.of("no-program", submission_id, found, expected, hint)
+        raise InputError.of("no-program", submission_id, found, submission_id=submission_id)
     if submission.runs.keys() == spec.sets.keys():
         return None
     _check_waits(submission)
@@ -306,7 +304,7 @@ def _read_run(folder: Folder, name: str) -> bytes:
     data = folder.read(f"output/{name}.run", limit=RUN_LIMIT)
     if not data or len(data) == RUN_LIMIT:
         found = "an empty file" if not data else f"{len(data):,} bytes, all that fit"
-        expected = f"a run over the queries of '{name}', shorter than {RUN_LIMIT:,} bytes"
-        hint = "a program writes into the files that are there; it can make no others"
-        raise InputError.of("program-output", f"/output/{name}.run", found, expected, hint)
+        raise InputError.of(
+            "program-output", f"/output/{name}.run", found, name=name, most=RUN_LIMIT
+        )
     return data

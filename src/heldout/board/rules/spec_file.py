@@ -717,8 +717,7 @@ def _syntax_problem(error: Exception, lines: list[str], path: str) -> Problem:
         line = error.object[: error.start].count(b"\n") + 1
     elif where := re.search(r"at line (\d+)", str(error)):
         line = int(where[1])
-    hint = "text stands in quotes, lists in brackets; a table begins with [name]"
-    return Problem("not-toml", path, found, "a TOML file in UTF-8", hint, line=line)
+    return Problem.of("not-toml", path, found, line=line)
 
 
 def _find_line(key: str, lines: list[str]) -> int | None:

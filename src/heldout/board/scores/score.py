@@ -171,9 +171,7 @@ def _open_written(
 ) -> Mapping[str, OpenedRun[T]]:
     """The runs that a program wrote, of which the log has the digests."""
     if submission.runs.keys() != spec.sets.keys():
-        found = "a program that has not been run"
-        hint = f"heldout run {submission.id}"
-        raise InputError.of("not-run", submission.id, found, "the runs that it writes", hint)
+        raise InputError.of("not-run", submission.id, id=submission.id)
     opened = {}
     for run, digest in submission.runs.items():
         file = vault.sealed(digest)
@@ -332,9 +330,7 @@ def _score(spec: BoardSpec, view: View, data: SetData, scan: Scan) -> ViewScore:
 
 
 def _undefined(measure: str, found: str, *, path: str = "seeds") -> Problem:
-    expected = f"a query over which {measure} can be averaged"
-    hint = "look at the labels of the set: heldout board describe"
-    return Problem("undefined-score", path, found, expected, hint)
+    return Problem.of("undefined-score", path, found, measure=measure)
 
 
 def _mean(scores: MeasureScores, zeros: int) -> float:

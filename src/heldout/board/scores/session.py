@@ -77,11 +77,9 @@ class Session:
         if found is not None and not found.baseline:
             return found
         raise InputError.of(
-            code="unknown-submission",
-            path="submission id",
-            found=quote(submission) if found is None else f"{submission}, a baseline",
-            expected="the id of a submission that has been received",
-            hint="heldout inbox",
+            "unknown-submission",
+            "submission id",
+            quote(submission) if found is None else f"{submission}, a baseline",
         )
 
     def find_published(self, submission: str) -> Submission:
@@ -93,10 +91,7 @@ class Session:
         known = self.history().submissions.get(submission)
         found = known if known is not None and known.baseline else self.find(submission)
         if found.status != "published":
-            expected = "a published entry"
-            raise InputError.of(
-                "not-published", submission, f"a submission that is {found.status}", expected
-            )
+            raise InputError.of("not-published", submission, f"a submission that is {found.status}")
         return found
 
     def log(
@@ -127,8 +122,7 @@ class Session:
         closed = self.history().closed
         if closed is not None and kind not in AFTER_CLOSING:
             found = f"'{kind}' on a board that was closed on {closed:%d %b %Y}"
-            expected = "an erratum, or nothing: its labels are opened"
-            raise InputError.of("board-closed", self.spec().name, found, expected)
+            raise InputError.of("board-closed", self.spec().name, found)
 
     def spec_at(self, moment: datetime, *, baseline: bool = False) -> BoardSpec:
         """The rules for what was submitted at a moment, by a team or as a baseline."""

@@ -64,8 +64,7 @@ def check_seeds(
     named = [name for name in names if "~" in name and query_set_of(name) in sets]
     wrong = [name for name in named if not _NUMBER.fullmatch(name.partition("~")[2])]
     for name in sorted(wrong):
-        expected = "SET~2, SET~3 and so on for further seeds; the first is called SET alone"
-        yield Problem("seed-name", path, f"a run called {quote(name)}", expected)
+        yield Problem.of("seed-name", path, f"a run called {quote(name)}")
     seeds = max((seed_of(name) for name in named if name not in wrong), default=1)
     if seeds > most:
         one = most == 1
@@ -567,13 +566,11 @@ def _list_open(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem
         mine = _judgments_of(view, sets[view.set])
         for name, theirs in public.items():
             if any(mine.values()) and _is_within(mine, theirs):
-                yield Problem(
-                    code="open-labels",
-                    path=f"view {view.name}",
-                    found=f"every label of '{view.labels or view.set}' is also one of '{name}', "
+                yield Problem.of(
+                    "open-labels",
+                    f"view {view.name}",
+                    f"every label of '{view.labels or view.set}' is also one of '{name}', "
                     "in the open",
-                    expected="held-out labels that nobody has",
-                    hint="who knows the labels writes the perfect run",
                 )
 
 
@@ -592,9 +589,7 @@ def _list_used(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Problem
         ]
         if used:
             found = f"{len(used):,} queries are in '{name}' too, such as {quote(used[0])}"
-            expected = "queries that no other set has: nobody can have fitted a run to them"
-            hint = f"take them out of '{view.set}'"
-            yield Problem("used-queries", f"view {view.name}", found, expected, hint)
+            yield Problem.of("used-queries", f"view {view.name}", found, set=view.set)
 
 
 def _fold(text: str) -> str:
