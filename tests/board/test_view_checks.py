@@ -92,57 +92,22 @@ def test_a_path_to_keys_or_labels_or_out_of_the_board_is_refused(path: str) -> N
 CLEAR = RULES.replace("[policy]", '[release]\nrule = "clear"\n\n[policy]')
 
 
-@pytest.mark.parametrize("keys", [FAIR, WORST])
-def test_scores_that_are_compared_are_means_over_the_same_queries(keys: str) -> None:
-    with pytest.raises(InputError):
-        parse_spec(with_view(keys, rules=CLEAR).encode())
-    parse_spec(with_view(keys + "public = false", rules=CLEAR).encode())
-    parse_spec(with_view(keys, rules=CLEAR, query_set="dev").encode())
+RANKED = RULES.replace('primary = "eval"', 'primary = "more"')
+SEASON = '[[seasons]]\nname = "1"\nopens = 2026-11-01\nview = "more"\n'
+FALLS = 'measure = "FirstRel"\n'
 
 
-def test_the_clear_rule_compares_no_measure_that_falls_or_is_undefined() -> None:
-    falls = 'measure = "FirstRel"\n'
-    with pytest.raises(InputError) as caught:
-        parse_spec(with_view(falls, rules=CLEAR).encode())
-    (problem,) = caught.value.problems
-    assert "`clear` compares scores query by query" in problem.hint
-    parse_spec(with_view(falls + "public = false", rules=CLEAR).encode())
-
-
-def test_a_one_shot_board_is_rounded() -> None:
-    rules = CLEAR.replace('name = "kb"', 'name = "kb"\nkind = "one-shot"')
-    with pytest.raises(InputError) as caught:
-        parse_spec(rules.encode())
-    assert [one.found for one in caught.value.problems] == ['release.rule = "clear"']
-
-
-def test_a_gap_cannot_rank_and_a_worst_group_can() -> None:
-    ranked = RULES.replace('primary = "eval"', 'primary = "more"')
-    parse_spec(with_view(WORST, rules=ranked).encode())
-    with pytest.raises(InputError) as caught:
-        parse_spec(with_view(WORST.replace("worst", "gap"), rules=ranked).encode())
-    assert "a view that ranks" in caught.value.problems[0].expected
-
-
-def test_a_denominator_of_all_has_no_groups() -> None:
-    rules = RULES.replace('primary = "eval"', 'primary = "eval"\ndenominator = "all"')
-    with pytest.raises(InputError) as caught:
-        parse_spec(with_view(WORST, rules=rules).encode())
-    assert caught.value.problems[0].found.startswith("denominator = ")
-
-
-@pytest.mark.parametrize("measure", ["FirstRel", "Unjudged@10"])
-def test_what_falls_stands_beside_the_score_that_ranks_and_never_ranks(measure: str) -> None:
-    falls = f'measure = "{measure}"\n'
-    assert parse_spec(with_view(falls).encode()).view("more").public
-    ranks = with_view(falls).replace('primary = "eval"', 'primary = "more"')
-    season = '[[seasons]]\nname = "1"\nopens = 2026-11-01\nview = "more"\n[policy]'
-    for text in (ranks, ranks.replace("[policy]", season)):
-        with pytest.raises(InputError) as caught:
-            parse_spec(text.encode())
-        (problem,) = caught.value.problems
-        assert problem.found == f'views[2].measure = "{measure}"'
-        assert "one that rises" in problem.expected
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(with_view(keys + "public = false", rules=CLEAR) for keys in (FAIR, WORST, FALLS)),
+        *(with_view(keys, rules=CLEAR, query_set="dev") for keys in (FAIR, WORST)),
+        with_view(WORST, rules=RANKED),
+        *(with_view(f'measure = "{falls}"') for falls in ("FirstRel", "Unjudged@10")),
+    ],
+)
+def test_what_cannot_rank_or_be_compared_stands_beside_it(text: str) -> None:
+    assert parse_spec(text.encode()).view("more")
 
 
 @pytest.mark.parametrize(
@@ -182,6 +147,23 @@ def test_a_view_with_noise_takes_any_measure_and_has_no_part_in_the_rule() -> No
     spec = parse_spec(with_view('measure = "FirstRel"\nnoise = 10', rules=CLEAR).encode())
     assert (spec.view("more").noise, spec.held_out_views) == (10, 1)
     assert rule_of(spec, "more") == "rounded"
+
+
+def season_rules(*parts: int, keys: str = 'part = "feedback"', release: str = "seasons = 2") -> str:
+    """Rules with a season for each of some parts, and a view `more` of the same set."""
+    first, *_ = parts
+    rules = CLEAR.replace('primary = "eval"', f'primary = "part-{first}"')
+    rules = rules.replace('rule = "clear"', f'rule = "clear"\n{release}')
+    head, found, tail = rules.partition('name = "eval"\n')
+    assert found
+    rules = f'{head}name = "part-{first}"\npart = {first}\n{tail}'
+    rules = with_view(RR + keys, rules=rules)
+    for part in parts[1:]:
+        rules += f'[[views]]\nname = "part-{part}"\nset = "eval"\n{RR}part = {part}\n'
+    for number, part in enumerate(parts):
+        rules += f'[[seasons]]\nname = "s{number}"\nview = "part-{part}"\n'
+        rules += f"opens = 20{26 + number}-11-01\ncloses = 20{26 + number}-12-31\n"
+    return rules
 
 
 @pytest.mark.parametrize(
@@ -265,49 +247,28 @@ def test_a_view_with_noise_takes_any_measure_and_has_no_part_in_the_rule() -> No
             "release.feedback",
             "below 1",
         ),
-    ],
-)
-def test_what_no_part_or_noise_can_be(rules: str, wrong: str, says: str) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_spec(rules.encode())
-    told = [str(problem) for problem in caught.value.problems]
-    assert any(wrong in one and says in one for one in told), told
-
-
-def season_rules(*parts: int, keys: str = 'part = "feedback"', release: str = "seasons = 2") -> str:
-    """Rules with a season for each of some parts, and a view `more` of the same set."""
-    first, *_ = parts
-    rules = CLEAR.replace('primary = "eval"', f'primary = "part-{first}"')
-    rules = rules.replace('rule = "clear"', f'rule = "clear"\n{release}')
-    head, found, tail = rules.partition('name = "eval"\n')
-    assert found
-    rules = f'{head}name = "part-{first}"\npart = {first}\n{tail}'
-    rules = with_view(RR + keys, rules=rules)
-    for part in parts[1:]:
-        rules += f'[[views]]\nname = "part-{part}"\nset = "eval"\n{RR}part = {part}\n'
-    for number, part in enumerate(parts):
-        rules += f'[[seasons]]\nname = "s{number}"\nview = "part-{part}"\n'
-        rules += f"opens = 20{26 + number}-11-01\ncloses = 20{26 + number}-12-31\n"
-    return rules
-
-
-def test_seasons_share_a_set_of_which_each_has_its_part() -> None:
-    spec = parse_spec(season_rules(1, 2).encode())
-    for number, season in enumerate(spec.seasons, 1):
-        rules = spec.in_season(season)
-        assert {view.name for view in rules.views} == {"dev", f"part-{number}", "more"}
-        assert (rules.sets, rules.held_out_views) == (spec.sets, 1)
-    without = season_rules(1, 2, keys="public = false", release="seasons = 2\nfeedback = 0")
-    assert parse_spec(without.encode()).in_season(spec.seasons[1]).view("more").part is None
-    noisy = season_rules(1, 2, keys="noise = 10\npart = 2", release="seasons = 2\nfeedback = 0")
-    spec = parse_spec(noisy.encode())
-    views = [[view.name for view in spec.in_season(season).views] for season in spec.seasons]
-    assert views == [["dev", "part-1"], ["dev", "more", "part-2"]]
-
-
-@pytest.mark.parametrize(
-    ("rules", "wrong", "says"),
-    [
+        (
+            CLEAR.replace('name = "kb"', 'name = "kb"\nkind = "one-shot"'),
+            'release.rule = "clear"',
+            "rounded",
+        ),
+        (with_view('measure = "FirstRel"', rules=CLEAR), "views[2].measure", "query by query"),
+        (
+            with_view(WORST.replace("worst", "gap"), rules=RANKED),
+            "views[2].summary",
+            "a view that ranks",
+        ),
+        (
+            with_view(WORST, rules=RULES.replace("decimals = 3", 'denominator = "all"')),
+            "denominator",
+            "counted",
+        ),
+        *(
+            (with_view(f'measure = "{falls}"', rules=text), "views[2].measure", "one that rises")
+            for falls in ("FirstRel", "Unjudged@10")
+            for text in (RANKED, RANKED.replace("[policy]", f"{SEASON}[policy]"))
+        ),
+        *((with_view(keys, rules=CLEAR), "views[2]", "") for keys in (FAIR, WORST)),
         (season_rules(1, 2, release="seasons = 0"), "release.seasons", "1 to 100"),
         (season_rules(1, 2, release="seasons = 101"), "release.seasons", "1 to 100"),
         (season_rules(1, 3), "views[3].part", "1 to 2"),
@@ -323,11 +284,27 @@ def test_seasons_share_a_set_of_which_each_has_its_part() -> None:
         (season_rules(1, keys="part = 1").replace('"eval"', '"dev"'), "views[1].part", "held-out"),
     ],
 )
-def test_what_no_season_part_can_be(rules: str, wrong: str, says: str) -> None:
+def test_what_does_not_fit_into_the_rules_is_told_at_its_key(
+    rules: str, wrong: str, says: str
+) -> None:
     with pytest.raises(InputError) as caught:
         parse_spec(rules.encode())
     told = [str(problem) for problem in caught.value.problems]
     assert any(wrong in one and says in one for one in told), told
+
+
+def test_seasons_share_a_set_of_which_each_has_its_part() -> None:
+    spec = parse_spec(season_rules(1, 2).encode())
+    for number, season in enumerate(spec.seasons, 1):
+        rules = spec.in_season(season)
+        assert {view.name for view in rules.views} == {"dev", f"part-{number}", "more"}
+        assert (rules.sets, rules.held_out_views) == (spec.sets, 1)
+    without = season_rules(1, 2, keys="public = false", release="seasons = 2\nfeedback = 0")
+    assert parse_spec(without.encode()).in_season(spec.seasons[1]).view("more").part is None
+    noisy = season_rules(1, 2, keys="noise = 10\npart = 2", release="seasons = 2\nfeedback = 0")
+    spec = parse_spec(noisy.encode())
+    views = [[view.name for view in spec.in_season(season).views] for season in spec.seasons]
+    assert views == [["dev", "part-1"], ["dev", "more", "part-2"]]
 
 
 def test_a_reserve_over_the_whole_set_may_stand_beside_a_split() -> None:
