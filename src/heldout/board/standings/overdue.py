@@ -48,11 +48,12 @@ def list_overdue_at(log: Sequence[Entry] | Log, *, now: datetime) -> tuple[Overd
         log: a verified public log; its rules are those in force.
         now: the moment, UTC.
     """
-    whole = isinstance(log, Log)
-    history, last = (log.history, log.last) if whole else (read_history(log), log[-1])
+    if isinstance(log, Log):
+        history, entries, last = log.history, log.entries(), log.last
+    else:
+        history, entries, last = read_history(log), iter(log), log[-1]
     spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
     standings, _ = current_standings(history, spec, now=now)
-    entries = log.entries() if whole else log
     found = {*_list_scores(entries, history, now), *_list_ends(history, spec, now.date())}
     for board, rules in _list_boards(history, spec, standings):
         found |= {*_list_names(board), *_list_figures(board, rules, history, last.time.date())}
