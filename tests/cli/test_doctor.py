@@ -298,8 +298,7 @@ class Screen:
 @pytest.mark.parametrize("state", ["ready", "missing", "broken"])
 def test_everything_fits_the_screen(width: int, state: installation.State) -> None:
     screen = Screen(width=width)
-    shown = module._State(findings=_all(state))
-    module._print(screen, shown)
+    module.print_findings(screen, _all(state))
     assert max(map(len, screen.lines)) <= width
 
 

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from heldout.cli.options import add_option, add_options, with_options
+from heldout.cli.options import add_options, with_options
 from heldout.options import Jobs, Level, Opt, Seed, options_of, parameters_of
 
 
@@ -67,7 +67,7 @@ def settings_of(*args: str, env: dict[str, str] | None = None) -> Settings:
 
 
 def refusal(*args: str) -> str:
-    result = run(add_options("settings", Settings)(_idle), *args)
+    result = run(add_options(settings=Settings)(_idle), *args)
     assert result.exit_code == 2
     return result.stderr
 
@@ -117,7 +117,7 @@ def test_an_environment_variable_is_read() -> None:
 
 
 def test_the_help_shows_type_default_and_bounds() -> None:
-    result = run(add_options("settings", Settings)(_idle), "--help")
+    result = run(add_options(settings=Settings)(_idle), "--help")
     lines = " ".join(result.output.split())
     assert "--samples INTEGER RANGE Number of bootstrap samples. [default: 1000; x>=1]" in lines
     assert "-m, --measure MEASURE Measures. [default: RR@10, nDCG@10]" in lines
@@ -126,7 +126,7 @@ def test_the_help_shows_type_default_and_bounds() -> None:
 
 
 def test_a_command_declares_options_as_parameters_and_others_stay() -> None:
-    @add_option("level", Level, 0.95)
+    @add_options(level=(Level, 0.95))
     @click.option("--other")
     @with_options
     def command(

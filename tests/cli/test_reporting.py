@@ -13,7 +13,8 @@ from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, PlotRow
-from heldout.cli.printing import Output, output_options, print_answer, reports_errors, waiting
+from heldout.cli.options import add_options
+from heldout.cli.printing import Output, print_answer, reports_errors, waiting
 
 TABLE = Table(
     title="Two systems",
@@ -45,7 +46,7 @@ def answer(*, drawn: bool = True) -> Answer:
 
 
 @click.command
-@output_options
+@add_options(output=Output)
 @reports_errors
 def drawing(output: Output) -> None:
     """Stands for an analysis with a picture."""
@@ -53,7 +54,7 @@ def drawing(output: Output) -> None:
 
 
 @click.command
-@output_options
+@add_options(output=Output)
 @reports_errors
 def telling(output: Output) -> None:
     """Stands for an analysis without one."""
@@ -136,7 +137,7 @@ def test_a_chart_is_written_once_and_named(tmp_path: Path) -> None:
 
 def test_a_form_that_no_chart_has_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
     @click.command
-    @output_options
+    @add_options(output=Output)
     def slow(output: Output) -> None:
         raise AssertionError(output)
 

@@ -127,7 +127,7 @@ def test_a_run_with_errors_stops_the_analysis_with_its_line(folder: Path) -> Non
 
 
 @click.command
-@add_options("source", Source)
+@add_options(source=Source)
 @reports_errors
 def loading(source: Source) -> None:
     """Stands for any analysis."""

@@ -2,37 +2,23 @@
 
 import os
 import platform
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import click
 
 import heldout
-from heldout.cli.options import json_option
+from heldout.cli.options import with_options
 from heldout.cli.printing import Console, answers, print_facts, print_json, print_table
 from heldout.errors import plural
 from heldout.files.process import count_cores
 from heldout.installation import PartState, find_parts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _State:
-    """How this machine stands."""
-
-    findings: tuple[PartState, ...]
-
-    @property
-    def stopping(self) -> list[PartState]:
-        return [finding for finding in self.findings if finding.stops]
-
-    @property
-    def optional(self) -> list[PartState]:
-        return [finding for finding in self.findings if finding.part.group != "base"]
+from heldout.options import Json
 
 
 @click.command
-@json_option
+@with_options
 @click.pass_context
-def doctor(context: click.Context, *, as_json: bool) -> None:
+def doctor(context: click.Context, *, as_json: Json = False) -> None:
     """Show what is installed, what each missing part would add, and how to get it.
 
     The compiled scanner of runs is in use where it is there, and no score depends on it.
@@ -44,103 +30,68 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
     Example:
       heldout doctor --json
     """
-    state = _State(findings=find_parts(os.environ))
+    findings = find_parts(os.environ)
+    stopping = [one for one in findings if one.stops]
     if as_json:
-        print_json(_document(state))
+        print_json(_document(findings))
     else:
-        _print(answers(), state)
-    if state.stopping:
+        print_findings(answers(), findings)
+    if stopping:
         context.exit(1)
 
 
-def _print(console: Console, state: _State) -> None:
-    console.print(_verdict(state))
+def print_findings(console: Console, findings: Sequence[PartState]) -> None:
+    """Print a verdict, the parts, what is broken or missing and how to get it, and the machine."""
+    console.print(_judge(findings))
     console.print()
-    _print_parts(console, state)
+    header = ("part", "version", "state", "for")
+    rows = [
+        (one.part.name, one.version or "-", one.state, one.part.use)
+        for one in findings
+        if one.part.group != "base" or one.stops
+    ]
+    print_table(console, header, rows, left=header)
     console.print()
-    advice = [*_trouble_facts(state), *_missing_facts(state)]
-    if advice:
-        print_facts(console, [*advice, ("", "")])
-    print_facts(console, _machine_facts(state))
+    advice: list[tuple[str, str]] = []
+    for one in findings:
+        if one.state == "broken":
+            advice += [("broken", f"{one.part.name}: {one.why}"), ("", one.part.get)]
+    missing: dict[tuple[str, str], list[str]] = {}  # parts alike are named together
+    for one in findings:
+        if one.state == "missing":
+            missing.setdefault((one.part.brings, one.part.get), []).append(one.part.name)
+    for (brings, get), parts in missing.items():
+        advice += [("missing", ", ".join(parts)), ("", brings), ("", get)]
+    base = [one for one in findings if one.part.group == "base" and one.version]
+    machine = [
+        ("heldout", f"{heldout.__version__}, Python {platform.python_version()}"),
+        ("with", ", ".join(f"{one.part.name} {one.version}" for one in base) or "nothing"),
+        ("cores", f"{count_cores()}"),
+    ]
+    print_facts(console, [*advice, *([("", "")] if advice else []), *machine])
 
 
-def _verdict(state: _State) -> str:
-    if state.stopping:
-        parts = ", ".join(_name(finding) for finding in state.stopping)
-        return f"Runs cannot be scored here: {parts}."
-    missing = sum(finding.state == "missing" for finding in state.optional)
+def _judge(findings: Sequence[PartState]) -> str:
+    if stopping := ", ".join(f"{one.part.name} is {one.state}" for one in findings if one.stops):
+        return f"Runs cannot be scored here: {stopping}."
+    optional = [one.state for one in findings if one.part.group != "base"]
+    missing = optional.count("missing")
     text = "All that scoring runs needs is here"
     if not missing:
         return f"{text}, and no optional part is missing."
     verb = "is" if missing == 1 else "are"
-    return f"{text}; {missing} of {plural(len(state.optional), 'optional part')} {verb} missing."
+    return f"{text}; {missing} of {plural(len(optional), 'optional part')} {verb} missing."
 
 
-def _name(finding: PartState) -> str:
-    return f"{finding.part.name} is {finding.state}"
-
-
-def _print_parts(console: Console, state: _State) -> None:
-    rows = [
-        (finding.part.name, finding.version or "-", finding.state, finding.part.use)
-        for finding in state.findings
-        if finding.part.group != "base" or finding.stops
-    ]
-    header = ("part", "version", "state", "for")
-    print_table(console, header, rows, left=header)
-
-
-def _trouble_facts(state: _State) -> list[tuple[str, str]]:
-    """Say what is broken, and why."""
-    facts = []
-    for finding in state.findings:
-        if finding.state == "broken":
-            facts.append(("broken", f"{finding.part.name}: {finding.why}"))
-            facts.append(("", finding.part.get))
-    return facts
-
-
-def _missing_facts(state: _State) -> list[tuple[str, str]]:
-    """Return what each missing part would bring and how to get it, said once for parts alike."""
-    names: dict[tuple[str, str], list[str]] = {}
-    for finding in state.findings:
-        if finding.state == "missing":
-            key = (finding.part.brings, finding.part.get)
-            names.setdefault(key, []).append(finding.part.name)
-    facts = []
-    for (brings, get), parts in names.items():
-        facts += [("missing", ", ".join(parts)), ("", brings), ("", get)]
-    return facts
-
-
-def _machine_facts(state: _State) -> list[tuple[str, str]]:
-    base = [finding for finding in state.findings if finding.part.group == "base"]
-    versions = ", ".join(f"{f.part.name} {f.version}" for f in base if f.version)
-    return [
-        ("heldout", f"{heldout.__version__}, Python {platform.python_version()}"),
-        ("with", versions or "nothing"),
-        ("cores", f"{count_cores()}"),
-    ]
-
-
-def _document(state: _State) -> dict[str, object]:
+def _document(findings: Sequence[PartState]) -> dict[str, object]:
     return {
-        "ok": not state.stopping,
+        "ok": not any(one.stops for one in findings),
         "version": heldout.__version__,
         "python": platform.python_version(),
         "cores": count_cores(),
-        "parts": [_part_json(finding) for finding in state.findings],
-    }
-
-
-def _part_json(finding: PartState) -> dict[str, object]:
-    part = finding.part
-    return {
-        "name": part.name,
-        "group": part.group,
-        "state": finding.state,
-        "version": finding.version,
-        "why": finding.why,
-        "brings": part.brings,
-        "get": part.get,
+        "parts": [
+            {name: getattr(one.part, name) for name in ("name", "group", "brings", "get")}
+            | {name: getattr(one, name) for name in ("state", "version", "why")}
+            for one in findings
+        ],
     }

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import click
 
-from heldout.cli.options import dask_option, open_cluster, refuse_other_options, with_options
+from heldout.cli.options import Dask, open_cluster, refuse_other_options, with_options
 from heldout.cli.printing import (
     TERMINAL,
     Console,
@@ -96,7 +96,6 @@ class ScoreOutput:
 
 @click.command
 @with_options
-@dask_option
 @click.pass_context
 def evaluate(
     context: click.Context,
@@ -127,7 +126,7 @@ def evaluate(
             metavar="I/N",
         ),
     ] = None,
-    dask: str | None,
+    dask: Dask = None,
 ) -> None:
     """Score run files on judgments.
 

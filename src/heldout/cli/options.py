@@ -7,27 +7,23 @@ from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequ
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING
 from datetime import UTC, date, datetime
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from heldout.errors import OptionError
-from heldout.options import Declared, Nested, option_of, options_of, parameters_of
+from heldout.options import Declared, Nested, Opt, option_of, options_of, parameters_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-# Where an analysis is computed: the option that names a Dask cluster.
-
-dask_option = click.option(
-    "--dask",
-    metavar="ADDRESS",
-    help="Compute on a Dask cluster: its scheduler, as in tcp://HOST:8786.",
-)
+Dask = Annotated[
+    str | None,
+    Opt("Compute on a Dask cluster: its scheduler, as in tcp://HOST:8786.", metavar="ADDRESS"),
+]
 """`--dask`; for `open_cluster`, or `heldout.files.executors.open_executor`."""
 
 
@@ -42,9 +38,6 @@ def open_cluster(address: str | None) -> AbstractContextManager["Executor | None
     from heldout.files.executors import open_executor
 
     return open_executor(dask=address)
-
-
-# Options that mean nothing where they were given: refused, and not silently left aside.
 
 
 def refuse_other_options(allowed: Collection[str], *, why: str) -> None:
@@ -72,36 +65,17 @@ def _name(parameter: click.Parameter) -> str:
     return max(parameter.opts, key=len)
 
 
-class CommandGroup(click.Group):
-    """Commands that take no option twice where one value counts; names the nearest commands.
+def refuse_repeated(command: click.Command, context: click.Context, args: list[str]) -> None:
+    """Refuse an option that takes one value and was given several.
 
-    click lets the last of several values take the place of the others without a word. Flags may
-    stand twice, and options that take many values.
+    Args:
+        command: whose options they are.
+        context: its own.
+        args: what was written behind its name.
+
+    Raises:
+        click.UsageError: names the option.
     """
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Raises `click.UsageError` for an unknown command and for an option given twice."""
-        if ctx.resilient_parsing:  # a shell completes a line that is not finished
-            return super().resolve_command(ctx, args)
-        written = args[0]
-        if self.get_command(ctx, written) is None and not written.startswith("-"):
-            near = " or ".join(self.near(ctx, written))
-            ctx.fail(f"No such command {written!r}." + (f" Did you mean {near}?" if near else ""))
-        name, command, rest = super().resolve_command(ctx, args)
-        if command is not None:
-            _refuse_repeated(command, click.Context(command, parent=ctx, info_name=name), rest)
-        return name, command, rest
-
-    def near(self, ctx: click.Context, written: str) -> list[str]:
-        """Commands that an unknown name may mean: those that begin so, else the most similar."""
-        names = self.list_commands(ctx)
-        begun = [name for name in names if written and name.startswith(written)]
-        return begun or get_close_matches(written, names, n=1)
-
-
-def _refuse_repeated(command: click.Command, context: click.Context, args: list[str]) -> None:
     _, _, given = command.make_parser(context).parse_args(list(args))
     if command.get_help_option(context) in given:
         return
@@ -176,26 +150,20 @@ def with_options(command: Function) -> Function:
     return _attach(command, tuple(parameters_of(command)))
 
 
-def add_options(name: str, made_of: type[Any]) -> Decorator:
-    """Pass a value of an options class to a command whose own parameters do not declare it.
+def add_options(**declared: Any) -> Decorator:
+    """Pass options to a command whose own parameters do not declare them.
 
     Args:
-        name: of the command's parameter.
-        made_of: the options class.
+        declared: name of a parameter -> an options class; or a type, as `heldout.options.Level`,
+            and what is passed if the option is not given.
     """
-    return functools.partial(_attach, options=(Nested(name, made_of, options_of(made_of)),))
-
-
-def add_option(name: str, declared: Any, default: object = MISSING) -> Decorator:
-    """Pass one option to a command whose own parameters do not declare it.
-
-    Args:
-        name: of the command's parameter.
-        declared: its type, such as `heldout.options.Level`.
-        default: what is passed if it is not given.
-    """
-    option = option_of(name, declared, default)
-    return functools.partial(_attach, options=() if option is None else (option,))
+    options = [
+        option_of(name, *one)
+        if isinstance(one, tuple)
+        else Nested(field=name, made_of=one, options=options_of(one))
+        for name, one in declared.items()
+    ]
+    return functools.partial(_attach, options=[one for one in options if one is not None])
 
 
 def _attach(command: Function, options: Sequence[Declared | Nested]) -> Function:
@@ -298,7 +266,3 @@ def _checked(option: Declared) -> Callable[[click.Context, click.Parameter, Any]
         return value
 
     return check
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-"""`--json`, where it is a command's only form of output beside text."""

@@ -18,14 +18,23 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, Protocol,
 
 import click
 
-from heldout.cli.options import add_option, add_options
-from heldout.errors import HeldoutError, InputError, OptionError, Problem, Severity, printable
-from heldout.options import Opt, Seed
+from heldout.errors import (
+    HeldoutError,
+    InputError,
+    OptionError,
+    Problem,
+    Severity,
+    plural,
+    printable,
+    quote,
+)
+from heldout.options import Opt
 from heldout.progress_bar import Progress
 
 if TYPE_CHECKING:
+    import jinja2
+
     from heldout.answers.answer import Answer
-    from heldout.answers.table import Table
 
 
 # Where text goes: to a terminal through rich, to anything else as it is.
@@ -121,12 +130,12 @@ def _console(stream: TextIO) -> Console:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+def progress(what: str, total: int | None) -> Iterator[Callable[[], None]]:
     """A bar on standard error, gone at the end; nothing where nobody looks, or for one thing.
 
     Args:
         what: what is being done, as in `reading runs`.
-        total: how many things.
+        total: how many things; `None` shows a clock.
 
     Yields:
         To be called as each is done.
@@ -134,33 +143,26 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     if total == 1 or not sys.stderr.isatty():
         yield lambda: None
         return
+    from rich import progress as shown
     from rich.console import Console as Rich
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Rich(file=sys.stderr), transient=True) as bar:
+    text = shown.TextColumn("{task.description}")
+    columns: tuple[shown.ProgressColumn, ...] = (
+        text,
+        shown.BarColumn(),
+        shown.MofNCompleteColumn(),
+    )
+    if total is None:
+        columns = (shown.SpinnerColumn(), text, shown.TimeElapsedColumn())
+    with shown.Progress(*columns, console=Rich(file=sys.stderr), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda: bar.advance(task)
 
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """A clock on standard error while something is computed, gone at the end.
-
-    Nothing where nobody looks.
-
-    Args:
-        what: what is being done, as in `computing`.
-    """
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console as Rich
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Rich(file=sys.stderr), transient=True) as clock:
-        clock.add_task(what, total=None)
+    """A clock on standard error while something is computed, as `progress`."""
+    with progress(what, None):
         yield
 
 
@@ -195,6 +197,33 @@ def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
         _print_hanging(console, f"{printable(name):<9} ", text)
 
 
+@functools.cache
+def _load_sentences() -> "jinja2.Environment":
+    import jinja2
+
+    environment = jinja2.Environment(  # noqa: S701 - for a terminal, which `printable` guards
+        loader=jinja2.PackageLoader("heldout.cli"),
+        finalize=lambda value: printable(str(value)),
+        undefined=jinja2.StrictUndefined,
+        line_statement_prefix="%",
+    )
+    environment.filters["commas"] = "{:,}".format
+    environment.globals |= {"number": number, "plural": plural, "quote": quote}
+    return environment
+
+
+def fill_facts(name: str, **values: object) -> list[tuple[str, str]]:
+    """Return the facts of a template of `cli/templates`, for `print_facts`.
+
+    Args:
+        name: of the template. Each line of it is a fact, as `name | what there is to say`.
+        values: what it knows. No text of theirs begins a line: it is `printable`.
+    """
+    text = _load_sentences().get_template(f"{name}.txt").render(values)
+    parts = (line.partition("|") for line in text.splitlines())
+    return [(head.strip(), said.removeprefix(" ").rstrip()) for head, _, said in parts]
+
+
 def print_problems(
     console: Console, problems: Sequence[Problem], *, counts: Mapping[str, int] | None = None
 ) -> None:
@@ -207,8 +236,16 @@ def print_problems(
         problems: those to show, in this order.
         counts: how many there are of each code, where not all are shown.
     """
-    for before, problem in zip((None, *problems), problems, strict=False):
-        _print_problem(console, problem, again=before is not None and _alike(before, problem))
+    before: tuple[str, ...] = ()
+    for problem in problems:
+        head, place = f"{problem.severity:<{_INDENT}}", printable(problem.place)
+        rest = f"{printable(problem.code)}  {place}"
+        console.print(_style(console, head, rest, problem.severity))
+        same = (problem.code, problem.expected, problem.hint)
+        for name in ("found",) if same == before else ("found", "expected", "hint"):
+            if text := getattr(problem, name):
+                _print_hanging(console, f"{'':{_INDENT}}{name:<10}", text)
+        before = same
     for code, count in (counts or {}).items():
         hidden = count - sum(problem.code == code for problem in problems)
         if hidden > 0:
@@ -233,21 +270,8 @@ def print_notes_last(notes: Sequence[tuple[Sequence[Problem], Mapping[str, int]]
         context.call_on_close(lambda: print_notes(messages(), notes))
 
 
-def _alike(one: Problem, other: Problem) -> bool:
-    return (one.code, one.expected, one.hint) == (other.code, other.expected, other.hint)
-
-
-def _print_problem(console: Console, problem: Problem, *, again: bool) -> None:
-    place = f"{printable(problem.code)}  {printable(problem.place)}"
-    console.print(_styled(console, f"{problem.severity:<{_INDENT}}", place, problem.severity))
-    for name in ("found",) if again else ("found", "expected", "hint"):
-        text = getattr(problem, name)
-        if text:
-            _print_hanging(console, f"{'':{_INDENT}}{name:<10}", text)
-
-
-def _styled(console: Console, head: str, rest: str, severity: Severity) -> object:
-    """A line whose head is coloured where a person looks."""
+def _style(console: Console, head: str, rest: str, severity: Severity) -> object:
+    """Return a line whose head is coloured where a person looks."""
     if not console.is_terminal:
         return head + rest
     from rich.text import Text
@@ -257,18 +281,13 @@ def _styled(console: Console, head: str, rest: str, severity: Severity) -> objec
 
 def _print_hanging(console: Console, head: str, text: str) -> None:
     """A line that goes on below its own text, on a terminal; a pipe gets it whole."""
-    for index, line in enumerate(_wrapped(console, printable(text), indent=len(head))):
+    lines, room = [printable(text)], console.width - len(head)
+    if console.is_terminal and room > len(head):
+        from textwrap import wrap
+
+        lines = wrap(lines[0], room) or [""]
+    for index, line in enumerate(lines):
         console.print(((head if index == 0 else " " * len(head)) + line).rstrip())
-
-
-def _wrapped(console: Console, text: str, *, indent: int) -> list[str]:
-    """At least one line."""
-    room = console.width - indent
-    if not console.is_terminal or room <= indent:
-        return [text]
-    from textwrap import wrap
-
-    return wrap(text, room) or [""]
 
 
 def print_table(
@@ -360,10 +379,6 @@ def reports_errors(command: Callable[Arguments, Result]) -> Callable[Arguments, 
 
 # How an analysis answers: tables on the terminal, JSON, Markdown, LaTeX, a chart in a file.
 
-seed_option = add_option("seed", Seed, 0)
-"""`--seed`."""
-
-
 Explain = Annotated[bool, Opt("Method behind the figures: tests, corrections, draws, caveats.")]
 """`--explain`."""
 
@@ -410,10 +425,6 @@ class Output(TableOutput):
         Path | None,
         Opt("Picture, as .svg or .png.", metavar="FILE", path="file", check=_check_chart),
     ] = None
-
-
-output_options = add_options("output", Output)
-"""`--json`, `--markdown`, `--latex`, `--explain`, `--all` and `--chart FILE`, as one `output`."""
 
 
 def print_answer(answer: "Answer", output: TableOutput) -> None:
@@ -463,7 +474,7 @@ _ROWS = 40
 
 
 def _print_all(console: Console, answer: "Answer", output: TableOutput) -> None:
-    from heldout.answers.table import list_notes, shorten
+    from heldout.answers.table import format_cells, list_notes, shorten
 
     _print_hanging(console, "", answer.answer)
     if answer.summary:
@@ -476,28 +487,13 @@ def _print_all(console: Console, answer: "Answer", output: TableOutput) -> None:
     tables = answer.tables if output.every else short
     folded = [table.rows for table in tables] != [table.rows for table in answer.tables]
     for table in tables:
-        _print_table(console, table)
+        console.print(f"\n{printable(table.title)}\n")
+        left = [column.name for column in table.columns if column.form == "text"]
+        print_table(console, [one.name for one in table.columns], format_cells(table), left=left)
         for note in list_notes(table, explain=output.explain):
             print_facts(console, [("", note)])
-    more = []
-    if folded:
-        more.append("--all: all rows and tables")
-    if not output.explain and any(table.method for table in tables):
-        more.append("--explain: the method")
+    more = ["--all: all rows and tables"] * folded
+    more += ["--explain: the method"] * (not output.explain and any(one.method for one in tables))
     if more:
         console.print()
         print_facts(console, [("more", "; ".join(more))])
-
-
-def _print_table(console: Console, table: "Table") -> None:
-    from heldout.answers.table import format_cells
-
-    console.print()
-    console.print(printable(table.title))
-    console.print()
-    print_table(
-        console,
-        [column.name for column in table.columns],
-        format_cells(table),
-        left=[column.name for column in table.columns if column.form == "text"],
-    )

@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem
 
 import heldout
 from heldout.analyses.analysis import ANALYSES, load_analysis
-from heldout.cli.options import CommandGroup
+from heldout.cli.options import refuse_repeated
 from heldout.cli.printing import prepare_streams, reports_errors, written_out
 
 
@@ -28,168 +28,124 @@ class Command:
     """A command that is loaded late.
 
     Attributes:
-        place: `module:attribute` below `heldout.cli`.
+        module: below `heldout.cli`; there the command has its name, "-" as "_"; "" for an analysis.
         group: heading in the help.
         help: one line.
     """
 
-    place: str
+    module: str
     group: str
     help: str
 
 
-COMMANDS: Mapping[str, Command] = {
-    "demo": Command("demo:demo", "start", "The whole story on the embedded collection."),
-    "doctor": Command("doctor:doctor", "start", "What is installed, and what is missing."),
-    "evaluate": Command("evaluation:evaluate", "files", "Score run files."),
-    "validate": Command(
-        "evaluation:validate", "files", "Every problem of a run file, with its line."
-    ),
-    "compare": Command("analyses.commands:compare", "files", "Is one run better than another?"),
-    "analyse": Command("program:analyse", "files", "Can a ranking be believed?"),
-    "rank": Command("ranking:rank", "files", "Make a run."),
-    "prefer": Command("program:prefer", "labels", "Preference judging, for better labels."),
-    "survive": Command("program:survive", "labels", "Who was left out by shallow labels?"),
-    "serve": Command("serving:serve", "labels", "The pages of a campaign or a board."),
-    "register": Command("board.registering:register", "participant", "Register a team, once."),
-    "draft": Command("board.participant:draft", "participant", "A dated id, its folder, metadata."),
-    "check": Command("board.participant:check", "participant", "The organisers' own checks."),
-    "pack": Command("board.participant:pack", "participant", "Seal a draft and look at it first."),
-    "submit": Command("board.participant:submit", "participant", "Check, seal and send a draft."),
-    "status": Command("board.participant:status", "participant", "How far a submission has come."),
-    "amend": Command("board.participant:amend", "participant", "New metadata under the same key."),
-    "withdraw": Command("board.participant:withdraw", "participant", "Take a submission back."),
-    "board": Command("program:board", "organiser", "Create a board; look at its sets."),
-    "inbox": Command("board.inbox:inbox", "organiser", "Take in what has arrived; what waits."),
-    "invite": Command("serving:invite", "organiser", "A link by which a team joins."),
-    "run": Command("board.inbox:run", "organiser", "Run a program that was sent for runs."),
-    "review": Command("board.organiser:review", "organiser", "Open, score, show findings."),
-    "publish": Command(
-        "board.organiser:publish", "organiser", "Release the score; the page follows."
-    ),
-    "reject": Command("board.organiser:reject", "organiser", "Refuse a submission, with a reason."),
-    "ask": Command("board.organiser:ask", "organiser", "Put a question to the team."),
-    "correct": Command("board.organiser:correct", "organiser", "An erratum to a published entry."),
-    "extend": Command("board.organiser:extend", "organiser", "Move the end of an embargo."),
-    "rebuild": Command("board.organiser:rebuild", "organiser", "Make everything public again."),
-    "redteam": Command(
-        "redteam:redteam", "organiser", "Attacks against the release, before it opens."
-    ),
-    "audit": Command("board.trust:audit", "organiser", "Verify logs, a receipt, an archive."),
-    "archive": Command("board.trust:archive", "organiser", "Close the board and open it."),
-    "backup": Command("board.backups:backup", "organiser", "Board, vault, database in one file."),
-    "restore": Command("board.backups:restore", "organiser", "Restore a backup, or check it."),
-}
+def _read_table(text: str) -> dict[str, Command]:
+    """Read name, module and help of commands from indented lines, below the help's headings."""
+    found, group = dict[str, Command](), ""
+    for line in text.strip().splitlines():
+        if line.startswith(" "):
+            name, module, sentence = line.split(maxsplit=2)
+            found[name] = Command(module, group, sentence)
+        else:
+            group = line
+    return found
+
+
+COMMANDS: Mapping[str, Command] = _read_table("""
+start
+  demo      demo               The whole story on the embedded collection.
+  doctor    doctor             What is installed, and what is missing.
+files
+  evaluate  evaluation         Score run files.
+  validate  evaluation         Every problem of a run file, with its line.
+  compare   analyses.commands  Is one run better than another?
+  analyse   program            Can a ranking be believed?
+  rank      ranking            Make a run.
+labels
+  prefer    program            Preference judging, for better labels.
+  survive   program            Who was left out by shallow labels?
+  serve     serving            The pages of a campaign or a board.
+participant
+  register  board.registering  Register a team, once.
+  draft     board.participant  A dated id, its folder, metadata.
+  check     board.participant  The organisers' own checks.
+  pack      board.participant  Seal a draft and look at it first.
+  submit    board.participant  Check, seal and send a draft.
+  status    board.participant  How far a submission has come.
+  amend     board.participant  New metadata under the same key.
+  withdraw  board.participant  Take a submission back.
+organiser
+  board     program            Create a board; look at its sets.
+  inbox     board.inbox        Take in what has arrived; what waits.
+  invite    serving            A link by which a team joins.
+  run       board.inbox        Run a program that was sent for runs.
+  review    board.organiser    Open, score, show findings.
+  publish   board.organiser    Release the score; the page follows.
+  reject    board.organiser    Refuse a submission, with a reason.
+  ask       board.organiser    Put a question to the team.
+  correct   board.organiser    An erratum to a published entry.
+  extend    board.organiser    Move the end of an embargo.
+  rebuild   board.organiser    Make everything public again.
+  redteam   redteam            Attacks against the release, before it opens.
+  audit     board.trust        Verify logs, a receipt, an archive.
+  archive   board.trust        Close the board and open it.
+  backup    board.backups      Board, vault, database in one file.
+  restore   board.backups      Restore a backup, or check it.
+""")
 """Every command of the program."""
 
 ALIASES: Mapping[str, str] = {"analyze": "analyse"}
 """Other spellings, which the help does not list."""
 
-BOARD_COMMANDS: Mapping[str, Command] = {
-    "new": Command("board.creating:new", "board", "Make a board and its vault."),
-    "describe": Command("board.creating:describe", "board", "What the query sets hold."),
-    "baseline": Command("board.creating:baseline", "board", "Show an organiser's own run."),
-    "publish-page": Command(
-        "board.creating:publish_page", "board", "Put the page on GitHub or GitLab Pages."
-    ),
-    "finalists": Command("board.organiser:finalists", "board", "Name the entries of the final."),
-    "final": Command("board.organiser:final", "board", "Open the final: its scores, and who wins."),
-    "teams": Command("board.registering:teams", "board", "Who has registered."),
-    "revoke": Command("board.registering:revoke", "board", "End a team's registration."),
-    "rekey": Command("board.trust:rekey", "board", "Change the organisers' keys."),
-    "signer": Command("board.trust:signer", "board", "Print the key with which you sign events."),
-    "timestamp": Command("board.trust:timestamp", "board", "Have an authority stamp the log."),
-    "import-msmarco": Command(
-        "board.creating:import_msmarco", "board", "Make a record of an old MS MARCO board."
-    ),
-}
+BOARD_COMMANDS: Mapping[str, Command] = _read_table("""
+board
+  new             board.creating     Make a board and its vault.
+  describe        board.creating     What the query sets hold.
+  baseline        board.creating     Show an organiser's own run.
+  publish-page    board.creating     Put the page on GitHub or GitLab Pages.
+  finalists       board.organiser    Name the entries of the final.
+  final           board.organiser    Open the final: its scores, and who wins.
+  teams           board.registering  Who has registered.
+  revoke          board.registering  End a team's registration.
+  rekey           board.trust        Change the organisers' keys.
+  signer          board.trust        Print the key with which you sign events.
+  timestamp       board.trust        Have an authority stamp the log.
+  import-msmarco  board.creating     Make a record of an old MS MARCO board.
+""")
 """The commands of `heldout board`."""
 
-_CAMPAIGN = "commands, in the order of a campaign"
-
-PREFER_COMMANDS: Mapping[str, Command] = {
-    "pool": Command(
-        "judging.campaign:pool",
-        _CAMPAIGN,
-        "Start a campaign: the tops of runs and the known answers.",
-    ),
-    "price": Command("judging.campaign:price", _CAMPAIGN, "What judging the pools costs."),
-    "tasks": Command(
-        "judging.campaign:tasks",
-        _CAMPAIGN,
-        "Draw tasks from the pools: pairs, tests, order and sides.",
-    ),
-    "links": Command("judging.campaign:links", _CAMPAIGN, "A link of their own for each judge."),
-    "export": Command(
-        "judging.campaign:export",
-        _CAMPAIGN,
-        "Judgments, tasks and payments in the forms that platforms take.",
-    ),
-    "import": Command(
-        "judging.campaign:import_",
-        _CAMPAIGN,
-        "A platform's results as judgments, and its approvals.",
-    ),
-    "judge": Command(
-        "judging.labels:judge",
-        _CAMPAIGN,
-        "Ask a language model as one more judge, and compare it with people.",
-    ),
-    "contests": Command(
-        "judging.labels:contests", _CAMPAIGN, "Whose first documents do people prefer?"
-    ),
-    "strengths": Command(
-        "judging.labels:strengths", _CAMPAIGN, "How much more is one run preferred than another?"
-    ),
-    "bias": Command(
-        "judging.labels:bias", _CAMPAIGN, "What do judges do beside judging: sides, length, care?"
-    ),
-    "labels": Command(
-        "judging.labels:labels", _CAMPAIGN, "Labels from preferences, and every run scored again."
-    ),
-    "report": Command(
-        "judging.labels:report", _CAMPAIGN, "The tables and figures of the study, of a campaign."
-    ),
-    "maintain": Command(
-        "judging.campaign:maintain",
-        _CAMPAIGN,
-        "Update a board's preference labels as new runs come.",
-    ),
-}
+PREFER_COMMANDS: Mapping[str, Command] = _read_table("""
+commands, in the order of a campaign
+  pool       judging.campaign  Start a campaign: the tops of runs and the known answers.
+  price      judging.campaign  What judging the pools costs.
+  tasks      judging.campaign  Draw tasks from the pools: pairs, tests, order and sides.
+  links      judging.campaign  A link of their own for each judge.
+  export     judging.campaign  Judgments, tasks and payments in the forms that platforms take.
+  import     judging.campaign  A platform's results as judgments, and its approvals.
+  judge      judging.labels    Ask a language model as one more judge, and compare it with people.
+  contests   judging.labels    Whose first documents do people prefer?
+  strengths  judging.labels    How much more is one run preferred than another?
+  bias       judging.labels    What do judges do beside judging: sides, length, care?
+  labels     judging.labels    Labels from preferences, and every run scored again.
+  report     judging.labels    The tables and figures of the study, of a campaign.
+  maintain   judging.campaign  Update a board's preference labels as new runs come.
+""")
 """The commands of `heldout prefer`."""
 
-SURVIVE_COMMANDS: Mapping[str, Command] = {
-    "depths": Command(
-        "survivorship:depths", "commands", "Scores on the labels of a shallower annotation."
-    ),
-    "types": Command("survivorship:types", "commands", "Which types of queries were discarded?"),
-    "triage": Command(
-        "survivorship:triage",
-        "commands",
-        "Why was a query discarded? Pages that ask, and the counts.",
-    ),
-    "answerable": Command(
-        "survivorship:answerable",
-        "commands",
-        "Could other systems have answered the discarded queries?",
-    ),
-    "triples": Command(
-        "survivorship:triples",
-        "commands",
-        "Training triples that a shallower annotation would have left.",
-    ),
-    "train": Command(
-        "survivorship:train",
-        "commands",
-        "Re-rankers trained on them, compared; learning curves.",
-    ),
-}
+SURVIVE_COMMANDS: Mapping[str, Command] = _read_table("""
+commands
+  depths      survivorship  Scores on the labels of a shallower annotation.
+  types       survivorship  Which types of queries were discarded?
+  triage      survivorship  Why was a query discarded? Pages that ask, and the counts.
+  answerable  survivorship  Could other systems have answered the discarded queries?
+  triples     survivorship  Training triples that a shallower annotation would have left.
+  train       survivorship  Re-rankers trained on them, compared; learning curves.
+""")
 """The commands of `heldout survive`."""
 
 ANALYSE_COMMANDS: Mapping[str, Command] = {
     **{name: Command("", "Analyses", question) for name, question in ANALYSES.items()},
     "report": Command(
-        "analyses.commands:report",
+        "analyses.commands",
         "Analyses",
         "all of these of a board, the reserve views too, in a private folder",
     ),
@@ -206,42 +162,31 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
 """The commands of each group; `""` is the program itself."""
 
 OTHER_NAMES: Mapping[str, str] = {
-    "accept": "publish",
-    "analysis": "analyse",
-    "attack": "redteam",
-    "bootstrap": "analyse stability",
-    "create": "board new",
-    "diff": "compare",
-    "docker": "run",
-    "encrypt": "pack",
-    "evaluator": "evaluate",
-    "execute": "run",
-    "help": "--help",
-    "index": "rank",
-    "init": "board new",
-    "ir_measures": "evaluate",
-    "kappa": "analyse agreement",
-    "kendall": "analyse agreement",
-    "leaderboard": "rebuild",
-    "lint": "validate",
-    "measure": "evaluate",
-    "podman": "run",
-    "rerank": "rank",
-    "retract": "withdraw",
-    "retrieve": "rank",
-    "score": "evaluate",
-    "search": "rank",
-    "send": "submit",
-    "server": "serve",
-    "significance": "compare",
-    "signup": "register",
-    "tau": "analyse agreement",
-    "trec_eval": "evaluate",
-    "ttest": "compare",
-    "tutorial": "demo",
-    "upload": "submit",
-    "verify": "audit",
-    "version": "--version",
+    word: meant
+    for meant, words in {
+        "--help": "help",
+        "--version": "version",
+        "analyse": "analysis",
+        "analyse agreement": "kappa kendall tau",
+        "analyse stability": "bootstrap",
+        "audit": "verify",
+        "board new": "create init",
+        "compare": "diff significance ttest",
+        "demo": "tutorial",
+        "evaluate": "evaluator ir_measures measure score trec_eval",
+        "pack": "encrypt",
+        "publish": "accept",
+        "rank": "index rerank retrieve search",
+        "rebuild": "leaderboard",
+        "redteam": "attack",
+        "register": "signup",
+        "run": "docker execute podman",
+        "serve": "server",
+        "submit": "send upload",
+        "validate": "lint",
+        "withdraw": "retract",
+    }.items()
+    for word in words.split()
 }
 """Names that other programs have for a command, and what follows `heldout` here."""
 
@@ -249,10 +194,16 @@ _SETTINGS = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 _EPILOG = "Documentation: docs/reference/commands.md. Start with: heldout demo"
 
 
-class _Lazy(CommandGroup):
-    """A group whose commands stand in a table and are imported when called."""
+class _Lazy(click.Group):
+    """Commands that stand in a table and are imported when called.
 
-    table: Mapping[str, Command]
+    Each takes no option twice where one value counts: click lets the last of several values take
+    the place of the others without a word. Flags may stand twice, and options of many values.
+    """
+
+    def __init__(self, *args: Any, table: Mapping[str, Command], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -260,31 +211,49 @@ class _Lazy(CommandGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        entry = self.table.get(ALIASES.get(cmd_name, cmd_name))
+        name = ALIASES.get(cmd_name, cmd_name)
+        entry = self.table.get(name)
         if entry is None:
             return None
-        module, name = entry.place.split(":")
-        command: click.Command = getattr(import_module(f"heldout.cli.{module}"), name)
+        if not entry.module:
+            from heldout.cli.analyses.commands import make_command
+
+            return make_command(load_analysis(name))
+        attribute = "import_" if name == "import" else name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"heldout.cli.{entry.module}"), attribute)
         return command
 
-    def near(self, ctx: click.Context, written: str) -> list[str]:
-        """As `Group.near`, and commands of other groups or under the names of other programs."""
-        word = written.casefold()
-        own = {name: [name] for name in self.list_commands(ctx)}
-        begun = [name for name in own if word and name.startswith(word)]
-        known = self._elsewhere() | own
-        close = get_close_matches(word, known, n=1)
-        return begun or known.get(word.replace("-", "_")) or (known[close[0]] if close else [])
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Raises `click.UsageError` for an unknown command and for an option given twice."""
+        if ctx.resilient_parsing:  # a shell completes a line that is not finished
+            return super().resolve_command(ctx, args)
+        written = args[0]
+        if self.get_command(ctx, written) is None and not written.startswith("-"):
+            near = " or ".join(self._list_near(written))
+            ctx.fail(f"No such command {written!r}." + (f" Did you mean {near}?" if near else ""))
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            refuse_repeated(command, click.Context(command, parent=ctx, info_name=name), rest)
+        return name, command, rest
 
-    def _elsewhere(self) -> dict[str, list[str]]:
-        """Return what to type for words that are no command of this group."""
+    def _list_near(self, written: str) -> list[str]:
+        """List what an unknown name may mean: commands that begin so, else the most similar.
+
+        Commands of other groups, and those under the names of other programs, are compared too.
+        """
+        word = written.casefold()
         here = next(name for name, table in GROUPS.items() if table is self.table)
         program = "heldout " if here else ""
-        meant = {word: [program + other] for word, other in OTHER_NAMES.items()}
+        known = {other: [program + meant] for other, meant in OTHER_NAMES.items()}
         for group, table in GROUPS.items():
             for name in table if group != here else ():
-                meant.setdefault(name, []).append(program + f"{group} {name}".strip())
-        return meant
+                known.setdefault(name, []).append(program + f"{group} {name}".strip())
+        known |= {name: [name] for name in self.table}
+        begun = [name for name in self.table if word and name.startswith(word)]
+        close = get_close_matches(word, known, n=1)
+        return begun or known.get(word.replace("-", "_")) or (known[close[0]] if close else [])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """The names of the table, with what each is for; no command is imported for it."""
@@ -311,7 +280,7 @@ class _Lazy(CommandGroup):
 
 
 class _Program(_Lazy):
-    table = COMMANDS
+    """The program itself, which ends in order whatever happens."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """As click's; Ctrl-C and what cannot be printed end in a line, not in a traceback."""
@@ -373,37 +342,14 @@ def _is_interrupted(error: BaseException | None) -> bool:
     return False
 
 
-class _Board(_Lazy):
-    table = BOARD_COMMANDS
-
-
-class _Analyse(_Lazy):
-    table = ANALYSE_COMMANDS
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in ANALYSES:
-            return super().get_command(ctx, cmd_name)
-        from heldout.cli.analyses.commands import make_command
-
-        return make_command(load_analysis(cmd_name))
-
-
-class _Prefer(_Lazy):
-    table = PREFER_COMMANDS
-
-
-class _Survive(_Lazy):
-    table = SURVIVE_COMMANDS
-
-
-@click.group(cls=_Program, epilog=_EPILOG, context_settings=_SETTINGS)
+@click.group(cls=_Program, table=COMMANDS, epilog=_EPILOG, context_settings=_SETTINGS)
 @click.version_option(heldout.__version__, prog_name="heldout")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(**_options: Any) -> None:
     """Leaderboards for ranking and retrieval whose results you can believe."""
 
 
-@click.group(cls=_Board)
+@click.group(cls=_Lazy, table=BOARD_COMMANDS)
 def board() -> None:
     """Create a board, and look at what its query sets hold.
 
@@ -414,7 +360,7 @@ def board() -> None:
     """
 
 
-@click.group(cls=_Analyse)
+@click.group(cls=_Lazy, table=ANALYSE_COMMANDS)
 def analyse() -> None:
     """Can a ranking be believed? From run files, a table of scores, or a board's vault.
 
@@ -424,7 +370,7 @@ def analyse() -> None:
     """
 
 
-@click.group(cls=_Prefer)
+@click.group(cls=_Lazy, table=PREFER_COMMANDS)
 def prefer() -> None:
     """Preference judging: from shallow pools to better labels.
 
@@ -437,7 +383,7 @@ def prefer() -> None:
     """
 
 
-@click.group(cls=_Survive)
+@click.group(cls=_Lazy, table=SURVIVE_COMMANDS)
 def survive() -> None:
     """Who was left out when annotators saw only the top of one system.
 

@@ -8,22 +8,22 @@ import click
 
 from heldout.answers.answer import Answer
 from heldout.answers.table import Table, columns
-from heldout.board.rules.spec import BoardSpec
 from heldout.cli.context import open_board
-from heldout.cli.options import dask_option, open_cluster, with_options
+from heldout.cli.options import Dask, open_cluster, with_options
 from heldout.cli.printing import (
     TERMINAL,
     Every,
     Explain,
     TableOutput,
+    fill_facts,
     number,
     print_answer,
     print_json,
 )
-from heldout.errors import OptionError, plural
+from heldout.errors import OptionError
 from heldout.options import Json, Opt
 from heldout.redteam.boards import own_rule
-from heldout.redteam.game import OWN, PLANTED, AttackLine, GamePlan, strongest_lines
+from heldout.redteam.game import OWN, PLANTED, AttackLine, strongest_lines
 from heldout.redteam.playing import (
     GameOptions,
     Played,
@@ -41,17 +41,7 @@ from heldout.redteam.replay import (
     tabulate_replay,
 )
 
-_YEAR = 365.25
-_MOST_APART = 3.0
 _LEVEL = 1.96
-_PARTIAL = (
-    "runs.complete is false: a run that answers one query gets the score of that query alone, and "
-    "no review sees it (docs/explanation/redteam.md)"
-)
-_UNEQUAL = (
-    "take two that are about equally good: by as much as these differ u is too large, and every "
-    "gain looks small in it"
-)
 _COLUMNS = (
     *columns("text", "attack", "release", "baseline"),
     *columns("score", "gain", "in u", "±", "worth", "±", "any"),
@@ -68,7 +58,6 @@ _LEGEND = (
 
 @click.command()
 @with_options
-@dask_option
 def redteam(
     *,
     systems: SystemOptions,
@@ -86,7 +75,7 @@ def redteam(
     as_json: Json = False,
     explain: Explain = False,
     every: Every = False,
-    dask: str | None,
+    dask: Dask = None,
 ) -> None:
     """Play attacks against a board's release rule on dev data, before it opens.
 
@@ -138,49 +127,29 @@ def _replay(table: Path, games: GameOptions, *, as_json: bool) -> None:
     print_answer(answer, TableOutput())
 
 
-def _facts(result: Played) -> list[tuple[str, str]]:
-    pair, plan = result.systems.pair, result.plan
-    a, b = result.systems.names
-    means = f"{number(float(pair.a.mean()))} and {number(float(pair.b.mean()))}"
-    games = plural(result.fresh[0].seeds, "game")
-    facts = [
-        ("systems", f"{a} and {b}: {result.systems.measure} {means}, exchanged per query"),
-        ("queries", f"{pair.queries:,}; the truth of every run is {number(pair.truth)}"),
-        ("u", f"{pair.unit:.5f}, the standard error of the systems' difference"),
-        ("games", f"{games} of {plan.submissions:,} submissions, seed {plan.seed}"),
-        ("planted", f"systems better by {PLANTED[0]:g} and {PLANTED[1]:g} u, sent afterwards"),
-    ]
-    if result.systems.baselines:
-        below = (pair.truth - float(best_baseline(result.systems).mean())) / pair.unit
-        facts.append(("baseline", f"{OWN} best one lies {below:.1f} u below the systems"))
-    facts += [
-        ("left out", f"a baseline {gap:g} u below: the systems do not score so high")
-        for gap in result.left_out
-    ]
-    apart = units_apart(pair)
-    if apart > _MOST_APART:
-        facts.append(("warning", f"the systems differ by {apart:.1f} u; {_UNEQUAL}"))
-    return facts if result.spec is None else [*facts, *_board_facts(result.spec, plan)]
-
-
-def _board_facts(spec: BoardSpec, plan: GamePlan) -> list[tuple[str, str]]:
-    years = plan.submissions / spec.policy.quota * spec.policy.quota_days / _YEAR
-    quota = f"{spec.policy.quota} in {plural(spec.policy.quota_days, 'day')}"
-    facts = [
-        ("release", f"the board's own: {own_rule(spec).name}"),
-        ("quota", f"{plan.submissions:,} submissions at {quota} take one team {years:.1f} years"),
-    ]
-    return facts if spec.runs.complete else [*facts, ("warning", _PARTIAL)]
-
-
 def _answer(result: Played, *, thorough: bool) -> Answer:
     """The conclusion, what was played, and of each rule the worst attack; or every attack."""
-    more = [] if thorough else [("more", "--thorough: every attack on every rule, more games")]
+    pair, below = result.systems.pair, None
+    if result.systems.baselines:
+        below = (pair.truth - float(best_baseline(result.systems).mean())) / pair.unit
+    facts = fill_facts(
+        "redteam",
+        result=result,
+        pair=pair,
+        plan=result.plan,
+        planted=PLANTED,
+        own=OWN,
+        below=below,
+        apart=units_apart(pair),
+        spec=result.spec,
+        rule="" if result.spec is None else own_rule(result.spec).name,
+        thorough=thorough,
+    )
     fresh = "The worst attack for each rule and baseline, played again on fresh seeds"
     worst = "The worst attack on each rule, of all baselines, played again on fresh seeds"
     return Answer(
         answer=result.conclusion,
-        summary=[*_facts(result), *more],
+        summary=facts,
         tables=[_table("Every attack", result.lines, ()), _table(fresh, result.fresh, _LEGEND)],
         short=[_table(worst, strongest_lines(result.fresh).values(), _LEGEND)],
         document=result.document,

@@ -5,9 +5,8 @@ import hashlib
 import os
 import secrets
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from heldout.cli.context import open_board
-from heldout.cli.options import add_option, with_options
+from heldout.cli.options import with_options
 from heldout.cli.printing import answers, messages, print_facts, print_json
 from heldout.envelope.bundle import file_names
 from heldout.errors import InputError, SetupError, StoreError, plural, printable, quote
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from heldout.database.database import Database
+    from heldout.intake.board import PublicBoard
     from heldout.intake.service import Intake
     from heldout.intake.teams import Team
     from heldout.judging.campaign.files import CampaignFolder
@@ -79,6 +79,12 @@ def needs_web() -> Iterator[None]:
         ) from error
 
 
+# What `heldout serve` needs to take submissions of teams, and how worker processes get it.
+#
+# Only the forms of names are taken from the envelope here, on the command line: the pages get
+# texts and reach no key.
+
+
 def find_token() -> tuple[str, list[tuple[str, str]]]:
     """Return the organiser's token, of the environment or a new one; and what is printed of it.
 
@@ -94,11 +100,6 @@ def find_token() -> tuple[str, list[tuple[str, str]]]:
     token = secrets.token_urlsafe(24)
     return token, [("token", token)]
 
-
-# What `heldout serve` needs to take submissions of teams, and how worker processes get it.
-#
-# Only the forms of names are taken from the envelope here, on the command line: the pages get
-# texts and reach no key.
 
 UPLOADS = "HELDOUT_UPLOADS"
 """Name of the variable with the folder that takes uploads; not set where none are taken."""
@@ -171,63 +172,58 @@ _TOKEN = "HELDOUT_ADMIN_TOKEN"  # noqa: S105 - the variable's name
 _INTAKE_DATABASE = "HELDOUT_INTAKE_DATABASE"
 _WORKERS = "HELDOUT_SERVE_WORKERS"
 _LOG_REQUESTS = "HELDOUT_LOG_REQUESTS"
-_LAST_PORT = 65_535
-_PORTS = click.IntRange(1, _LAST_PORT)
 
 
 @click.command
-@add_option("campaign", CampaignPath, Path())
-@click.option(
-    "--database",
-    "url",
-    envvar=_DATABASE,
-    metavar="URL",
-    help="Database: sqlite:///FILE or postgresql://… [campaign.sqlite, or DATABASE_URL].",
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", type=_PORTS, default=8000, show_default=True, help="Port to listen at.")
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="Processes; on PostgreSQL they share the server's max_connections, less 10.",
-)
-@click.option(
-    "--paused", is_flag=True, help="Hold the tasks back until the study is launched at /admin."
-)
-@click.option(
-    "--proxy",
-    metavar="ADDRESS",
-    help="Address of the reverse proxy whose X-Forwarded-For header is trusted [none].",
-)
-@click.option(
-    "--log-requests",
-    is_flag=True,
-    help="Print a line of JSON for each request: route, status, milliseconds, a random id.",
-)
-@click.option(
-    "--board",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    envvar=BOARD,
-    metavar="DIR",
-    help="Folder of the board whose teams send to --uploads; a clone follows its remote.",
-)
-@add_option("uploads", Uploads, None)
-@add_option("root", Root, None)
+@with_options
 def serve(
     *,
-    campaign: Path,
-    url: str | None,
-    host: str,
-    port: int,
-    workers: int,
-    paused: bool,
-    proxy: str | None,
-    log_requests: bool,
-    board: Path | None,
-    uploads: Path | None,
-    root: str | None,
+    campaign: CampaignPath = Path(),
+    url: Annotated[
+        str | None,
+        Opt(
+            "Database: sqlite:///FILE or postgresql://… [campaign.sqlite, or DATABASE_URL].",
+            names=("--database",),
+            env=_DATABASE,
+            metavar="URL",
+        ),
+    ] = None,
+    host: Annotated[str, Opt("Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, Opt("Port to listen at.", least=1, most=65_535)] = 8000,
+    workers: Annotated[
+        int,
+        Opt(
+            "Processes; on PostgreSQL they share the server's max_connections, less 10.",
+            least=1,
+            most=64,
+        ),
+    ] = 1,
+    paused: Annotated[
+        bool, Opt("Hold the tasks back until the study is launched at /admin.")
+    ] = False,
+    proxy: Annotated[
+        str | None,
+        Opt(
+            "Address of the reverse proxy whose X-Forwarded-For header is trusted [none].",
+            metavar="ADDRESS",
+        ),
+    ] = None,
+    log_requests: Annotated[
+        bool,
+        Opt("Print a line of JSON for each request: route, status, milliseconds, a random id."),
+    ] = False,
+    board: Annotated[
+        Path | None,
+        Opt(
+            "Folder of the board whose teams send to --uploads; a clone follows its remote.",
+            path="folder",
+            exists=True,
+            env=BOARD,
+            metavar="DIR",
+        ),
+    ] = None,
+    uploads: Uploads = None,
+    root: Root = None,
 ) -> None:
     """Serve the judging pages of a campaign, or a board's pages for teams, until interrupted.
 
@@ -257,19 +253,13 @@ def serve(
         token, token_line = find_token()
         check_port(host, port)
         here = f"http://{host}:{port}"
-        what = _Served(
-            root=here,
-            token_line=token_line,
-            paused=paused,
-            uploads=uploads,
-            public=(root or here).rstrip("/"),
-        )
+        public = (root or here).rstrip("/")
         settings = {
             _TOKEN: token,
             _WORKERS: str(workers),
             UPLOADS: str(uploads.absolute()) if uploads else "",
             BOARD: str(board.absolute()) if board else "",
-            ROOT: what.public,
+            ROOT: public,
             _INTAKE_DATABASE: url or "",
             _LOG_REQUESTS: "1" if log_requests else "",
         }
@@ -277,7 +267,10 @@ def serve(
         intake = _intake_of({**os.environ, **settings})
         if intake is not None:
             intake.store.database.close()
-        address = _prepare(campaign, url, what, workers)
+        address, facts = _prepare(campaign, url, here, workers, paused=paused, alone=bool(uploads))
+    facts += token_line if address else []
+    facts += [("teams", f"{public}/sign-in, into {uploads}")] if uploads else []
+    print_facts(messages(), [*facts, ("stop", "Ctrl+C")])
     # For the worker processes, which open everything themselves.
     os.environ.update({**settings, _DATABASE: address})
     uvicorn.run(
@@ -310,15 +303,18 @@ def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
     """The pages, and the checks of what they need."""
     from heldout.database.database import check_schemas
     from heldout.intake.app import intake_parts, make_intake_app, start_worker
+    from heldout.intake.tables import INTAKE
     from heldout.judging.database.tables import CAMPAIGN
     from heldout.judging.pages.admin import Admin, admin_routes
     from heldout.judging.pages.judge import make_app, utc_now
 
     database, shared = _open_databases(os.environ)
     intake = _intake_of(os.environ, database if shared else None)
+    checks: dict[str, Check] = {}
     if intake is not None:
         start_worker(intake)
-    checks: dict[str, Check] = {} if intake is None else _intake_checks(intake)
+        checks["teams"] = partial(check_schemas, intake.store.database, INTAKE)
+        checks["board"] = partial(check_board, intake.board)
     if database is None:
         if intake is None:
             raise SetupError("there is nothing to serve: no campaign, and no --board")
@@ -330,7 +326,7 @@ def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
 
 
 def _open_databases(environ: Mapping[str, str]) -> "tuple[Database | None, bool]":
-    """The campaign's database, `None` without one; and whether the intake is in it too.
+    """Open the campaign's database, `None` without one; say whether the intake is in it too.
 
     One address is opened once: each process has its share of the server's connections once.
     """
@@ -346,40 +342,25 @@ def _open_databases(environ: Mapping[str, str]) -> "tuple[Database | None, bool]
     return open_database(url, *schemas, processes=int(environ[_WORKERS])), shared
 
 
-def _intake_checks(intake: "Intake") -> "dict[str, Check]":
-    """The checks of what a board's pages need."""
-    from heldout.database.database import check_schemas
-    from heldout.intake.tables import INTAKE
-    from heldout.web.health import OK
-
-    def check_board() -> str:
-        intake.board.view()
-        return OK
-
-    return {"teams": partial(check_schemas, intake.store.database, INTAKE), "board": check_board}
+def check_board(board: "PublicBoard") -> str:
+    """Check whether the board can be read; a `StoreError` says why not."""
+    board.view()
+    return "ok"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Served:
-    """What a call asked for, beside the campaign.
+def _prepare(
+    campaign: Path, url: str | None, root: str, workers: int, *, paused: bool, alone: bool
+) -> tuple[str, list[tuple[str, str]]]:
+    """Load what is new; return the database's address, "" for none, and what is served of it.
 
-    Attributes:
+    Args:
+        campaign: its folder.
+        url: of the database, `None` for the folder's.
         root: address of the pages.
-        token_line: what is printed of the organiser's token.
+        workers: processes that share the database.
         paused: hand out nothing before it is launched.
-        uploads: where sealed files go.
-        public: address of the pages, as people outside know it.
+        alone: whether there is something to serve without a campaign.
     """
-
-    root: str
-    token_line: Sequence[tuple[str, str]]
-    paused: bool
-    uploads: Path | None
-    public: str
-
-
-def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> str:
-    """Load what is new, say what is served, and give the database's address, "" for none."""
     import heldout.judging.pages.judge  # noqa: F401 - what is not installed is told before all else
     from heldout.database.database import sqlite_url
     from heldout.judging.campaign.files import CampaignFolder
@@ -389,28 +370,25 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
     from heldout.judging.platforms.links import study_link
 
     folder = CampaignFolder(campaign)
-    address = url or sqlite_url(folder.database.absolute())
     has_files = folder.has("campaign.toml")
-    uploads = what.uploads
-    sent = [] if uploads is None else [("teams", f"{what.public}/sign-in, into {uploads}")]
-    if not has_files and uploads is not None and not _has_campaign(url):
-        print_facts(messages(), [*sent, ("stop", "Ctrl+C")])
-        return ""
+    if not has_files and alone and not _has_campaign(url):
+        return "", []
     if url is None and not has_files:
         raise StoreError(f"{campaign} is no campaign; `heldout prefer pool` begins one")
+    address = url or sqlite_url(folder.database.absolute())
     database = open_database(address, processes=workers)
     try:
         facts = _load(database, folder) if has_files else []
         found = read_campaign(database)
-        if what.paused and read_launch_state(database) == "new":
+        if paused and read_launch_state(database) == "new":
             set_launch(database, "paused", now=datetime.now(UTC))
         state, spent = read_launch_state(database), uncounted_pay(database).is_spent
     finally:
         database.close()
     link = (
-        f"a link each: heldout prefer links {campaign} --root {what.root}"
+        f"a link each: heldout prefer links {campaign} --root {root}"
         if found.settings.signed
-        else study_link(what.root, found.code, found.settings.platform)
+        else study_link(root, found.code, found.settings.platform)
     )
     facts = [("study", found.settings.name), *facts, ("judges", link)]
     if promise := _promise(found.settings):
@@ -419,9 +397,7 @@ def _prepare(campaign: Path, url: str | None, what: _Served, workers: int) -> st
         facts.append(("paused", "nobody is given a task before it is launched at /admin"))
     if spent:
         facts.append(("attention", "tasks that do not count have earned too much: see /admin"))
-    facts.append(("organiser", f"{what.root}/admin"))
-    print_facts(messages(), [*facts, *what.token_line, *sent, ("stop", "Ctrl+C")])
-    return address
+    return address, [*facts, ("organiser", f"{root}/admin")]
 
 
 def _has_campaign(url: str | None) -> bool:
@@ -518,6 +494,7 @@ def invite(
         raise click.UsageError("--bar needs the name of a team")
     with needs_web():
         from heldout.intake.app import intake_database
+        from heldout.intake.teams import close_team
 
         database = intake_database(uploads, url or "")
     try:
@@ -526,7 +503,11 @@ def invite(
         if listed:
             facts, document = _list_teams(database, now)
         elif bar and found is not None:
-            facts, document = _bar(database, found, now)
+            close_team(database, found.id, now=now)
+            text = (
+                f"{printable(found.name)}: its tokens and sign-ins open nothing; what it sent stays"
+            )
+            facts, document = [("shut out", text)], {"team": found.name, "barred": now}
         else:
             facts, document = _invite(
                 database, found, root=root, days=days, note=note, mail=mail, now=now
@@ -539,7 +520,8 @@ def invite(
         print_facts(answers(), facts)
 
 
-_Answer = tuple[list[tuple[str, str]], dict[str, Any]]
+Answered = tuple[list[tuple[str, str]], dict[str, Any]]
+"""Facts for a person, and the document for a program."""
 
 
 def _invite(
@@ -551,7 +533,7 @@ def _invite(
     note: str,
     mail: str | None,
     now: datetime,
-) -> _Answer:
+) -> Answered:
     """Make an invitation, and send it where an address is given."""
     from heldout.intake import mail as mails
     from heldout.intake.teams import create_invitation, list_alike, list_teams
@@ -599,29 +581,22 @@ def _invite(
     return facts, {"link": link, "expires": invitation.expires, "sent": to or None}
 
 
-def _list_teams(database: "Database", now: datetime) -> _Answer:
+def _list_teams(database: "Database", now: datetime) -> Answered:
     from heldout.intake.teams import list_alike, list_invitations, list_teams
 
     teams = list_teams(database)
     invitations = [
         one for one in list_invitations(database) if one.used is None and one.expires > now
     ]
-    facts = [
-        (
-            "team",
-            f"{printable(one.name)}, since {one.created:%d %b %Y}"
-            + (f", shut out on {one.closed:%d %b %Y}" if one.closed else "")
-            + (f"; as {one.name!a} it looks like another" * bool(list_alike(one.name, teams))),
-        )
-        for one in teams
-    ]
-    facts += [
-        (
-            "invitation",
-            f"{printable(one.note) or 'open'}, ends {one.expires:%d %b %Y %H:%M} UTC",
-        )
-        for one in invitations
-    ]
+    facts = []
+    for one in teams:
+        text = f"{printable(one.name)}, since {one.created:%d %b %Y}"
+        text += f", shut out on {one.closed:%d %b %Y}" if one.closed else ""
+        text += f"; as {one.name!a} it looks like another" * bool(list_alike(one.name, teams))
+        facts.append(("team", text))
+    for open_one in invitations:
+        whom, ends = printable(open_one.note) or "open", f"{open_one.expires:%d %b %Y %H:%M} UTC"
+        facts.append(("invitation", f"{whom}, ends {ends}"))
     count = f"{plural(len(teams), 'team')}, {plural(len(invitations), 'open invitation')}"
     document = {
         "teams": [{"name": one.name, "since": one.created, "barred": one.closed} for one in teams],
@@ -631,14 +606,6 @@ def _list_teams(database: "Database", now: datetime) -> _Answer:
         ],
     }
     return [*facts, ("found", count)], document
-
-
-def _bar(database: "Database", team: "Team", now: datetime) -> _Answer:
-    from heldout.intake.teams import close_team
-
-    close_team(database, team.id, now=now)
-    text = f"{printable(team.name)}: its tokens and sign-ins open nothing; what it sent stays"
-    return [("shut out", text)], {"team": team.name, "barred": now}
 
 
 def _find_team(database: "Database", name: str) -> "Team":

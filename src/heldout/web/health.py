@@ -100,42 +100,20 @@ def ready_route(readiness: Readiness) -> APIRouter:
     return router
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenRequest:
-    """One request, as it is logged.
-
-    Attributes:
-        request: its id, random.
-        method: of HTTP; "other" for one that no page has.
-        route: as it is declared; "-" where there is none.
-        status: of the answer; 500 where none was begun.
-        seconds: until its last byte was handed over.
-        received: bytes of the body that were read.
-        sent: bytes of the answer's body.
-        code: why it was not done, an error code; "" where the answer has none.
-    """
-
-    request: str
-    method: str
-    route: str
-    status: int
-    seconds: float
-    received: int
-    sent: int
-    code: str
-
-
 @dataclass(frozen=True, slots=True)
 class Watched:
     """An application whose requests are seen.
 
     Attributes:
         app: what answers.
-        watch: takes each request when it is over.
+        watch: takes each request when it is over: its random id (`request`), `method` ("other" for
+            one that no page has), `route` as it is declared ("-" where there is none), `status`
+            (500 where none was begun), `ms` until its last byte was handed over, bytes of bodies
+            `received` and `sent`, and an error `code`, "" where the answer has none.
     """
 
     app: ASGIApp
-    watch: Callable[[SeenRequest], None]
+    watch: Callable[[Mapping[str, object]], None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -164,17 +142,18 @@ class Watched:
         try:
             await self.app(scope, count_received, count_sent)
         finally:
-            seen = SeenRequest(
-                request=request,
-                method=scope["method"] if scope["method"] in _METHODS else "other",
-                route=_route_of(scope, root),
-                status=status,
-                seconds=time.perf_counter() - began,
-                received=received,
-                sent=sent,
-                code=code,
+            self.watch(
+                {
+                    "request": request,
+                    "method": scope["method"] if scope["method"] in _METHODS else "other",
+                    "route": _route_of(scope, root),
+                    "status": status,
+                    "ms": round((time.perf_counter() - began) * 1000, 1),
+                    "received": received,
+                    "sent": sent,
+                    "code": code,
+                }
             )
-            self.watch(seen)
 
 
 def _route_of(scope: Scope, root: str) -> str:
@@ -189,18 +168,8 @@ def _route_of(scope: Scope, root: str) -> str:
     return (mounted if route is None else f"{mounted}{route.path}") or _UNKNOWN
 
 
-def log_request(seen: SeenRequest) -> None:
+def log_request(seen: Mapping[str, object]) -> None:
     """Write a request to standard error, as a line of JSON."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    line = {
-        "at": at,
-        "request": seen.request,
-        "method": seen.method,
-        "route": seen.route,
-        "status": seen.status,
-        "ms": round(seen.seconds * 1000, 1),
-        "received": seen.received,
-        "sent": seen.sent,
-        "code": seen.code,
-    }
-    print(json.dumps(line, separators=(",", ":")), file=sys.stderr, flush=True)  # noqa: T201 - the log
+    line = json.dumps({"at": at, **seen}, separators=(",", ":"))
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - the log

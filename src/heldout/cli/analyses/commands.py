@@ -26,17 +26,15 @@ from heldout.cli.analyses.sources import (
     load_board,
     load_scores,
 )
-from heldout.cli.options import add_options, dask_option, with_options
+from heldout.cli.options import Dask, add_options, with_options
 from heldout.cli.printing import (
     TERMINAL,
     Output,
     answers,
-    output_options,
     print_answer,
     print_facts,
     print_json,
     print_notes_last,
-    seed_option,
     waiting,
 )
 from heldout.collections.named import load_qrels
@@ -201,24 +199,18 @@ def make_command(analysis: Analysis[Any, Any]) -> click.Command:
                 apart = None if analysis.source == "kinds" else facets.facet
                 print_each(replace(facets, facet=apart), output, given, analyse)
 
-    decorators = [
-        add_options("source", SOURCES[analysis.source]),
-        *(() if whole else (add_options("facets", FacetSource),)),
-        add_options("options", analysis.options),
-        *((seed_option,) if analysis.seeded else ()),
-        *((dask_option,) if analysis.parallel else ()),
-        output_options,
-    ]
-    for decorate in reversed(decorators):
-        run = decorate(run)
-    return click.command(name=analysis.name, help=analysis.help)(run)
+    declared: dict[str, Any] = {"source": SOURCES[analysis.source]}
+    declared |= {} if whole else {"facets": FacetSource}
+    declared["options"] = analysis.options
+    declared |= {"seed": (Seed, 0)} if analysis.seeded else {}
+    declared |= {"dask": (Dask, None)} if analysis.parallel else {}
+    command = add_options(**declared, output=Output)(run)
+    return click.command(name=analysis.name, help=analysis.help)(command)
 
 
 @click.command
-@add_options("options", CompareOptions)
-@seed_option
-@output_options
-def compare(options: CompareOptions, output: Output, *, seed: int) -> None:
+@with_options
+def compare(*, options: CompareOptions, seed: Seed = 0, output: Output) -> None:
     """Is B better than A? By a measure, and by which queries each answers and how high.
 
     A and B are run files. Each may be a group of runs that differ in their random seed: a pattern
@@ -252,7 +244,6 @@ def compare(options: CompareOptions, output: Output, *, seed: int) -> None:
 
 @click.command
 @with_options
-@dask_option
 def report(
     *,
     board: BoardSource,
@@ -261,8 +252,8 @@ def report(
     alike: Alike = True,
     jobs: Jobs = None,
     seed: Seed = 0,
-    dask: str | None,
     as_json: Json = False,
+    dask: Dask = None,
 ) -> None:
     """Write every analysis of a board into a private folder, the reserve views too.
 

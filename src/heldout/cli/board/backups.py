@@ -11,15 +11,14 @@ import msgspec
 
 from heldout.cli.context import VaultPlace
 from heldout.cli.options import with_options
-from heldout.errors import StoreError, plural
+from heldout.cli.printing import fill_facts
+from heldout.errors import StoreError
 from heldout.options import Opt
 
 if TYPE_CHECKING:
-    from heldout.backup.backing_up import BackedUp
-    from heldout.backup.restoring import Drill, Restored
+    from heldout.backup.restoring import Restored
 
 _File = Annotated[Path, Opt(argument=True, path="file", metavar="FILE")]
-Facts = list[tuple[str, str]]
 
 
 @click.command()
@@ -68,7 +67,8 @@ def backup(
         folders=folder,
     )
     made = back_up(file, sources, recipients=recipient, now=place.now, program=__version__)
-    place.answer({"file": str(file), **msgspec.to_builtins(made)}, _backup_facts(file, made))
+    facts = fill_facts("backup", file=file, made=made)
+    place.answer({"file": str(file), **msgspec.to_builtins(made)}, facts)
 
 
 @click.command()
@@ -122,10 +122,10 @@ def restore(
         done = restore_backup(file, to, identities=keys, database=database, newer=newer)
         document = {one.name: getattr(done, one.name) for one in fields(done)}
         document |= {"folder": str(done.folder), "manifest": _summary(done)}
-        place.answer(document, _restored_facts(done))
+        place.answer(document, fill_facts("restored", done=done))
         return
     drill = check_backup(file, identities=keys, newer=newer)
-    place.answer(msgspec.to_builtins(drill), _drill_facts(drill))
+    place.answer(msgspec.to_builtins(drill), fill_facts("backup_checked", drill=drill))
     if drill.audit is not None and drill.audit.faults:
         raise click.exceptions.Exit(1)
 
@@ -146,44 +146,3 @@ def _summary(done: Restored) -> object:
     """The list of a backup without its files."""
     whole = msgspec.to_builtins(done.manifest)
     return {**whole, "folders": sorted(whole["folders"])}
-
-
-def _backup_facts(file: Path, made: BackedUp) -> Facts:
-    facts = [("wrote", f"{file}: {made.bytes:,} bytes; {plural(made.files, 'file')}")]
-    if made.log is not None:
-        facts.append(("log", f"{plural(made.log.events, 'event')}, the last of {made.log.at}"))
-    if made.rows is not None:
-        facts.append(("database", plural(made.rows, "row")))
-    facts += [("opens", f"for {key[:12]}…") for key in made.recipients]
-    facts += [("left out", one) for one in made.left_out]
-    return [*facts, ("", ""), ("next", f"heldout restore {file} --check --identity FILE")]
-
-
-def _restored_facts(done: Restored) -> Facts:
-    manifest = done.manifest
-    facts = [("restored", f"{done.folder / name}") for name in manifest.folders]
-    if manifest.database is not None:
-        facts.append(("database", plural(sum(manifest.database.rows.values()), "row")))
-    facts.append(("as of", f"{manifest.created_at}, heldout {manifest.program}"))
-    if done.taken:
-        facts.append(("added", f"{plural(done.taken, 'event')} of the board's newer log"))
-    facts += [("lost", one) for one in done.lost]
-    return [*facts, *(("note", one) for one in done.notes)]
-
-
-def _drill_facts(drill: Drill) -> Facts:
-    facts = [
-        ("as of", f"{drill.created_at}, heldout {drill.program}"),
-        ("whole", f"{plural(drill.files, 'file')}, {plural(drill.events, 'event')}"),
-    ]
-    if drill.rows is not None:
-        facts.append(("database", plural(drill.rows, "row")))
-    if drill.audit is not None:
-        facts += [("fault", fault) for fault in drill.audit.faults]
-        if not drill.audit.faults:
-            facts.append(("sound", "; ".join(drill.audit.checked)))
-    if drill.behind:
-        facts.append(("behind", f"the board has {plural(drill.behind, 'event')} more"))
-    facts += [("lost", one) for one in drill.lost]
-    facts += [("note", one) for one in drill.notes]
-    return [*facts, ("took", ", ".join(f"{n} {s:.1f} s" for n, s in drill.seconds.items()))]

@@ -26,18 +26,26 @@ from heldout.cli.context import (
     read_clock,
 )
 from heldout.cli.options import with_options
-from heldout.cli.printing import TERMINAL, answers, messages, print_facts, print_json, print_table
+from heldout.cli.printing import (
+    TERMINAL,
+    answers,
+    fill_facts,
+    messages,
+    print_facts,
+    print_json,
+    print_table,
+)
 from heldout.envelope.keys import Form
-from heldout.errors import InputError, Problem, plural, quote
+from heldout.errors import InputError, Problem
 from heldout.options import Json, Now, Opt
 from heldout.trec.orders import Order
 
 if TYPE_CHECKING:
     from heldout.board.old_boards import Repair
     from heldout.board.organiser.creation import GivenSet
-    from heldout.board.rules.spec import BoardSpec, ForgeSpec
+    from heldout.board.rules.spec import ForgeSpec
     from heldout.board.rules.template import NewBoard
-    from heldout.board.scores.describe import CollectionFacts, Description, VotePrice
+    from heldout.board.scores.describe import CollectionFacts, Description
     from heldout.redteam.gap import Gap
 
 _ORDERS: Mapping[Order, str] = {
@@ -46,15 +54,6 @@ _ORDERS: Mapping[Order, str] = {
     "trec9": "by the scores of a run as float32; the rank column is not used",
 }
 _TASK = "Rank the documents of the collection for each query."
-_NO_FINAL = (
-    "before the first submission prepare the final that decides the prize: a held-out set of "
-    "queries never used before, with a view that has final = true and finalists = 10 "
-    "(docs/explanation/release.md); or start again with --final QUERIES QRELS"
-)
-_FINAL = (
-    "the final: name at most 10 finalists (heldout board finalists) and, after {day}, publish "
-    "their scores (heldout board final)"
-)
 _TWO_RUNS = (
     "--known-run goes with --dev and --stake open or prize, and is given at least twice: the best "
     "known run, and one that may become a baseline"
@@ -227,7 +226,7 @@ def new(
     _print(description)
     if gaps:
         print_facts(answers(), [("", ""), *_gap_facts(gaps, "{} as your best baseline", measure)])
-    print_facts(answers(), [*_new_board_facts(folder, vault, plan, now)])
+    print_facts(answers(), _new_board_facts(folder, vault, plan, now))
 
 
 def _ask_stake() -> Stake:
@@ -243,64 +242,24 @@ def _ask_stake() -> Stake:
 
 def _new_board_facts(
     folder: Path, vault: Path, plan: NewBoard, now: datetime
-) -> Iterator[tuple[str, str]]:
+) -> list[tuple[str, str]]:
     """The release rule, and what to do now: commands can be called as they stand."""
     from heldout.board.rules.changes import FIXED_BY_SCORES
     from heldout.board.rules.template import PRICES, SPLIT_ABOVE
 
-    yield from (("", ""), ("release", f"for {PRICES[plan.stake]}"))
-    if plan.stake != "known" and plan.judged > SPLIT_ABOVE:
-        yield ("", "view feedback publishes every score on a quarter of the eval queries and ranks")
-        yield ("", "nobody; the other eval queries rank")
-    elif plan.stake != "known":
-        named = "views check-1 and so on publish" if plan.seasons else "view check publishes"
-        noise = f"{named} every score with noise, for information only: eval has "
-        yield (
-            "",
-            f"{noise}{plan.judged:,} judged queries, only more than {SPLIT_ABOVE:,} are split",
-        )
-    if plan.seasons:
-        number, size = len(plan.seasons), plan.deciding // len(plan.seasons)
-        yield (
-            "",
-            f"{number} seasons, each ranked by a secret part of about {size:,} queries: fewer",
-        )
-        yield ("", "seasons would have larger parts, on which smaller differences show")
-        yield ("", f"the first ends on {plan.seasons[0].closes}: change the days in board.toml")
-    others = " or ".join(name for name in PRICES if name != plan.stake)
-    yield ("", f"--stake {others} sets another rule (docs/explanation/release.md)")
-    board = f"--board {shlex.quote(str(folder))}"
-    yield ("", f"heldout redteam {board} --runs FILE FILE plays the attacks on your dev data")
-    yield ("", "")
-    yield ("next", "back up the vault today: without its key nothing that is sent can be opened")
-    fixed = ", ".join(FIXED_BY_SCORES)
-    yield ("", f"read board.toml: after the first score these are fixed: {fixed}")
-    places = f"{board} --vault {shlex.quote(str(vault))}"
-    yield ("", f"log what you change there: heldout rebuild {places}")
-    if not plan.install:
-        yield ("", "state in board.toml where heldout is installed from: install")
-    address = "URL" if plan.forge is None else plan.forge.clone_url
-    push = f"git remote add origin {address}; git push -u origin main"
-    yield ("", f"put the board where people find it: {push}")
-    if plan.forge is None:
-        yield ("", "and state that address in board.toml: repository")
-    yield from (("", step) for step in _page_steps(plan))
-    first = "show a first run"
-    if plan.stake != "known":
-        first = "before the first submission add your best baseline, where `clear` begins"
-    runs = " ".join(
-        f"--{name} FILE" if name in ("dev", "eval") else f"--run {name}=FILE" for name in plan.sets
-    )
-    run = f'{now:%Y%m%d}-bm25 {runs} --description "BM25"'
-    yield ("", f"{first}: heldout board baseline {run} {places}")
-    if plan.stake != "known":
-        lies = "then measure how far it lies below the best known run"
-        yield ("", f"{lies}: heldout board describe {places} --known-run FILE")
-    if plan.stake == "prize":
-        yield ("", _NO_FINAL if plan.final is None else _FINAL.format(day=plan.closes))
-    yield (
-        "",
-        "another organiser: share the vault (docs/how-to/organisers.md), then heldout board rekey",
+    board = shlex.quote(str(folder))
+    runs = (f"--{n} FILE" if n in ("dev", "eval") else f"--run {n}=FILE" for n in plan.sets)
+    return fill_facts(
+        "board_new",
+        plan=plan,
+        prices=PRICES,
+        split_above=SPLIT_ABOVE,
+        fixed=FIXED_BY_SCORES,
+        board=board,
+        places=f"--board {board} --vault {shlex.quote(str(vault))}",
+        page_steps=_page_steps(plan),
+        day=f"{now:%Y%m%d}",
+        runs=" ".join(runs),
     )
 
 
@@ -337,8 +296,11 @@ def describe(
     Example:
       heldout board describe --vault ../kb-vault --collection documents/
     """
+    from heldout.board.rules.release import INDEPENDENT, LEADS, share_of_wins
     from heldout.board.scores.commitments import check_recipients
     from heldout.board.scores.describe import (
+        ASSUMED,
+        VOTE,
         count_numbers,
         describe_sets,
         describe_views,
@@ -379,13 +341,23 @@ def describe(
         print_json({**document, "numbers": numbers, "price": price})
         return
     _print(description)
-    print_facts(answers(), [("", note) for note in list_view_notes(views)])
-    print_facts(answers(), [*_final_facts(spec, description)])
-    if numbers is not None:
-        text = f"{numbers:,} published scores on held-out labels ({', '.join(counted)})"
-        print_facts(answers(), [("numbers", text)])
-    if price is not None:
-        print_facts(answers(), [*_price_facts(price)])
+    view = spec.finalists_view
+    finals = [one.resolution.queries for one in description.sets if view and one.name == view.set]
+    facts = fill_facts(
+        "board_described",
+        notes=list_view_notes(views),
+        final=view,
+        final_queries=finals[0] if finals else 0,
+        leads=[f"{lead:g}" for lead in LEADS],
+        wins=[f"{share_of_wins(view.finalists or 0, lead):.0%}" for lead in LEADS] if view else [],
+        assumed=ASSUMED,
+        independent=INDEPENDENT,
+        numbers=numbers,
+        counted=counted,
+        price=price,
+        vote=VOTE,
+    )
+    print_facts(answers(), facts)
     if clear:
         gaps = [gap] if gap is not None else []
         measure = spec.view(spec.primary).measure
@@ -424,23 +396,6 @@ def baseline(
     )
 
 
-def _price_facts(price: VotePrice) -> Iterator[tuple[str, str]]:
-    from heldout.board.scores.describe import VOTE
-
-    rule = (
-        "a vote over all of a board's N published numbers can gain about "
-        f"{VOTE} * sqrt(N) * u; u = sd(A - B) / sqrt(n), the standard error of the difference of "
-        "two systems A and B on n queries"
-    )
-    yield ("price", rule)
-    now = f"view {price.view}: N = {price.numbers:,}, a gain of about {price.gain:.1f} u"
-    if price.unit is None:
-        yield ("", f"{now}; u is not known before two different systems were scored")
-        return
-    of = f"u = {price.unit.size:.4f} between {price.unit.a} and {price.unit.b}"
-    yield ("", f"{now}, {price.gain * price.unit.size:.4f} ({of})")
-
-
 def _gap_facts(gaps: Sequence[Gap], subject: str, measure: str) -> Iterator[tuple[str, str]]:
     """A line for each baseline; `subject` has {} for its name."""
     from heldout.redteam.gap import MOST, describe_gap
@@ -451,25 +406,6 @@ def _gap_facts(gaps: Sequence[Gap], subject: str, measure: str) -> Iterator[tupl
     if any(gap.size > MOST for gap in gaps):
         texts.append(f"above {MOST:g} u a better baseline helps more than any rule: add one")
     yield from zip(("gap", *[""] * len(texts)), texts or [_NO_GAP], strict=False)
-
-
-def _final_facts(spec: BoardSpec, description: Description) -> Iterator[tuple[str, str]]:
-    """Say how often the better finalist wins the final that the board has."""
-    from heldout.board.rules.release import INDEPENDENT, LEADS, share_of_wins
-    from heldout.board.scores.describe import ASSUMED
-
-    view = spec.finalists_view
-    if view is None or view.finalists is None:
-        return
-    *most, last = (f"{share_of_wins(view.finalists, lead):.0%}" for lead in LEADS)
-    *leads, highest = (f"{lead:g}" for lead in LEADS)
-    better = f"{', '.join(leads)} or {highest} u better than the others, which are equal,"
-    wins = f"wins {', '.join(most)} or {last} of finals"
-    yield ("final", f"of {view.finalists} finalists one that is {better} {wins}")
-    (queries,) = (one.resolution.queries for one in description.sets if one.name == view.set)
-    u = f"about {ASSUMED / queries**0.5:.4f} on {queries:,} {view.set} queries, assumed as above"
-    yield ("", f"u is the standard error of the difference of two equal finalists: {u}")
-    yield ("", INDEPENDENT)
 
 
 def _print(description: Description) -> None:
@@ -518,9 +454,6 @@ def _forge(address: str) -> ForgeSpec:
     return found
 
 
-_MOST_SHOWN = 3
-
-
 @click.command("import-msmarco")
 @with_options
 def import_msmarco(
@@ -566,40 +499,25 @@ def import_msmarco(
         }
         print_json(document)
         return
-    before = "   (done before)" * done_before
-    counts = f"{plural(entries, 'entry', 'entries')}, {plural(baselines, 'baseline')}"
-    counts += f", {len(unranked)} without an official score" * bool(unranked)
-    days = [entry.day for entry in old.entries]
-    same = "the rule gives the same"
-    if differing:
-        same = f"the rule says otherwise of {len(differing)}: {', '.join(differing)}"
-    facts = [
-        ("board", f"{folder}: board.toml, log, page; a git repository{before}"),
-        ("vault", f"{vault}: the key {session.by}, the log, the file as it is{before}"),
-        ("source", f"{old.name}, SHA-256 {old.digest}"),
-        ("imported", counts),
-        ("days", f"{min(days)} to {max(days)}, as the old board claims"),
-        ("trophies", f"{len(trophies)} as given; {same}"),
-        ("scores", "as published; without runs and labels nothing can be scored again"),
-        ("", ""),
-        *_repair_facts(old.repairs),
-    ]
-    page = (folder / "leaderboard" / "index.html").absolute()
-    print_facts(answers(), [*facts, ("", ""), ("page", page.as_uri())])
-
-
-def _repair_facts(repairs: Sequence[Repair]) -> Iterator[tuple[str, str]]:
-    yield ("repairs", f"{len(repairs):,}; log.jsonl has all of them")
-    groups: dict[tuple[str, str], list[Repair]] = defaultdict(list)
-    for repair in repairs:
-        groups[repair.kind, repair.column].append(repair)
-    for (kind, column), group in groups.items():
-        yield ("", f"{kind}, column {column}: {len(group):,}")
-        for one in group[:_MOST_SHOWN]:
-            made = quote(one.made) if one.made else "nothing"
-            yield ("", f"  line {one.line}: {quote(one.found)} -> {made}")
-        if len(group) > _MOST_SHOWN:
-            yield ("", f"  and {len(group) - _MOST_SHOWN:,} more")
+    repairs: dict[tuple[str, str], list[Repair]] = defaultdict(list)
+    for repair in old.repairs:
+        repairs[repair.kind, repair.column].append(repair)
+    facts = fill_facts(
+        "board_imported",
+        folder=folder,
+        vault=vault,
+        session=session,
+        old=old,
+        before="   (done before)" * done_before,
+        entries=entries,
+        baselines=baselines,
+        unranked=unranked,
+        trophies=trophies,
+        differing=differing,
+        repairs=repairs,
+        page=(folder / "leaderboard" / "index.html").absolute().as_uri(),
+    )
+    print_facts(answers(), facts)
 
 
 @click.command("publish-page")

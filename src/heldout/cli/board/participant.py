@@ -19,6 +19,7 @@ from heldout.cli.printing import (
     answers,
     count_errors,
     fail,
+    fill_facts,
     messages,
     print_facts,
     print_json,
@@ -440,19 +441,16 @@ def _packed_facts(
     from heldout.envelope.bundle import short_recipient
 
     spec = rules_to_seal_by(repository)
-    keys = ", ".join(short_recipient(spec.envelope, key) for key in spec.recipients)
-    who = f"for {plural(len(spec.recipients), 'organiser')} ({keys}); nobody else can open it"
-    sizes = {_own(repository, "sealed", name): size for name, size in packed.files.items()}
-    width = max(map(len, sizes))
-    wrote = [("", f"{path:<{width}}  {_bytes(size):>8}") for path, size in sizes.items()]
-    return [
-        ("sealed", who + _DONE * packed.done_before),
-        ("wrote", wrote[0][1]),
-        *wrote[1:],
-        ("receipt", packed.receipt),
-        ("your key", _own(repository, "keys", submission)),
-        ("", "store a copy: only this key can change the metadata later"),
-    ]
+    files = {_own(repository, "sealed", name): _bytes(size) for name, size in packed.files.items()}
+    return fill_facts(
+        "sealed",
+        keys=[short_recipient(spec.envelope, key) for key in spec.recipients],
+        done=_DONE * packed.done_before,
+        files=files.items(),
+        width=max(map(len, files)),
+        packed=packed,
+        key=_own(repository, "keys", submission),
+    )
 
 
 def _own(repository: Repository, folder: str, name: str) -> str:

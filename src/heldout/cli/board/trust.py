@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import fields
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,16 +22,13 @@ from heldout.cli.context import (
     require_yes,
 )
 from heldout.cli.options import with_options
-from heldout.errors import StoreError, plural, quote
+from heldout.cli.printing import fill_facts
+from heldout.errors import StoreError
 from heldout.options import Opt
 
 if TYPE_CHECKING:
-    from heldout.board.audit.archive import Archived
-    from heldout.board.audit.audit import Audit
     from heldout.board.log.events import Entry
-    from heldout.board.organiser.rekey import Rekeyed
     from heldout.board.participant.receipts import ReceiptCheck
-    from heldout.board.scores.session import Session
 
 
 _Root = Annotated[
@@ -44,7 +42,6 @@ _Root = Annotated[
     ),
 ]
 _Yes = Annotated[bool, Opt("Do not ask.")]
-Facts = list[tuple[str, str]]
 
 
 @click.command()
@@ -89,6 +86,7 @@ def audit(
     from heldout.board.audit.archive_audit import audit_archive
     from heldout.board.audit.audit import audit_board, hold_against
     from heldout.board.audit.timestamps import read_roots
+    from heldout.board.log.events import format_time
 
     checked: tuple[ReceiptCheck, ...] = ()
     if archived is not None:
@@ -107,7 +105,9 @@ def audit(
             with suppress(OSError):  # a clone that is only read remembers nothing
                 board.pin(board.log())
     document = {"ok": not found.faults, **msgspec.to_builtins(found), "receipts": checked}
-    place.answer(document, _audit_facts(found, checked))
+    received = [one.received for one in checked if one.received is not None]
+    facts = fill_facts("audit", found=found, received=received, format_time=format_time)
+    place.answer(document, facts)
     if found.faults:
         raise click.exceptions.Exit(1)
 
@@ -156,10 +156,12 @@ def archive(
         rebuilt = catch_up(session, news=closed)
         made = write_archive(session, file)
         document = {"file": str(file), "archive": made, "closed_before": not closed}
+        name = session.spec().name
+        facts = fill_facts("archive", name=name, file=file, made=made, closed=closed)
         place.answer(
             {**document, **rebuilt_document(rebuilt)},
             [
-                *_archive_facts(session, file, made, closed=closed),
+                *facts,
                 *rebuilt_facts(rebuilt),
                 *next_facts(session.repository, [f"heldout audit {file}"]),
             ],
@@ -223,6 +225,7 @@ def rekey(
     from heldout.board.organiser.rekey import KeyChange, ensure_key, is_begun
     from heldout.board.organiser.rekey import rekey as change_keys
     from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
+    from heldout.envelope.bundle import short_recipient
 
     joining = _read_signers(add_signer)
     if place.vault is not None and not keep_key:
@@ -248,7 +251,8 @@ def rekey(
         document = {one.name: getattr(done, one.name) for one in fields(done)}
         following = [f'heldout reject {name} --why "…"' for name in done.waiting]
         following += ["back up the vault: it has a new key"] * bool(done.added and not keep_key)
-        facts = [*_rekey_facts(session, done), *rebuilt_facts(done.rebuilt)]
+        short = partial(short_recipient, session.spec().envelope)
+        facts = [*fill_facts("rekey", done=done, short=short), *rebuilt_facts(done.rebuilt)]
         facts += next_facts(session.repository, following)
         place.answer({**document, "rebuilt": rebuilt_document(done.rebuilt)}, facts)
 
@@ -372,43 +376,6 @@ def _public_log(place: VaultPlace) -> tuple[Entry, ...]:
     return board.newest_log()
 
 
-def _audit_facts(found: Audit, receipts: tuple[ReceiptCheck, ...]) -> Facts:
-    from heldout.board.log.events import format_time
-
-    facts = [("fault", fault) for fault in found.faults]
-    if not found.faults:
-        checked = f"{plural(found.events, 'event')}: {', '.join(found.checked)}"
-        facts.append(("sound", checked))
-    facts += [
-        ("received", f"{mark.at}, event {mark.seq}, hash {mark.hash}")
-        for receipt in receipts
-        if (mark := receipt.received) is not None
-    ]
-    facts += [("signer", f"{quote(name)}: {key}") for name, key in found.signers.items()]
-    for last in found.stamps[-1:]:
-        count = plural(len(found.stamps), "time stamp")
-        text = f"{count}; event {last.event} and all before it existed on {format_time(last.at)}"
-        facts.append(("stamped", text))
-    facts += [("note", note) for note in found.notes]
-    return [*facts, *(("note", f"unchecked: {what}") for what in found.unchecked)]
-
-
-def _archive_facts(session: Session, file: Path, made: Archived, *, closed: bool) -> Facts:
-    before = "" if closed else "   (done before)"
-    name = session.spec().name
-    text = f"{plural(made.entries, 'entry', 'entries')}, runs of {len(made.runs)}"
-    hidden = [
-        ("hidden", f"{name} is under an embargo; call again when it has ended")
-        for name in made.embargoed
-    ]
-    return [
-        ("closed", f"{name}{before}"),
-        ("wrote", f"{file}: {made.bytes:,} bytes; {text}"),
-        ("sha256", made.digest),
-        *hidden,
-    ]
-
-
 def _consequences(*, destroy_old: bool) -> str:
     text = "Submissions are sealed for the new keys from now on."
     if destroy_old:
@@ -417,25 +384,3 @@ def _consequences(*, destroy_old: bool) -> str:
             "not arrived yet can never be opened, and backups still hold them."
         )
     return text
-
-
-def _rekey_facts(session: Session, done: Rekeyed) -> Facts:
-    from heldout.envelope.bundle import short_recipient
-
-    form = session.spec().envelope
-    facts = [("went on", "with the change of keys that an earlier call began")] * done.went_on
-    again = "this change was made before; another reason (--why) makes another one"
-    facts += [("note", again)] * done.done_before
-    facts += [("joins", short_recipient(form, key)) for key in done.added]
-    facts += [("goes", short_recipient(form, key)) for key in done.removed]
-    facts += [("signs", f"{name} ({key[:16]}…)") for name, key in done.signers.items()]
-    facts.append(("sealed", f"again: the keys of {plural(len(done.sealed_again), 'submission')}"))
-    if done.grace_until is not None:
-        text = f"the old private key stays; what is sealed for it is taken until {done.grace_until}"
-        facts.append(("grace", text))
-    elif done.old_keys == "destroyed":
-        facts.append(("destroyed", "the old private keys here; destroy them in the backups too"))
-    for name in done.not_opened:
-        asks = ": it has to be refused" if name in done.waiting else ""
-        facts.append(("shut", f"{name} opens for nobody here{asks}"))
-    return [*facts, ("logged", f"event {done.event}")]
