@@ -7,9 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module, metadata
+from importlib import import_module, metadata, resources
 from importlib.util import find_spec
 from typing import Literal
 
@@ -54,132 +55,25 @@ class InstalledPart:
 
 # Not by its name: whoever has that on a package index would be installed.
 _AGAIN = "pip install --force-reinstall --no-cache-dir ADDRESS, where heldout came from"
-_GAIN = "how much that is: docs/results/performance.md"
 _BASE = (
     *(() if sys.version_info >= (3, 14) else ("backports.zstd",)),  # Python has it from 3.14 on
     *("click", "cryptography", "httpx2", "Jinja2", "msgspec", "narwhals", "numpy", "pyrage"),
     *("PyYAML", "rich", "scipy", "threadpoolctl"),
 )
-_WEB = ("fastapi", "uvicorn", "python-multipart", "itsdangerous", "SQLAlchemy", "psycopg")
-_TORCH = ("torch", "transformers", "sentencepiece", "protobuf", "sentence-transformers")
-_EXTRAS: tuple[tuple[str, Group, str, str, tuple[str, ...]], ...] = (
-    (
-        "fast",
-        "analyses",
-        "many runs",
-        "reliability, stability and outcomes compute compiled; without it the answers are the same",
-        ("numba",),
-    ),
-    (
-        "cluster",
-        "analyses",
-        "analyses on a cluster",
-        "heldout analyse --dask spreads the work over a Dask cluster",
-        ("distributed",),
-    ),
-    (
-        "frames",
-        "analyses",
-        "data frames",
-        "in Python, results as frames: to_pandas(), to_polars(); and runs as Parquet",
-        ("pandas", "polars", "pyarrow"),
-    ),
-    ("png", "analyses", "charts as PNG", "--chart FILE.png; .svg needs nothing", ("resvg-py",)),
-    (
-        "measures",
-        "analyses",
-        "further measures",
-        "heldout evaluate takes the measures of ir_measures and trec_eval that we lack",
-        ("ir_measures", "pytrec_eval-terrier"),
-    ),
-    (
-        "timestamps",
-        "boards",
-        "time stamps of the log",
-        "heldout board timestamp, and heldout audit --timestamp-root",
-        ("rfc3161-client",),
-    ),
-    (
-        "energy",
-        "boards",
-        "energy of programs",
-        "heldout run says what energy a program used",
-        ("tirex-tracker",),
-    ),
-    (
-        "web",
-        "judging",
-        "pages and databases",
-        "heldout serve, and what reads its database",
-        _WEB,
-    ),
-    (
-        "web",
-        "judging",
-        "sign-in at a site",
-        "heldout serve with HELDOUT_GITHUB or HELDOUT_ORCID",
-        ("authlib", "joserfc"),
-    ),
-    (
-        "rankers",
-        "rankers",
-        "BM25, RM3, fusion",
-        "heldout rank with BM25, RM3 or a fusion of them, and the demo",
-        ("bm25s", "PyStemmer"),
-    ),
-    (
-        "neural",
-        "rankers",
-        "neural rankers",
-        "neural rankers and their training: heldout rank, heldout survive train",
-        _TORCH,
-    ),
-    (
-        "data",
-        "data",
-        "known collections",
-        "heldout survive reads MS MARCO QnA, heldout rank takes --collection irds:NAME",
-        ("ijson", "ir_datasets"),
-    ),
-)
-"""Extra, group, what its packages are for in a few words and in a sentence, their names."""
 
-PARTS: tuple[InstalledPart, ...] = (
-    *(
-        InstalledPart(name, "package", "base", "everything", "every command needs it", _AGAIN)
-        for name in _BASE
-    ),
-    InstalledPart(
-        "compiled",
-        "compiled",
-        "reading",
-        "runs, all forms",
-        f"runs are looked through by compiled code, not by numpy; {_GAIN}",
-        f"a C compiler, then: {_AGAIN}",
-    ),
-    InstalledPart(
-        "git",
-        "program",
-        "boards",
-        "boards",
-        "boards: all commands of participants and organisers, and the demo",
-        "apt install git, or brew install git",
-    ),
-    InstalledPart(
-        "podman or docker",
-        "engine",
-        "boards",
-        "programs in place of runs",
-        "heldout run: programs of teams in containers; HELDOUT_ENGINE names another one",
-        "apt install podman, or docker; docs/how-to/code-submissions.md",
-    ),
-    *(
-        InstalledPart(name, "package", group, use, brings, f"pip install 'heldout[{extra}]'")
-        for extra, group, use, brings, names in _EXTRAS
-        for name in names
-    ),
-)
-"""Every part, in the order in which they are shown."""
+
+def _read_parts() -> Iterator[InstalledPart]:
+    """Yield every part, in the order in which they are shown."""
+    for name in _BASE:
+        yield InstalledPart(name, "package", "base", "everything", "every command needs it", _AGAIN)
+    table = resources.files("heldout").joinpath("installation.toml").read_text("utf-8")
+    for row in tomllib.loads(table)["part"]:
+        names = row.pop("names")
+        yield from (InstalledPart(name=name, **row) for name in names)
+
+
+PARTS: tuple[InstalledPart, ...] = tuple(_read_parts())
+"""Every part; those that are not in the base are rows of `installation.toml`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

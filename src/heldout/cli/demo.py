@@ -15,7 +15,7 @@ import click
 from heldout.board.standings.standings import Standings
 from heldout.cli.context import read_clock
 from heldout.cli.options import with_options
-from heldout.cli.printing import answers, messages, print_facts, print_json, print_table
+from heldout.cli.printing import answers, fill_facts, messages, print_facts, print_json, print_table
 from heldout.collections.collection import QuerySplit
 from heldout.demo.campaign import play_campaign, publish_version
 from heldout.demo.story import (
@@ -74,18 +74,15 @@ def demo(
         print_json({"page": page.as_uri(), **_document(standings, scenes), "judged": judged})
         return
     _print(standings, scenes)
-    heldout, places = _own_command(), f"--board {folder}/board --vault {folder}/vault"
-    print_facts(
-        answers(),
-        [
-            ("", ""),
-            ("page", page.as_uri()),
-            ("", ""),
-            ("next", f"{heldout} inbox {places}"),
-            ("", f"{heldout} review {scenes[-1].id} {places}"),
-            ("", f"{heldout} prefer labels {folder}/campaign --runs '{folder}/runs/*/dev.tsv.bz2'"),
-        ],
+    facts = fill_facts(
+        "demo",
+        page=page.as_uri(),
+        heldout=_own_command(),
+        places=f"--board {folder}/board --vault {folder}/vault",
+        last=scenes[-1].id,
+        folder=folder,
     )
+    print_facts(answers(), facts)
 
 
 def _print_files(folder: Path, *, as_json: bool) -> None:

@@ -19,17 +19,15 @@ from heldout.cli.context import (
     reach_forge,
 )
 from heldout.cli.options import with_options
-from heldout.cli.printing import answers, print_facts, print_json, print_problems
+from heldout.cli.printing import answers, fill_facts, print_facts, print_json, print_problems
 from heldout.options import Opt
 
 if TYPE_CHECKING:
-    from heldout.board.log.manifest import Costs
     from heldout.board.organiser.inbox import ArrivalReceipt, TakenIn
     from heldout.board.organiser.running import Ran, RunPlan
     from heldout.board.scores.session import Session
 
 
-_MOST_NAMED = 5
 _MAY_CHANGE = frozenset(
     ("id-conflict", "changed-file", "vault-full", "not-registered", "nothing-to-update")
 )
@@ -160,26 +158,21 @@ def _print_waiting(session: Session, taken: TakenIn) -> None:
     from heldout.board.organiser.words import overdue_facts, waited
     from heldout.board.scores.kept import find_mixed, say_mixed
 
-    unknown = "did not answer: what waits there is not known"
-    facts = [("silent", f"{name} {unknown}") for name in taken.silent]
-    if taken.unfetched:
-        first, others = taken.unfetched[:_MOST_NAMED], taken.unfetched[_MOST_NAMED:]
-        named = ", ".join([*first, *([f"{len(others):,} more"] if others else [])])
-        facts.append(("unfetched", f"{named}: take long to fetch, the next inbox goes on"))
-    for submission in list_waiting(session):
-        whom = "the team, your question stands" if submission.status == "asked" else "you"
-        if submission.proposal is not None:
-            whom = "you, another name for this entry"
-        waits = waited(session.now - (submission.waits_since or submission.received))
-        facts.append(("waits", f"{submission.id}  for {whom}, {waits}"))
-    ours = [s for s in list_waiting(session) if s.status != "asked"]
-    following = [f"heldout review {s.id}" for s in ours[:1]]
-    facts += [("reveal", f"{name} on {day:%d %b %Y}") for name, day in list_reveals(session)]
-    overdue = list_public_overdue(session)
-    facts += overdue_facts(overdue)
-    following += ["heldout rebuild"] * bool(overdue)
+    waiting, overdue = list_waiting(session), list_public_overdue(session)
     mixed = find_mixed(session.vault, session.history())
-    facts += [("labels", say_mixed(one)) for one in mixed]
+    facts = fill_facts(
+        "waiting",
+        taken=taken,
+        waiting=waiting,
+        waited=waited,
+        now=session.now,
+        reveals=list_reveals(session),
+        overdue=overdue_facts(overdue),
+        mixed=mixed,
+        say_mixed=say_mixed,
+    )
+    following = [f"heldout review {one.id}" for one in waiting if one.status != "asked"][:1]
+    following += ["heldout rebuild"] * bool(overdue)
     if mixed:
         earlier = sorted({name for one in mixed for name in one.earlier})
         following.append(f'heldout correct {" ".join(earlier)} --why "…"')
@@ -263,10 +256,7 @@ def run(
 
 def _report(place: OrganiserPlace, submission: str, ran: Ran | None) -> None:
     """Say what was written and what it cost, or that it was run before."""
-    facts = [("ran", f"{submission}{'   (run before)' if ran is None else ''}")]
-    if ran is not None:
-        facts += [("wrote", f"{name}: {len(data):,} bytes") for name, data in ran.runs.items()]
-        facts += [("measured", _say_costs(ran.costs)), ("with", ran.engine)]
+    facts = fill_facts("run", submission=submission, ran=ran)
     document = {
         "id": submission,
         "done_before": ran is None,
@@ -275,15 +265,3 @@ def _report(place: OrganiserPlace, submission: str, ran: Ran | None) -> None:
         "engine": None if ran is None else ran.engine,
     }
     place.answer(document, [*facts, *next_facts(place.board(), [f"heldout review {submission}"])])
-
-
-def _say_costs(costs: Costs) -> str:
-    parts = [f"{costs.seconds:,.10g} s, {costs.query_latency_ms:,g} ms a query"]
-    if costs.processor_seconds is not None:
-        parts.append(f"{costs.processor_seconds:,.10g} s of processors")
-    if costs.memory_mib is not None:
-        parts.append(f"{costs.memory_mib:,.10g} MiB of memory")
-    energy = (
-        "no counter of energy here" if costs.energy_kwh is None else f"{costs.energy_kwh:g} kWh"
-    )
-    return ", ".join([*parts, energy])

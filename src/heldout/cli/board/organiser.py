@@ -23,6 +23,7 @@ from heldout.cli.context import (
 from heldout.cli.printing import (
     TERMINAL,
     answers,
+    fill_facts,
     messages,
     print_facts,
     print_json,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from heldout.board.organiser.finals import FinalStep
     from heldout.board.organiser.rebuild import Rebuilt
     from heldout.board.organiser.review import Review
-    from heldout.board.rules.spec import BoardSpec
     from heldout.board.scores.session import Session
     from heldout.judging.services.maintaining import Waiting
 
@@ -372,26 +372,18 @@ def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str
     commands += ['heldout board final --why "…"'] if outcome.reopens_final else []
     left = sum(s.waits_since is not None for s in session.history().submissions.values())
     commands += [f"heldout inbox   ({left} left)"] if left else []
-    if verb == "published" and (missing := _list_missing(session.spec())):
-        lack = f"board.toml has no {' and no '.join(missing)}: the page does not say"
-        facts.append(("warning", f"{lack} where to get them"))
-    if earlier:
-        count = plural(len(earlier), "entry is", "entries are")
-        facts.append(("earlier", f"{count} still scored with earlier labels"))
-    for one in waiting:
-        tops = plural(one.tops, "first document")
-        facts.append(("waiting", f"{tops} that {one.labels} was made without"))
+    addresses = {"repository": session.spec().repository, "install": session.spec().install}
+    facts += fill_facts(
+        "reported",
+        missing=[key for key in addresses if verb == "published" and not addresses[key]],
+        earlier=earlier,
+        waiting=waiting,
+    )
     commands += ["heldout prefer maintain CAMPAIGN --documents FILE"] * bool(waiting)
     facts += next_facts(session.repository, commands)
     place.answer({**document, **words.rebuilt_document(rebuilt)}, facts)
     if len(outcome.done) < len(outcome.decisions):
         raise click.exceptions.Exit(1)
-
-
-def _list_missing(spec: BoardSpec) -> list[str]:
-    """The addresses that a participant needs and board.toml does not state."""
-    addresses = {"repository": spec.repository, "install": spec.install}
-    return [key for key, address in addresses.items() if not address]
 
 
 def _count_waiting(session: Session, entries: Sequence[str]) -> Sequence[Waiting]:

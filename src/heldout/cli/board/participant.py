@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -25,12 +25,11 @@ from heldout.cli.printing import (
     print_json,
     print_problems,
 )
-from heldout.errors import InputError, StoreError, plural, printable, quote
+from heldout.errors import InputError, StoreError, plural, printable
 from heldout.ids import SubmissionId, parse_submission_id, run_name, submission_date
 from heldout.options import Opt
 
 if TYPE_CHECKING:
-    from heldout.board.log.manifest import Program
     from heldout.board.participant.checks import Check, RequestCheck
     from heldout.board.participant.send import Packed, Sent
     from heldout.board.participant.status import SubmissionStatus
@@ -114,7 +113,7 @@ def draft(
     Example:
       heldout draft lighthouse-monot5 --dev d.trec.gz --eval e.trec.gz
     """
-    from heldout.board.log.manifest import parse_image
+    from heldout.board.log.manifest import MEANINGS, parse_image
     from heldout.board.participant.checks import check_public_files, check_tree_rules
     from heldout.board.participant.draft import check_embargo, draft_id, read_earlier, read_headers
     from heldout.board.participant.draft import draft as make_draft
@@ -141,6 +140,8 @@ def draft(
             program=program,
         ).path()
     shown = show_path(folder)
+    named = {one.name for one in taken} | {"program"}
+    left = {field: text for field, text in MEANINGS.items() if field not in named}
     print_problems(messages(), found.notes)
     place.answer(
         {
@@ -153,33 +154,17 @@ def draft(
             "from_earlier": {one.field: one.value for one in earlier},
             "notes": found.notes,
         },
-        [
-            ("drafted", submission),
-            ("wrote", f"{shown}/ with {_say_content(runs, program)}"),
-            *(
-                ("taken", f"{one.name} {quote(one.value)}, from {one.key} in {one.path}")
-                for one in taken
-            ),
-            *_field_facts({one.name for one in taken} | {"program"}),
-            ("", ""),
-            ("next", f"fill in {shown}/metadata.json, then: heldout check {submission}"),
-        ],
+        fill_facts(
+            "drafted",
+            id=submission,
+            shown=shown,
+            program=program,
+            runs=len(runs.files),
+            taken=taken,
+            left=left.items(),
+            width=max(map(len, left), default=0),
+        ),
     )
-
-
-def _say_content(runs: RunFiles, program: Program | None) -> str:
-    return "a program" if program is not None else plural(len(runs.files), "run")
-
-
-def _field_facts(taken: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield what belongs into each field of the metadata that says nothing yet."""
-    from heldout.board.log.manifest import MEANINGS
-
-    left = {field: text for field, text in MEANINGS.items() if field not in taken}
-    width = max(map(len, left), default=0)
-    for number, (field, text) in enumerate(left.items()):
-        yield ("" if number else "fill in", f"{field:<{width}}  {text}")
-    yield ("", "heldout fills in the other fields (docs/reference/formats.md)")
 
 
 @click.command()
@@ -269,29 +254,25 @@ def _check_facts(found: Check, repository: Repository, place: BoardPlace) -> lis
 
     spec = repository.spec().on(submission_date(found.id))
     program = None if found.manifest is None else found.manifest.program
-    missing = spec.sets.keys() - found.scans.keys() if program is None else ()
-    facts = [(name, "no run that can be read") for name in spec.sets if name in missing]
-    facts += [] if program is None else [("program", f"{program.image}; the organisers run it")]
+    runs: list[tuple[str, int, list[str]]] = []
     for name, scan in found.scans.items():
+        size = f"{plural(scan.facts.queries, 'query', 'queries')} × {scan.facts.max_depth or 0}"
         scores = [
             f"{view.measure} {describe_true(found.scores[view.name], decimals=spec.decimals)}"
             for view in spec.views
             if view.set == name and view.name in found.scores
         ]
-        size = f"{plural(scan.facts.queries, 'query', 'queries')} × {scan.facts.max_depth or 0}"
-        errors = count_errors(scan.problems, scan.counts)
-        facts.append((name, plural(errors, "problem") if errors else "    ".join([size, *scores])))
-    wrong = count_errors(found.metadata, {})
-    facts.append(("metadata", plural(wrong, "problem") if wrong else "ok"))
-    quota = found.quota
-    if quota is None:
-        return facts
-    when = f"again from {quota.next_allowed:%d %b %Y %H:%M} UTC"
-    when = "now" if quota.next_allowed <= place.now else when
-    used, waits = len(quota.used), found.undecided
-    parts = f" ({used - waits} published, {waits} sent from here and undecided)" if used else ""
-    text = f"{used} of {quota.limit} used since {quota.since:%d %b}{parts}; you may submit {when}"
-    return [*facts, ("quota", text)]
+        runs.append((name, count_errors(scan.problems, scan.counts), [size, *scores]))
+    return fill_facts(
+        "checked",
+        missing=[] if program else [name for name in spec.sets if name not in found.scans],
+        program=program,
+        runs=runs,
+        wrong=count_errors(found.metadata, {}),
+        quota=found.quota,
+        undecided=found.undecided,
+        now=place.now,
+    )
 
 
 def seen_facts(found: Check) -> list[tuple[str, str]]:

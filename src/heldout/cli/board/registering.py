@@ -18,7 +18,7 @@ from heldout.cli.context import (
     show_path,
 )
 from heldout.cli.options import with_options
-from heldout.cli.printing import fail
+from heldout.cli.printing import fail, fill_facts
 from heldout.errors import InputError, plural, printable
 from heldout.options import Opt
 
@@ -73,15 +73,7 @@ def register(
     except InputError as error:
         fail(error, status=1)
     own_folder = show_path(team_folder(repository).path())
-    facts = [("registered", own.handle + ("" if sent else "   (done before)"))]
-    facts += [("agreed", f"to the text with SHA-256 {own.agreement}")] * bool(own.agreement)
-    facts += [("sent", sent)] * bool(sent)
-    facts += [
-        ("back up", f"{own_folder}: its key signs all that this team submits"),
-        ("visible", "the account that pushes the branch or opens the pull request"),
-        ("", ""),
-        ("next", "heldout draft NAME --dev FILE --eval FILE"),
-    ]
+    facts = fill_facts("registered", own=own, sent=sent, folder=own_folder)
     place.answer({"team": own.handle, "agreement": own.agreement or None, "sent": sent}, facts)
 
 

@@ -17,6 +17,7 @@ from heldout.cli.printing import (
     TERMINAL,
     TableOutput,
     answers,
+    fill_facts,
     print_answer,
     print_facts,
     print_json,
@@ -89,18 +90,12 @@ def pool(
             }
         )
         return
-    proposed = f"{created.tests} proposed in tests.jsonl: read them before people do"
-    facts = [
-        *size_facts(found),
-        *price_facts(cost, settings),
-        ("tests", proposed if created.tests else _why_no_tests(created.pools)),
-        ("campaign", f"{folder.path}; set pay and consent in campaign.toml"),
-        ("next", f"heldout prefer tasks {folder.path}"),
-    ]
-    print_facts(answers(), facts)
+    why_none = _say_no_tests(created.pools)
+    facts = fill_facts("pooled", created=created, folder=folder.path, why_none=why_none)
+    print_facts(answers(), [*size_facts(found), *price_facts(cost, settings), *facts])
 
 
-def _why_no_tests(pools: Sequence[Pool]) -> str:
+def _say_no_tests(pools: Sequence[Pool]) -> str:
     if not any(one.text for each in pools for one in each.candidates):
         return "none: without --documents write your own"
     if not any(each.known for each in pools):
