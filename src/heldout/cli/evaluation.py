@@ -24,6 +24,7 @@ from heldout.cli.printing import (
 )
 from heldout.collections.named import load_qrels, load_queries
 from heldout.errors import InputError, OptionError, Problem, plural
+from heldout.files.frames import find_parquet, write_parquet
 from heldout.files.process import hold_freed_memory
 from heldout.ids import find_near
 from heldout.options import Jobs, Json, Opt
@@ -170,7 +171,7 @@ def evaluate(
             os.environ, jobs=jobs, cached=use_cache, progress=TERMINAL, executor=executor
         )
         parts = describe_parts(reading, runs, qrels, measures, order=order)
-        _print_parts(parts)
+        print_facts(messages(), [("shards", parts)] if parts else [])  # before the rest is computed
         outcomes = reading.score(runs, qrels, measures, order=order, excluded=left_out)
     scored = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
@@ -183,9 +184,12 @@ def evaluate(
         tags = len(scored) > 1 or any(name in SETS for name in names)
         _print_rows(scored, asked, output, tags=tags)
     elif scored:
-        _print_tables(scored, by_kind, qrels_path, order=order, per_query=output.per_query)
+        _print_scores(answers(), scored, qrels_path, given=order)
+        _print_kinds(answers(), _labels(scored), by_kind)
+        _print_per_query(answers(), scored if output.per_query else ())
     if output.parquet is not None and scored:
-        _write_parquet(output.parquet, scored, measures, per_query=output.per_query)
+        table = score_rows(scored, measures, _labels(scored), per_query=output.per_query)
+        write_parquet(table.as_columns(), output.parquet)
     if not output.as_json:
         console = messages()
         _print_notes(console, scored, qrels, whole=output.notes)
@@ -207,8 +211,6 @@ def _check_output(output: ScoreOutput, measures: Sequence[Measure]) -> None:
     if output.sort is not None:
         check_sort(read_measure(output.sort, path="--sort"), measures)
     if output.parquet is not None:
-        from heldout.files.frames import find_parquet
-
         find_parquet()
 
 
@@ -242,35 +244,12 @@ def _print_rows(
         click.echo(line)
 
 
-def _write_parquet(
-    path: Path, scored: Sequence[Scored], measures: Sequence[Measure], *, per_query: bool
-) -> None:
-    from heldout.files.frames import write_parquet
-
-    table = score_rows(scored, measures, _labels(scored), per_query=per_query)
-    write_parquet(table.as_columns(), path)
-
-
-def _print_tables(
-    scored: Sequence[Scored],
-    by_kind: Sequence[Mapping[str, KindScores]],
-    qrels_path: str,
-    *,
-    order: Order | None,
-    per_query: bool,
-) -> None:
-    console = answers()
-    _print_scores(console, scored, qrels_path, given=order)
-    if by_kind:
-        _print_kinds(console, _labels(scored), by_kind)
-    if per_query:
-        _print_per_query(console, scored)
-
-
 def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels, *, whole: bool) -> None:
     """Print what is odd about files; of several runs a line for each kind."""
     if whole or len(scored) == 1:
-        print_notes(console, _every_note(scored, qrels) if whole else collect_notes(scored, qrels))
+        runs = [Notes(run.notes, run.counts) for run in scored if run.notes]
+        every = (*collect_notes((), qrels), *runs)
+        print_notes(console, every if whole else collect_notes(scored, qrels))
         return
     print_notes(console, [note for note in collect_notes((), qrels) if note.problems])
     folded = fold_notes(scored, _labels(scored))
@@ -284,12 +263,6 @@ def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels, *, wh
         text = f"{plural(len(note.runs), 'run')}: {note.code}{meaning}: {shown}"
         print_facts(console, [("" if at else "notes", text)])
     print_facts(console, [("", "--notes shows each with its file and line")])
-
-
-def _every_note(scored: Sequence[Scored], qrels: Qrels) -> list[Notes]:
-    """Nothing is left out but what the reading of a file counts only."""
-    runs = [Notes(run.notes, run.counts) for run in scored if run.notes]
-    return [*collect_notes((), qrels), *runs]
 
 
 def _left_out(qrels: Qrels, facets: FacetSource) -> frozenset[str]:
@@ -344,8 +317,6 @@ def _labels(scored: Sequence[Scored]) -> list[str]:
 def _print_scores(
     console: Console, scored: Sequence[Scored], qrels_path: str, *, given: Order | None
 ) -> None:
-    if not scored:
-        return
     measures = list(scored[0].evaluation.scores)
     rows = [
         [
@@ -379,15 +350,10 @@ def _engine_facts(measures: Sequence[Measure]) -> list[tuple[str, str]]:
     by_engine: dict[str, list[str]] = {}
     for name, engine in describe_engines(measures).items():
         by_engine.setdefault(engine, []).append(name)
-    facts = [
-        (
-            "" if at else "computed",
-            f"by {engine}, in heldout's order of documents: {', '.join(own)}",
-        )
-        for at, (engine, own) in enumerate(by_engine.items())
-    ]
-    other = {one.kind.aggregate for one in measures} - {"mean"}
-    for aggregate in sorted(other):
+    order = "in heldout's order of documents"
+    said = [f"by {engine}, {order}: {', '.join(own)}" for engine, own in by_engine.items()]
+    facts = [*zip(("computed", *[""] * len(said)), said, strict=False)]
+    for aggregate in sorted({one.kind.aggregate for one in measures} - {"mean"}):
         own = [str(one) for one in measures if one.kind.aggregate == aggregate]
         facts.append(("", f"{aggregate} over the queries, and no mean: {', '.join(own)}"))
     return facts
@@ -414,7 +380,7 @@ def _query_facts(scored: Sequence[Scored], qrels_path: str) -> list[tuple[str, s
         if run.evaluation.ignored
     ]
     undefined = [
-        f"{scores.measure} of {label}: {_why(scores)}"
+        f"{scores.measure} of {label}: {_say_undefined(scores)}"
         for label, run in runs
         for scores in run.evaluation.scores.values()
         if not scores.defined.all() or scores.mean is None
@@ -429,13 +395,11 @@ def _first(lines: Sequence[str]) -> list[tuple[str, str]]:
     return [("", line) for line in shown]
 
 
-def _why(scores: MeasureScores) -> str:
+def _say_undefined(scores: MeasureScores) -> str:
     """Return why the mean, or the score of some query, is undefined."""
-    if scores.mean is None:
-        return scores.why
-    undefined = len(scores.defined) - scores.n
-    found = plural(scores.n, "query", "queries")
-    return f"mean over {found}; in {undefined:,} nothing relevant was found"
+    undefined, found = len(scores.defined) - scores.n, plural(scores.n, "query", "queries")
+    text = f"mean over {found}; in {undefined:,} nothing relevant was found"
+    return scores.why if scores.mean is None else text
 
 
 def _print_per_query(console: Console, scored: Sequence[Scored]) -> None:
@@ -479,12 +443,6 @@ def _print_part(context: click.Context, found: PartScored, *, as_json: bool) -> 
         _print_failed(messages(), found.failed, among=len(found.outcomes))
     if found.failed:
         context.exit(1 if len(found.failed) < len(found.outcomes) else 2)
-
-
-def _print_parts(parts: str) -> None:
-    """Say, before what is missing is computed, which parts other machines have scored."""
-    if parts:
-        print_facts(messages(), [("shards", parts)])
 
 
 def _print_stored(console: Console, scored: Sequence[Scored], *, always: bool) -> None:
@@ -533,7 +491,7 @@ def _print_kinds(
     console: Console, labels: Sequence[str], scored: Sequence[Mapping[str, KindScores]]
 ) -> None:
     """A table for each kind of query."""
-    for kind, first in scored[0].items():
+    for kind, first in scored[0].items() if scored else ():
         console.print()
         head = f"{kind} ({plural(first.queries, 'query', 'queries')})"
         if first.queries < first.least:
