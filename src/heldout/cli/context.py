@@ -94,7 +94,7 @@ class BoardPlace:
 
     board_folder: Annotated[
         Path | None,
-        Opt("Board [the current folder's].", names=("--board",), path="folder", metavar="DIR"),
+        Opt("Board [the current folder's].", names=("--board",), path="folder"),
     ] = None
     time: Now = None
     as_json: Json = False
@@ -126,12 +126,7 @@ class VaultPlace(BoardPlace):
 
     vault: Annotated[
         Path | None,
-        Opt(
-            "Vault of the board [HELDOUT_VAULT].",
-            env="HELDOUT_VAULT",
-            path="folder",
-            metavar="DIR",
-        ),
+        Opt("Vault of the board [HELDOUT_VAULT].", env="HELDOUT_VAULT", path="folder"),
     ] = None
 
     def need_vault(self) -> Path:

@@ -79,11 +79,7 @@ class ScoreOutput:
     as_json: Json = False
     parquet: Annotated[
         Path | None,
-        Opt(
-            "Parquet file for the scores; its columns are those of --csv.",
-            metavar="FILE",
-            path="file",
-        ),
+        Opt("Parquet file for the scores; its columns are those of --csv.", path="file"),
     ] = None
     sort: Annotated[
         str | None, Opt("Measure to sort runs by, the best first.", metavar="MEASURE")

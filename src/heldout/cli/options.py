@@ -200,7 +200,7 @@ def _parameter(option: Declared) -> Decorator:
     settings: dict[str, Any] = {
         "type": _type(option),
         "nargs": option.values,
-        "metavar": opt.metavar,
+        "metavar": opt.metavar or ("DIR" if opt.path == "folder" and not opt.argument else None),
         "envvar": opt.env,
         "required": default is MISSING,
         "callback": _checked(option) if opt.check else None,

@@ -212,7 +212,7 @@ def _load_sentences() -> "jinja2.Environment":
     return environment
 
 
-def fill_facts(name: str, **values: object) -> list[tuple[str, str]]:
+def fill_facts(name: str, /, **values: object) -> list[tuple[str, str]]:
     """Return the facts of a template of `cli/templates`, for `print_facts`.
 
     Args:
@@ -423,7 +423,7 @@ class Output(TableOutput):
 
     chart: Annotated[
         Path | None,
-        Opt("Picture, as .svg or .png.", metavar="FILE", path="file", check=_check_chart),
+        Opt("Picture, as .svg or .png.", path="file", check=_check_chart),
     ] = None
 
 

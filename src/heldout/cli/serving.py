@@ -117,7 +117,6 @@ Uploads = Annotated[
         env=UPLOADS,
         path="folder",
         exists=True,
-        metavar="DIR",
     ),
 ]
 """`--uploads`."""
@@ -219,7 +218,6 @@ def serve(
             path="folder",
             exists=True,
             env=BOARD,
-            metavar="DIR",
         ),
     ] = None,
     uploads: Uploads = None,

@@ -207,7 +207,6 @@ def answerable(
         Opt(
             "Table instead of a folder: scorer, query_id, doc_id, rank of the first passage that "
             "answers.",
-            metavar="FILE",
             path="file",
         ),
     ] = None,

@@ -61,13 +61,11 @@ class BoardSource:
 
     folder: Annotated[
         Path | None,
-        Opt("Board whose vault has the scores.", names=("--board",), path="folder", metavar="DIR"),
+        Opt("Board whose vault has the scores.", names=("--board",), path="folder"),
     ] = None
     vault: Annotated[
         Path | None,
-        Opt(
-            "Vault of the board [HELDOUT_VAULT].", env="HELDOUT_VAULT", path="folder", metavar="DIR"
-        ),
+        Opt("Vault of the board [HELDOUT_VAULT].", env="HELDOUT_VAULT", path="folder"),
     ] = None
     view: Annotated[str | None, Opt("View of the board [the one that ranks].", metavar="NAME")] = (
         None
@@ -153,7 +151,6 @@ class Source:
         Opt(
             "Preference judgments for --transform preference: query, item, item, preferred item.",
             path="file",
-            metavar="FILE",
         ),
     ] = None
 
@@ -294,7 +291,6 @@ class KindSource(Source):
         Opt(
             "Folder for the queries of --only, which are written instead: texts, qrels, training "
             "pairs, scores.",
-            metavar="DIR",
             path="folder",
         ),
     ] = None
@@ -333,7 +329,6 @@ class DatedSource(Source):
             "CSV table for --runs and --scores: id, date, and team, institution, "
             "description, baseline (yes or no).",
             path="file",
-            metavar="FILE",
         ),
     ] = None
     csv_file: Annotated[
@@ -342,7 +337,6 @@ class DatedSource(Source):
             "Table of an MS MARCO leaderboard in place of runs: means alone, so no tests.",
             names=("--csv",),
             path="file",
-            metavar="FILE",
         ),
     ] = None
 
@@ -552,17 +546,12 @@ class JudgeSource:
     ] = ()
     ratings: Annotated[
         Path | None,
-        Opt(
-            "Judgments of several judges in one file: query, judge, document, grade.",
-            metavar="FILE",
-            path="file",
-        ),
+        Opt("Judgments of several judges in one file: query, judge, document, grade.", path="file"),
     ] = None
     preferences: Annotated[
         tuple[Path, ...],
         Opt(
             "Preferences: query, item, item, preferred item; a pair may be judged many times.",
-            metavar="FILE",
             path="file",
         ),
     ] = ()

@@ -36,7 +36,7 @@ def backup(
     ] = None,
     folder: Annotated[
         tuple[Path, ...],
-        Opt("Further folder, as uploads or a campaign.", path="folder", exists=True, metavar="DIR"),
+        Opt("Further folder, as uploads or a campaign.", path="folder", exists=True),
     ] = (),
     place: VaultPlace,
 ) -> None:
@@ -76,14 +76,10 @@ def backup(
 def restore(
     *,
     file: Annotated[Path, Opt(argument=True, path="file", exists=True, metavar="FILE")],
-    to: Annotated[
-        Path | None, Opt("Folder to restore into, new or empty.", path="folder", metavar="DIR")
-    ] = None,
+    to: Annotated[Path | None, Opt("Folder to restore into, new or empty.", path="folder")] = None,
     identity: Annotated[
         tuple[Path, ...],
-        Opt(
-            "File with a private key (age) that opens it.", path="file", exists=True, metavar="FILE"
-        ),
+        Opt("File with a private key (age) that opens it.", path="file", exists=True),
     ] = (),
     database: Annotated[
         str | None,

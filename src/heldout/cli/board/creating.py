@@ -70,7 +70,6 @@ _KnownRuns = Annotated[
         "Known run over the dev queries, such as the best published one; the answer says how far a "
         "baseline lies below the best. Repeatable.",
         names=("--known-run",),
-        metavar="FILE",
         path="file",
     ),
 ]

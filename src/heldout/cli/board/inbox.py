@@ -40,13 +40,7 @@ def inbox(
     *,
     folders: Annotated[
         tuple[Path, ...],
-        Opt(
-            "Folder to take submissions from, too.",
-            names=("--from",),
-            path="folder",
-            exists=True,
-            metavar="DIR",
-        ),
+        Opt("Folder to take submissions from, too.", names=("--from",), path="folder", exists=True),
     ] = (),
     no_fetch: Annotated[bool, Opt("Use no remote and no forge.")] = False,
     accept: Annotated[

@@ -88,7 +88,6 @@ def draft(
             "File of ir_metadata, such as TIREx tracker writes, for fields that no run's "
             "header has.",
             names=("--ir-metadata",),
-            metavar="FILE",
             path="file",
         ),
     ] = None,

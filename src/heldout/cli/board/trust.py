@@ -38,7 +38,6 @@ _Root = Annotated[
         names=("--timestamp-root",),
         path="file",
         exists=True,
-        metavar="FILE",
     ),
 ]
 _Yes = Annotated[bool, Opt("Do not ask.")]
@@ -58,7 +57,6 @@ def audit(
             "agree.",
             path="file",
             exists=True,
-            metavar="FILE",
         ),
     ] = (),
     earlier: Annotated[
@@ -296,11 +294,11 @@ def timestamp(
     ] = None,
     request: Annotated[
         Path | None,
-        Opt("Only write the request, to be sent by other means.", path="file", metavar="FILE"),
+        Opt("Only write the request, to be sent by other means.", path="file"),
     ] = None,
     response: Annotated[
         Path | None,
-        Opt("Response to a request, to be stored.", path="file", exists=True, metavar="FILE"),
+        Opt("Response to a request, to be stored.", path="file", exists=True),
     ] = None,
     root: _Root = None,
     place: VaultPlace,

@@ -242,12 +242,7 @@ def links(
     root: Annotated[str, Opt("Address of the pages.", metavar="URL", check=_check_root)],
     workers: Annotated[
         Path | None,
-        Opt(
-            "File of the ids by which people are paid, one a line.",
-            metavar="FILE",
-            path="file",
-            exists=True,
-        ),
+        Opt("File of the ids by which people are paid, one a line.", path="file", exists=True),
     ] = None,
     count: Annotated[
         int | None,
@@ -260,7 +255,7 @@ def links(
     ] = None,
     out: Annotated[
         Path | None,
-        Opt("CSV of ids and links [links.csv in the campaign's].", metavar="FILE", path="file"),
+        Opt("CSV of ids and links [links.csv in the campaign's].", path="file"),
     ] = None,
     url: DatabaseUrl = None,
 ) -> None:
