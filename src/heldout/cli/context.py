@@ -264,12 +264,8 @@ def find_target(repository: "Repository", to: str | None) -> "Path | Server | No
         if Path(to).exists() and not Path(to).is_dir():
             raise click.BadParameter(f"{to!r} is a file", param_hint="--to")
         return Path(to)
-    return find_server(repository, address) or server.Server(
-        address=address,
-        token=_ask_token(repository, address),
-        connect=server.new_client,
-        sleep=time.sleep,
-    )
+    found = find_server(repository, address)
+    return found or _server(address, _ask_token(repository, address))
 
 
 def find_server(repository: "Repository", address: str) -> "Server | None":
@@ -281,8 +277,12 @@ def find_server(repository: "Repository", address: str) -> "Server | None":
     from heldout.board.participant import server
 
     token = server.find_token(repository, address, os.environ)
-    if token is None:
-        return None
+    return None if token is None else _server(address, token)
+
+
+def _server(address: str, token: str) -> "Server":
+    from heldout.board.participant import server
+
     return server.Server(address=address, token=token, connect=server.new_client, sleep=time.sleep)
 
 

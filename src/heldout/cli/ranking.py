@@ -5,7 +5,6 @@ stand inside the functions.
 """
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -99,11 +98,14 @@ def rank(
     """
     from heldout.collections.source import read_whole, take_subset
     from heldout.rankers.reranking import choose_ranker, partial_path
-    from heldout.rankers.run import RankingTask, write_run
+    from heldout.rankers.run import RankingTask, describe_run, write_run
+    from heldout.trec.ir_metadata import format_header
 
     settings = _parameters(parameters)
     chosen = choose_ranker(method, settings, reranking, out, progress=TERMINAL)
-    name = _tag(tag or chosen.name)
+    name = tag or chosen.name
+    if name.split() != [name]:
+        raise InputError.of("rank-tag", "--tag", repr(name[:40]), "a name without spaces")
     texts = take_subset(read_whole(place, progress=TERMINAL), subset, seed)
     task = RankingTask(documents=texts.documents, queries=texts.queries, depth=depth)
     work = f"{plural(len(task.queries), 'query', 'queries')} over "
@@ -119,7 +121,9 @@ def rank(
     if chosen.reranking is not None:
         first = reranking.first or DEFAULT_FIRST
         what |= {"first": first, "rerank_depth": chosen.reranking.rerank_depth}
-    header = _header(name, what) if with_header else b""
+    header = b""
+    if with_header:
+        header = format_header(describe_run(tag=name, cores=os.cpu_count(), **what))
     write_run(run, out, form=form, tag=name, header=header)
     partial_path(out).unlink(missing_ok=True)
     messages().print(f"wrote {printable(str(out))}")
@@ -141,17 +145,3 @@ def _parameters(options: tuple[str, ...]) -> dict[str, str]:
                 "for example --param k1=0.9",
             )
     return {name: value for name, _, value in pairs}
-
-
-def _tag(text: str) -> str:
-    if text.split() == [text]:
-        return text
-    raise InputError.of("rank-tag", "--tag", repr(text[:40]), "a name without spaces")
-
-
-def _header(tag: str, what: Mapping[str, Any]) -> bytes:
-    """The header of a run that says how it was made."""
-    from heldout.rankers.run import describe_run
-    from heldout.trec.ir_metadata import format_header
-
-    return format_header(describe_run(tag=tag, cores=os.cpu_count(), **what))

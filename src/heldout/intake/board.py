@@ -20,7 +20,6 @@ import msgspec
 from heldout.board.log.events import Entry, parse_log
 from heldout.board.log.history import History, read_history
 from heldout.board.log.reading import LOG, read_public_log
-from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.store.repository import KEYS, LEADERBOARD, README, SPEC, Repository
@@ -30,7 +29,6 @@ from heldout.ids import digest_bytes
 _STANDINGS = f"{LEADERBOARD}/leaderboard.json"
 _MOST_BYTES = 1 << 30
 _ASK_AGAIN = timedelta(minutes=1)
-_PAGES_BYTES = 16 << 20
 _ZIP_DAY = (1980, 1, 1, 0, 0, 0)
 
 STATES: Mapping[str, str] = {
@@ -43,23 +41,6 @@ STATES: Mapping[str, str] = {
     "imported": "published",
 }
 """Status in the log -> the state that a team is shown."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentSubmission:
-    """A submission of a team, as the server took it in.
-
-    Attributes:
-        id: the submission.
-        at: when the whole upload came, UTC; `None` while it is under way.
-        digests: name of each file -> SHA-256.
-        waits: whether it still lies in the folder that the organiser's inbox empties.
-    """
-
-    id: str
-    at: datetime | None
-    digests: Mapping[str, str]
-    waits: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +90,6 @@ class BoardMoment:
         head: the standings' document without its rows.
         rows: its rows, each as published, to the digit.
         read: gives a public file of the board as of that moment, `None` where there is none.
-        pages: pages that were made of them.
         archives: the archive of the public files, once somebody has asked for it.
     """
 
@@ -118,7 +98,6 @@ class BoardMoment:
     head: Mapping[str, Any]
     rows: tuple[msgspec.Raw, ...]
     read: Callable[[str], bytes | None]
-    pages: dict[tuple[int, int], Shared] = field(default_factory=dict)
     archives: list[Shared] = field(default_factory=list)
 
     @property
@@ -128,15 +107,16 @@ class BoardMoment:
 
     def standings(self, *, offset: int, limit: int) -> Shared:
         """Some rows; the same bytes for everybody, until the board changes."""
-        key = offset, limit
-        found = self.pages.get(key)
-        if found is None:
-            found = self._make_page(offset, limit)
-            # Anybody may ask for any of them: no more than so many bytes stay in memory.
-            stored = list(self.pages.values())  # at once: other threads add to them
-            if sum(len(page.data) for page in stored) < _PAGES_BYTES:
-                self.pages[key] = found
-        return found
+        rows = self.rows[offset : offset + limit]
+        after = offset + len(rows)
+        document = {
+            **self.head,
+            "total": len(self.rows),
+            "offset": offset,
+            "next": after if rows and after < len(self.rows) else None,
+            "rows": rows,
+        }
+        return Shared.of(msgspec.json.encode(document))
 
     def archive(self) -> Shared:
         """Return what a team needs to seal a submission, as a zip; the same bytes each time.
@@ -160,33 +140,30 @@ class BoardMoment:
                 archive.writestr(zipfile.ZipInfo(name, _ZIP_DAY), data or b"", zipfile.ZIP_DEFLATED)
         return packed.getvalue()
 
-    def state_of(self, sent: SentSubmission) -> ShownSubmission:
-        """Return how far a submission has come, by the public log alone."""
-        known, why, received = self.history.submissions.get(sent.id), "", None
-        if known is not None and _is_same(known, sent):
+    def state_of(
+        self, name: str, sent: datetime | None, digests: Mapping[str, str], *, waits: bool
+    ) -> ShownSubmission:
+        """Return how far a submission has come, by the public log alone.
+
+        Args:
+            name: its id.
+            sent: when the whole upload came, UTC; `None` while it is under way.
+            digests: name of each file -> SHA-256. It is the log's where a file of that came so.
+            waits: whether it still lies in the folder that the organiser's inbox empties.
+        """
+        known, why, received = self.history.submissions.get(name), "", None
+        if known is not None and (not digests or known.files.items() & digests.items()):
             state, received = STATES[known.status], known.received
             why = known.why if known.status in ("rejected", "asked", "withdrawn") else ""
-        elif sent.at is None:
+        elif sent is None:
             state = "uploading"
-        elif sent.waits:
+        elif waits:
             state = "waiting for the organiser"
         elif known is not None:
             state, why = "not accepted", "the public log has other files under this id"
         else:
             state = "taken in by the organiser; not in the public log yet"
-        return ShownSubmission(id=sent.id, state=state, why=why, sent=sent.at, received=received)
-
-    def _make_page(self, offset: int, limit: int) -> Shared:
-        rows = self.rows[offset : offset + limit]
-        after = offset + len(rows)
-        document = {
-            **self.head,
-            "total": len(self.rows),
-            "offset": offset,
-            "next": after if rows and after < len(self.rows) else None,
-            "rows": rows,
-        }
-        return Shared.of(msgspec.json.encode(document))
+        return ShownSubmission(id=name, state=state, why=why, sent=sent, received=received)
 
 
 @dataclass(slots=True)
@@ -290,10 +267,3 @@ def _make_view(log: tuple[Entry, ...], read: Callable[[str], bytes | None]) -> B
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise StoreError(f"{_STANDINGS} is damaged: heldout rebuild writes it again") from None
     return BoardMoment(history=history, spec=spec, head=document, rows=tuple(rows), read=read)
-
-
-def _is_same(known: Submission, sent: SentSubmission) -> bool:
-    """Check whether the log's submission is what was sent: a file of it came through the server."""
-    return not sent.digests or any(
-        known.files.get(name) == digest for name, digest in sent.digests.items()
-    )

@@ -21,7 +21,7 @@ from heldout.board.policy.checks import QuotaState
 from heldout.errors import InputError, StoreError
 from heldout.ids import Digest
 from heldout.intake import teams, uploads
-from heldout.intake.board import BoardMoment, PublicBoard, SentSubmission, ShownSubmission
+from heldout.intake.board import BoardMoment, PublicBoard, ShownSubmission
 from heldout.intake.form import Pace, cut_off, list_files, read_form, read_length, read_pieces
 from heldout.intake.quota import Quota, quota_of
 from heldout.intake.sign_in import Provider
@@ -160,16 +160,12 @@ class Intake:
     def _show(self, view: BoardMoment, group: Sequence[uploads.Upload]) -> ShownSubmission:
         newest, first = group[0], group[-1]
         digests = {file.name: file.digest for one in group for file in one.files}
-        sent = SentSubmission(
-            id=newest.owner,
-            at=next((one.completed for one in group if one.completed), None),
-            digests=digests,
-            waits=any(self._waits(one) for one in group),
-        )
-        shown = view.state_of(sent)
+        sent = next((one.completed for one in group if one.completed), None)
+        waits = any(map(self._waits, group))
+        shown = view.state_of(newest.owner, sent, digests, waits=waits)
         if shown.received is None and newest.state == "failed":
             shown = replace(shown, state="not accepted", why=newest.why)
-        return replace(shown, sent=first.completed or sent.at)
+        return replace(shown, sent=first.completed or sent)
 
     def _waits(self, upload: uploads.Upload) -> bool:
         """Check whether the inbox has not taken it yet."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 import msgspec
@@ -14,9 +14,6 @@ from heldout.cli.options import with_options
 from heldout.cli.printing import fill_facts
 from heldout.errors import StoreError
 from heldout.options import Opt
-
-if TYPE_CHECKING:
-    from heldout.backup.restoring import Restored
 
 _File = Annotated[Path, Opt(argument=True, path="file", metavar="FILE")]
 
@@ -117,7 +114,9 @@ def restore(
     if to is not None:
         done = restore_backup(file, to, identities=keys, database=database, newer=newer)
         document = {one.name: getattr(done, one.name) for one in fields(done)}
-        document |= {"folder": str(done.folder), "manifest": _summary(done)}
+        whole = msgspec.to_builtins(done.manifest)  # without its files
+        whole["folders"] = sorted(whole["folders"])
+        document |= {"folder": str(done.folder), "manifest": whole}
         place.answer(document, fill_facts("restored", done=done))
         return
     drill = check_backup(file, identities=keys, newer=newer)
@@ -136,9 +135,3 @@ def _read_keys(place: VaultPlace, files: tuple[Path, ...]) -> list[str]:
     if not keys:
         raise StoreError("which key opens it? name its file: --identity FILE")
     return keys
-
-
-def _summary(done: Restored) -> object:
-    """The list of a backup without its files."""
-    whole = msgspec.to_builtins(done.manifest)
-    return {**whole, "folders": sorted(whole["folders"])}

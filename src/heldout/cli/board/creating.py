@@ -243,9 +243,13 @@ def _new_board_facts(
     folder: Path, vault: Path, plan: NewBoard, now: datetime
 ) -> list[tuple[str, str]]:
     """The release rule, and what to do now: commands can be called as they stand."""
+    from heldout.board.organiser.web_page import list_steps
     from heldout.board.rules.changes import FIXED_BY_SCORES
-    from heldout.board.rules.template import PRICES, SPLIT_ABOVE
+    from heldout.board.rules.template import PRICES, SPLIT_ABOVE, page_files
 
+    steps: Sequence[str] = ("put the page on the web: heldout board publish-page",)
+    if plan.forge is not None and page_files(plan.forge, install=plan.install):
+        steps = list_steps(plan.forge, home="")
     board = shlex.quote(str(folder))
     runs = (f"--{n} FILE" if n in ("dev", "eval") else f"--run {n}=FILE" for n in plan.sets)
     return fill_facts(
@@ -256,19 +260,10 @@ def _new_board_facts(
         fixed=FIXED_BY_SCORES,
         board=board,
         places=f"--board {board} --vault {shlex.quote(str(vault))}",
-        page_steps=_page_steps(plan),
+        page_steps=steps,
         day=f"{now:%Y%m%d}",
         runs=" ".join(runs),
     )
-
-
-def _page_steps(plan: NewBoard) -> Sequence[str]:
-    """List how the page gets on the web."""
-    from heldout.board.rules.template import list_steps, page_files
-
-    if plan.forge is not None and page_files(plan.forge, install=plan.install):
-        return list_steps(plan.forge, home="")
-    return ("put the page on the web: heldout board publish-page",)
 
 
 @click.command()

@@ -358,7 +358,11 @@ def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str
     from heldout.board.organiser import words
 
     rebuilt, earlier = outcome.rebuilt, outcome.earlier
-    waiting = _count_waiting(session, outcome.done) if verb == "published" else ()
+    waiting: Sequence[Waiting] = ()  # most boards have no preference labels
+    if verb == "published" and any(view.labels for view in session.spec().views):
+        from heldout.judging.services.maintaining import count_waiting
+
+        waiting = count_waiting(session, outcome.done)
     document: dict[str, Any] = {"decisions": [*map(words.decision_document, outcome.decisions)]}
     if verb == "corrected":
         document["earlier_labels"] = earlier
@@ -384,15 +388,6 @@ def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str
     place.answer({**document, **words.rebuilt_document(rebuilt)}, facts)
     if len(outcome.done) < len(outcome.decisions):
         raise click.exceptions.Exit(1)
-
-
-def _count_waiting(session: Session, entries: Sequence[str]) -> Sequence[Waiting]:
-    """Return what the board's preference labels were made without; mostly it has none."""
-    if not any(view.labels for view in session.spec().views):
-        return ()
-    from heldout.judging.services.maintaining import count_waiting
-
-    return count_waiting(session, entries)
 
 
 # The organiser's commands of a final: name the finalists, open their scores.

@@ -421,7 +421,7 @@ def _packed_facts(
     from heldout.envelope.bundle import short_recipient
 
     spec = rules_to_seal_by(repository)
-    files = {_own(repository, "sealed", name): _bytes(size) for name, size in packed.files.items()}
+    files = {_own(repository, "sealed", name): size for name, size in packed.files.items()}
     return fill_facts(
         "sealed",
         keys=[short_recipient(spec.envelope, key) for key in spec.recipients],
@@ -440,11 +440,6 @@ def _own(repository: Repository, folder: str, name: str) -> str:
 
 def _sent_document(name: SubmissionId, packed: Packed, sent: Sent | None = None) -> dict[str, Any]:
     return {"id": name, **msgspec.to_builtins(packed), **msgspec.to_builtins(sent or {})}
-
-
-def _bytes(size: int) -> str:
-    kilo, mega = 1_000, 1_000_000
-    return f"{size / mega:.1f} MB" if size >= mega else f"{size / kilo:.1f} kB"
 
 
 @click.command()

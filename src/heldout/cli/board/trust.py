@@ -231,7 +231,12 @@ def rekey(
         ensure_key(place.board(), place.vault.absolute(), now=place.now)
     with place.session() as session:
         if not yes and not is_begun(session.vault):
-            click.echo(_consequences(destroy_old=destroy_old), err=True)
+            lost = (
+                " The old private keys are removed from the vault: what was sealed for them and "
+                "has not arrived yet can never be opened, and backups still hold them."
+            )
+            text = "Submissions are sealed for the new keys from now on."
+            click.echo(text + lost * destroy_old, err=True)
             require_yes("Change the keys?")
         done = change_keys(
             session,
@@ -372,13 +377,3 @@ def _public_log(place: VaultPlace) -> tuple[Entry, ...]:
     except StoreError:
         return ()
     return board.newest_log()
-
-
-def _consequences(*, destroy_old: bool) -> str:
-    text = "Submissions are sealed for the new keys from now on."
-    if destroy_old:
-        text += (
-            " The old private keys are removed from the vault: what was sealed for them and has "
-            "not arrived yet can never be opened, and backups still hold them."
-        )
-    return text
