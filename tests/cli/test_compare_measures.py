@@ -305,15 +305,6 @@ def test_seed_and_correction_are_those_asked_for() -> None:
 
 
 @pytest.mark.usefixtures("files")
-@pytest.mark.parametrize("form", ["--markdown", "--latex"])
-def test_means_can_go_into_a_paper(form: str) -> None:
-    result = call(*AB, *ask("nDCG@5"), form)
-    assert result.exit_code == 0
-    assert "Means over all 40 queries" in result.stdout
-    assert "nDCG@5" in result.stdout
-
-
-@pytest.mark.usefixtures("files")
 @pytest.mark.parametrize(
     ("measure", "words"),
     [

@@ -302,16 +302,6 @@ def test_everything_fits_the_screen(width: int, state: installation.State) -> No
     assert max(map(len, screen.lines)) <= width
 
 
-def test_help_needs_no_numpy() -> None:
-    code = (
-        "import sys; from heldout.cli import main\n"
-        "try: main(['doctor', '--help'])\n"
-        "except SystemExit as end: assert not end.code\n"
-        "assert 'numpy' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-
-
 def test_a_look_imports_no_extra() -> None:
     code = (
         "import sys; from heldout.cli import main\n"

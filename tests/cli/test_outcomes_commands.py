@@ -269,13 +269,6 @@ def test_a_run_that_finds_nothing_leaves_case_3_undefined(files: Path) -> None:
     assert _compare(files, "nothing.run", "b1.run").exit_code == 0
 
 
-@pytest.mark.parametrize("form", ["--markdown", "--latex"])
-def test_tables_can_go_into_a_paper(files: Path, form: str) -> None:
-    result = _compare(files, "a1.run", "b1.run", form)
-    assert result.exit_code == 0
-    assert ("toprule" in result.stdout) == (form == "--latex")
-
-
 @pytest.mark.parametrize("extra", [(), ("--baseline", "a1")])
 def test_all_pairs_or_a_baseline_against_all(files: Path, extra: tuple[str, ...]) -> None:
     value = json.loads(_outcomes(files, "--json", *extra).stdout)
