@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -442,22 +441,29 @@ def _upload(row: Row[Any], files: Sequence[Row[Any]]) -> Upload:
 # Parts
 
 
+@dataclass(slots=True, kw_only=True)
 class Part:
-    """The bytes of one file, as they come."""
+    """The bytes of one file, as they come.
 
-    def __init__(
-        self,
-        handle: int,
-        *,
-        name: str,
-        offset: int,
-        size: int,
-        note: Callable[["Part"], None],
-        check: Callable[[], None],
-    ) -> None:
-        self._handle, self._name, self._size = handle, name, size
-        self._note, self._check = note, check
-        self.received = self.noted = offset
+    Attributes:
+        store: where they go.
+        team: id of the team.
+        upload: id of the upload.
+        file: as it was declared.
+        handle: of the open file, which is locked.
+        clock: the time, UTC.
+        received: bytes that are here.
+        noted: bytes of them that were acknowledged.
+    """
+
+    store: UploadStore
+    team: int
+    upload: str
+    file: UploadFile
+    handle: int
+    clock: Callable[[], datetime]
+    received: int
+    noted: int
 
     def write(self, data: bytes) -> None:
         """Go on with the file.
@@ -465,27 +471,43 @@ class Part:
         Raises:
             InputError: codes `upload-too-large`: more than was declared; `upload-full`.
         """
-        if self.received + len(data) > self._size:
-            raise _problem(
-                "upload-too-large", f"{self._name} goes on", f"the {self._size:,} bytes declared"
-            )
+        if self.received + len(data) > self.file.size:
+            found, expected = f"{self.file.name} goes on", f"the {self.file.size:,} bytes declared"
+            raise _problem("upload-too-large", found, expected)
         try:
             rest = memoryview(data)
             while rest:
-                written = os.pwrite(self._handle, rest, self.received)
+                written = os.pwrite(self.handle, rest, self.received)
                 self.received += written
                 rest = rest[written:]
         except OSError as error:
             raise _full() from error
         if self.received - self.noted >= _STEP:
             self.note()
-            self._check()
+            find_room(self.store, self.team)
 
     def note(self) -> None:
-        """Acknowledge what has come."""
-        if self.received > self.noted:
-            self._note(self)
-            self.noted = self.received
+        """Flush what has come, and only then acknowledge it."""
+        if self.received <= self.noted:
+            return
+        try:
+            os.fsync(self.handle)
+        except OSError as error:
+            raise _full() from error
+        came = update(upload_files).where(
+            upload_files.c.upload == self.upload,
+            upload_files.c.name == self.file.name,
+            upload_files.c.received == self.noted,
+        )
+        still = update(uploads).where(uploads.c.id == self.upload, uploads.c.state == "open")
+
+        def note(connection: Connection) -> None:
+            if connection.execute(still.values(changed_at=self.clock())).rowcount != 1:
+                raise _ended(self.upload)
+            connection.execute(came.values(received=self.received))
+
+        self.store.database.write(note)
+        self.noted = self.received
 
 
 @contextmanager
@@ -529,14 +551,17 @@ def open_part(
         if offset != here:
             raise _problem("upload-offset", f"byte {offset:,} of {name}", f"byte {here:,} next")
         os.ftruncate(handle, offset)
-
-        check = partial(find_room, store, team)
-
-        def note(part: Part) -> None:
-            _acknowledge(store, upload, part, handle, name=name, now=clock())
-
-        check()
-        part = Part(handle, name=name, offset=offset, size=file.size, note=note, check=check)
+        find_room(store, team)
+        part = Part(
+            store=store,
+            team=team,
+            upload=upload,
+            file=file,
+            handle=handle,
+            clock=clock,
+            received=offset,
+            noted=offset,
+        )
         try:
             yield part
         finally:
@@ -557,35 +582,6 @@ def _bytes_here(store: UploadStore, upload: str, file: UploadFile, handle: int) 
     )
     store.database.write(lambda connection: connection.execute(less))
     return found
-
-
-def _acknowledge(
-    store: UploadStore,
-    upload: str,
-    part: Part,
-    handle: int,
-    *,
-    name: str,
-    now: datetime,
-) -> None:
-    """Flush what came, and only then say that it is here."""
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        raise _full() from error
-    came = update(upload_files).where(
-        upload_files.c.upload == upload,
-        upload_files.c.name == name,
-        upload_files.c.received == part.noted,
-    )
-    still = update(uploads).where(uploads.c.id == upload, uploads.c.state == "open")
-
-    def note(connection: Connection) -> None:
-        if connection.execute(still.values(changed_at=now)).rowcount != 1:
-            raise _ended(upload)
-        connection.execute(came.values(received=part.received))
-
-    store.database.write(note)
 
 
 def _open_file(upload: Upload, name: str) -> UploadFile:
