@@ -243,9 +243,8 @@ def _new_board_facts(
     folder: Path, vault: Path, plan: NewBoard, now: datetime
 ) -> list[tuple[str, str]]:
     """The release rule, and what to do now: commands can be called as they stand."""
-    from heldout.board.organiser.web_page import list_steps
     from heldout.board.rules.changes import FIXED_BY_SCORES
-    from heldout.board.rules.template import PRICES, SPLIT_ABOVE, page_files
+    from heldout.board.rules.template import PRICES, SPLIT_ABOVE, list_steps, page_files
 
     steps: Sequence[str] = ("put the page on the web: heldout board publish-page",)
     if plan.forge is not None and page_files(plan.forge, install=plan.install):
