@@ -12,6 +12,7 @@ from rich.console import Console
 from heldout.cli.printing import (
     count_errors,
     fail,
+    fill_facts,
     number,
     print_facts,
     print_json,
@@ -119,6 +120,11 @@ def test_markup_is_not_read() -> None:
     used = console(terminal=True)
     print_facts(used, [("team", "[red]x[/red] :smile:")])
     assert text_of(used) == "team      [red]x[/red] :smile:\n"
+
+
+def test_no_value_of_a_template_begins_a_line() -> None:
+    facts = fill_facts("reported", missing=["a\nnext | b"], earlier=(), waiting=())
+    assert [name for name, _ in facts] == ["warning"]
 
 
 def test_table() -> None:
