@@ -12,8 +12,7 @@ import pytest
 from forge_server import KINDS, PROJECTS, TOKEN, Forge, Kind, serve
 
 from heldout.board.rules.spec import ForgeSpec
-from heldout.board.store.forges.hosted import Handle, HostedForge
-from heldout.board.store.forges.local import Surroundings, open_forge
+from heldout.board.store.forges import Handle, HostedForge, Surroundings, open_forge
 from heldout.board.store.git import Git
 from heldout.ids import digest_bytes
 

@@ -14,14 +14,16 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.final import Final, Naming, OpenedFinal
-from heldout.board.log.manifest import Efficiency, Identity
-from heldout.board.log.measured import (
+from heldout.board.log.final import (
     Figures,
+    Final,
     Measured,
+    Naming,
+    OpenedFinal,
     Ranges,
     Step,
 )
+from heldout.board.log.manifest import Efficiency, Identity
 from heldout.board.rules.spec import BoardSpec, Example, Policy, QuerySet, Runs, Season, Trust, View
 from heldout.board.site.render import render_board
 from heldout.board.site.rules import BoardFacts, SetFacts, TrustLine

@@ -8,7 +8,7 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.log.event_fields import FIELDS, check_fields
+from heldout.board.log.event_fields import EVENTS, check_fields
 from heldout.board.log.events import KINDS, parse_log, redact
 from heldout.board.log.history import read_history
 from heldout.board.rules.spec_file import parse_spec
@@ -20,7 +20,7 @@ NAME = "20261101-a"
 
 
 def test_every_kind_of_event_has_its_fields() -> None:
-    assert set(FIELDS) == set(KINDS)
+    assert set(EVENTS) == KINDS
 
 
 def whole() -> BoardLog:
@@ -138,7 +138,7 @@ JSON = st.recursive(
     ),
     max_leaves=6,
 )
-NAMES = sorted({name for one in FIELDS.values() for name in one.__struct_encode_fields__})
+NAMES = sorted({name for one in EVENTS.values() for name in one.fields.__struct_encode_fields__})
 PARTS = st.dictionaries(st.sampled_from(NAMES), JSON, max_size=4)
 RIGHT: dict[str, Any] = {
     "board.toml": RULES,

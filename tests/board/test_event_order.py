@@ -8,7 +8,7 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.log.event_fields import FIELDS, FOLLOWS, BoardFields
+from heldout.board.log.event_fields import EVENTS, BoardFields
 from heldout.board.log.events import redact
 from heldout.board.log.history import read_history
 from heldout.errors import StoreError
@@ -19,9 +19,8 @@ Step = Callable[[BoardLog], object]
 
 
 def test_every_kind_about_an_entry_has_its_line() -> None:
-    assert set(FOLLOWS) == {
-        kind for kind, fields in FIELDS.items() if not issubclass(fields, BoardFields)
-    }
+    about = {kind for kind, one in EVENTS.items() if not issubclass(one.fields, BoardFields)}
+    assert {kind for kind, one in EVENTS.items() if one.after} == about
 
 
 STEPS: Mapping[str, Step] = {
@@ -74,7 +73,7 @@ def test_an_event_comes_after_what_it_can_come_after(state: str, kind: str) -> N
     STEPS[kind](log)
     states = {state, *(("published",) * ("published" in BEFORE[state]))}
     states |= {"embargoed"} if "published" in states else set()
-    if states & FOLLOWS[kind]:
+    if states & EVENTS[kind].after:
         read_history(log.entries)
         return
     number = len(log.entries) - 1

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from heldout.board.log.events import (
     GENESIS,
-    KINDS,
     Draft,
     Entry,
     Event,
@@ -344,7 +343,3 @@ def read_back(preimage: bytes) -> tuple[str, bytes] | None:
         parts.append(rest[: int(size)])
         rest = rest[int(size) + 1 :]
     return (parts[0].decode(), parts[1]) if len(parts) == 2 else None
-
-
-def test_every_kind_says_what_it_means() -> None:
-    assert all(text and text[0].islower() for text in KINDS.values())

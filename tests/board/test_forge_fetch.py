@@ -12,9 +12,8 @@ from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, says, serve
 
 from heldout.board.rules.spec import ForgeSpec
 from heldout.board.store.fetching import fetch_arrivals
-from heldout.board.store.forges.hosted import Forge as ForgeProtocol
-from heldout.board.store.forges.hosted import Handle, git_environment
-from heldout.board.store.forges.local import Surroundings, open_forge
+from heldout.board.store.forges import Forge as ForgeProtocol
+from heldout.board.store.forges import Handle, Surroundings, git_environment, open_forge
 from heldout.board.store.git import Author, Git
 from heldout.errors import InputError, StoreError
 from heldout.ids import SubmissionId, digest_bytes

@@ -8,7 +8,7 @@ import pytest
 from forge_clients import EVENT, ONE, OTHER, Client, connect
 from forge_server import TOKEN, Forge
 
-from heldout.board.store.forges.hosted import Handle
+from heldout.board.store.forges import Handle
 from heldout.errors import SetupError, StoreError
 from heldout.ids import Digest, SubmissionId
 

@@ -7,7 +7,7 @@ from forge_clients import EVENT, NOW, ONE, Client, connect
 from forge_faults import PASSING, WAITED
 from forge_server import Fault, says, serve
 
-from heldout.board.store.forges.hosted import Handle
+from heldout.board.store.forges import Handle
 from heldout.errors import StoreError
 
 server = forge_clients.server

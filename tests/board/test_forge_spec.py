@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.board.rules.spec import ForgeKind, ForgeSpec, api_root, check_forge, parse_forge
-from heldout.board.store.forges.hosted import is_rate_limited, seconds_to_wait
+from heldout.board.store.forges import is_rate_limited, seconds_to_wait
 
 KNOWN: dict[str, tuple[ForgeKind, str]] = {
     "https://github.com/lab/board": ("github", "lab/board"),

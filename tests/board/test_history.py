@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 from boardlog import RULES, START, BoardLog, make_manifest
 
-from heldout.board.log.event_fields import FIELDS, BoardFields
+from heldout.board.log.event_fields import EVENTS, BoardFields
 from heldout.board.log.events import KINDS, redact
 from heldout.board.log.history import read_history
 from heldout.board.log.submission import _CHANGES, Submission
@@ -25,7 +25,7 @@ def submission(log: BoardLog) -> Submission:
 
 
 def test_every_kind_of_event_is_understood() -> None:
-    about_board = {kind for kind, fields in FIELDS.items() if issubclass(fields, BoardFields)}
+    about_board = {kind for kind, one in EVENTS.items() if issubclass(one.fields, BoardFields)}
     assert set(_CHANGES) == set(KINDS) - about_board
 
 

@@ -16,7 +16,7 @@ from heldout.board.organiser.inbox import take_in
 from heldout.board.organiser.rebuild import catch_up, rebuild
 from heldout.board.scores import public_log
 from heldout.board.scores.session import Session, check_clock
-from heldout.board.site import table
+from heldout.board.site import rows as table
 from heldout.board.store import vault
 
 _SYSTEMS = 8

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from boardlog import RULES, BoardLog, make_manifest
 
-from heldout.board.log.event_fields import FOLLOWS
-from heldout.board.log.events import AFTER_CLOSING
+from heldout.board.log.event_fields import EVENTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "log.md").read_text("utf-8")
 
@@ -88,9 +87,11 @@ def test_the_page_has_every_kind_that_is_about_an_entry_and_what_may_follow_the_
     section = PAGE.split("## Which event may follow which?")[1].split("## ")[0]
     rows = [line.split("|") for line in section.splitlines() if line.startswith("| `")]
     named = [kind for row in rows for kind in re.findall(r"`([\w-]+)`", row[1])]
-    assert sorted(named) == sorted(FOLLOWS)
+    assert sorted(named) == sorted(kind for kind, one in EVENTS.items() if one.after)
     after = section.split("After `closed-board`")[1].split("may come")[0]
-    assert set(re.findall(r"`([\w-]+)`", after)) == AFTER_CLOSING
+    assert set(re.findall(r"`([\w-]+)`", after)) == {
+        kind for kind, one in EVENTS.items() if one.late
+    }
 
 
 def test_a_stranger_s_program_verifies_a_log(tmp_path: Path) -> None:

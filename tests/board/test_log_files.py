@@ -13,7 +13,7 @@ from scored_board import QUERIES, ScoredBoard, make_board
 from heldout.board.log import reading
 from heldout.board.log import reading as logs
 from heldout.board.log.events import Entry, format_entry
-from heldout.board.log.measured import Figures, Measured
+from heldout.board.log.final import Figures, Measured
 from heldout.board.log.reading import list_log_files, open_log, plan_log_files, read_public_log
 from heldout.board.organiser.rebuild import Rebuilt, rebuild
 from heldout.board.scores import public_log

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.analyses.stability import rank_ranges
-from heldout.board.log.measured import PARTS, TrustPart, list_wrong
+from heldout.board.log.final import PARTS, TrustPart, list_wrong
 from heldout.board.scores.measuring import (
     Compared,
     choose_compared,

@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2.filters import do_striptags
 from page_documents import entry_page, render_page
 from sample_boards import AS_OF, busy, facts, row, spec, standings, trusted
 
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.site.entries import format_bibtex, list_entry_sources
+from heldout.board.site.render import _render
 from heldout.board.site.rows import TableRow, make_columns, public_rows
-from heldout.board.site.words import plain
 from heldout.board.standings.standings import Standings
 
 
@@ -77,8 +78,10 @@ def test_a_score_on_a_new_view_is_no_erratum() -> None:
         events=((second, "corrected", "a" * 64), (first, "corrected", "b" * 64)),
     )
     made = next(list_entry_sources(standings([one]), spec=spec(), facts=facts())).make()
-    assert [e.why for e in made.errata] == ["A label was wrong."]
-    assert [e.why for e in made.added] == ["Labels by judges were added."]
+    page = _render(made).decode()
+    errata, added = page.split('id="errata"')[1].split('id="added"')
+    assert "A label was wrong." in errata
+    assert "Labels by judges were added." in added.split("</section>")[0]
     assert [moment.words for moment in made.history] == [
         "Scored on a new view; no earlier score changed",
         "Corrected by the organisers",
@@ -119,7 +122,7 @@ def test_the_picture_has_the_ranges_of_the_table() -> None:
     pages = list_entry_sources(board, spec=spec(), facts=facts())
     (page,) = (one.make() for one in pages if one.id == first.id)
     assert page.picture is not None
-    assert "the line is the range of ranks" in plain(page.picture.says)
+    assert "the line is the range of ranks" in do_striptags(page.picture.says)
     assert page.position.startswith(f"Rank 1 of 12 (range {first.rank_low}\u2013{first.rank_high})")
 
 

@@ -10,8 +10,7 @@ from heldout.board.log.manifest import Efficiency
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.pages import make_board_page
 from heldout.board.site.render import render_board
-from heldout.board.site.rows import make_columns
-from heldout.board.site.table import make_table
+from heldout.board.site.rows import make_columns, make_table
 from heldout.board.standings.standings import Row
 
 

@@ -11,8 +11,8 @@ from sample_boards import BOARDS, busy, facts, spec
 from heldout.board.site import render
 from heldout.board.site.pages import make_board_page
 from heldout.board.site.render import render_board
+from heldout.board.site.rows import make_table
 from heldout.board.site.rules import BoardFacts
-from heldout.board.site.table import make_table
 from heldout.board.standings.standings import Standings
 from heldout.ids import Digest
 

@@ -1,8 +1,11 @@
 """The generated sentences: standing, facts, rules, what a chart shows."""
 
+import html
+import re
 from datetime import date, timedelta
 from typing import Any
 
+from jinja2.filters import do_striptags
 from sample_boards import (
     AS_OF,
     OPENS,
@@ -14,13 +17,13 @@ from sample_boards import (
     standings,
 )
 
-from heldout.board.log.measured import Figures, Measured, Ranges
+from heldout.board.log.final import Figures, Measured, Ranges
 from heldout.board.rules.spec import Policy, Registration
 from heldout.board.site.figures import make_figures
 from heldout.board.site.pages import make_board_page, say_standing
+from heldout.board.site.render import render_board
 from heldout.board.site.rows import TableRow, make_columns, public_rows
-from heldout.board.site.rules import list_downloads, list_rules, list_steps
-from heldout.board.site.words import plain
+from heldout.board.site.rules import list_rules
 from heldout.board.standings.standings import Row, Standings
 
 
@@ -29,7 +32,7 @@ def say(rows: list[Row], **changes: Any) -> str:
     board = standings(rows)
     lines = [TableRow(r, columns) for r in public_rows(board)]
     days = {"opens": OPENS.date(), "today": AS_OF.date()} | changes
-    return plain(say_standing(lines, columns[0], **days))
+    return say_standing(lines, columns[0], **days).striptags()
 
 
 def test_nobody_yet() -> None:
@@ -218,9 +221,19 @@ def test_the_rules_of_a_one_shot_board_do_not_contradict_each_other() -> None:
     assert "Score, date and type are shown meanwhile" in _rule("Staying anonymous")
 
 
+def _front(**changes: Any) -> str:
+    page = render_board(busy(), spec(**changes), facts())["leaderboard/index.html"].decode()
+    return html.unescape(page)
+
+
+def _commands(page: str) -> list[str]:
+    """What the section on taking part has a participant type."""
+    return re.findall(r'<li><code class="command">(.*?)</code>', page[page.index("take-part") :])
+
+
 def test_downloads_are_the_public_files() -> None:
-    names = {file.href for file in list_downloads(spec(), facts())}
-    assert names == {
+    page = _front()
+    assert re.findall('<dt><a href="(.*?)"', page[page.index('id="downloads"') :]) == [
         "leaderboard.csv",
         "leaderboard.json",
         "feed.xml",
@@ -230,12 +243,12 @@ def test_downloads_are_the_public_files() -> None:
         "../candidates/eval.tsv.gz",
         "../board.toml",
         "../log.jsonl",
-    }
+    ]
 
 
 def _figures(rows: list[Row], **changes: Any) -> list[str]:
     board, columns = standings(rows), make_columns(spec(**changes))
-    return [plain(f.says) for f in make_figures(board, public_rows(board), columns)]
+    return [do_striptags(f.says) for f in make_figures(board, public_rows(board), columns)]
 
 
 def test_a_chart_says_what_it_shows() -> None:
@@ -255,7 +268,7 @@ def test_a_chart_says_what_it_shows() -> None:
 
 def _progress(rows: list[Row], *, bar: bool = True) -> str:
     board, columns = standings(rows), make_columns(spec())
-    return plain(make_figures(board, public_rows(board), columns, bar=bar)[0].says)
+    return do_striptags(make_figures(board, public_rows(board), columns, bar=bar)[0].says)
 
 
 def test_a_chart_speaks_of_the_best_baseline_only_where_it_counts() -> None:
@@ -288,17 +301,16 @@ def replace_view(name: str) -> Any:
 
 def test_where_teams_register_the_page_says_so_and_links_the_agreement() -> None:
     asked = Registration(required=True, agreement="legal/agree.md", closes=date(2026, 11, 30))
-    first, *rest = list_steps(spec(registration=asked))
-    assert first.command == 'heldout register --team "NAME"'
-    assert first.file is not None
-    assert (first.file.href, first.file.name) == ("../legal/agree.md", "agree.md")
-    assert rest == list(list_steps(spec()))
-    assert first.file in list_downloads(spec(registration=asked), facts())
+    page, link = _front(registration=asked), '<a href="../legal/agree.md">agree.md</a>'
+    first, *rest = _commands(page)
+    assert first == 'heldout register --team "NAME"'
+    assert rest == _commands(_front())
+    assert rest[1:] == ["heldout check ID", "heldout submit ID"]
+    assert page.count(link) == 2  # beside the command, and among the downloads
     assert _rule("Registration", registration=asked) == (
         "A submission has to come from a registered team. To register is to agree to "
         "legal/agree.md. New teams register until 30 Nov 2026. A team's names are sealed for the "
         "organisers."
     )
     assert _rule("Registration") == ""
-    (plain_step, *_) = list_steps(spec(registration=Registration()))
-    assert plain_step.file is None
+    assert "shows the agreement" not in _front(registration=Registration())

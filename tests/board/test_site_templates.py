@@ -9,7 +9,7 @@ import pytest
 from jinja2 import meta
 from page_documents import sources
 
-from heldout.board.log.event_fields import FIELDS, BoardFields
+from heldout.board.log.event_fields import EVENTS, BoardFields
 from heldout.board.log.events import KINDS
 from heldout.board.site.entries import HISTORY_WORDS, EntryPage
 from heldout.board.site.pages import BoardPage, RowsPage
@@ -68,6 +68,6 @@ def test_only_the_charts_are_not_escaped() -> None:
 
 
 def test_every_kind_of_event_has_words() -> None:
-    about_board = {kind for kind, fields in FIELDS.items() if issubclass(fields, BoardFields)}
+    about_board = {kind for kind, one in EVENTS.items() if issubclass(one.fields, BoardFields)}
     of_its_entries = {"ended-season"}  # it is in the history of each entry that it scores
     assert set(HISTORY_WORDS) == set(KINDS) - about_board | of_its_entries

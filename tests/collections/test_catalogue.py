@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from heldout.collections.source import read_catalogued
-from heldout.collections.wanted_texts import find_texts
+from heldout.collections.source import find_texts, read_catalogued
 from heldout.errors import InputError, SetupError
 
 DOCUMENTS = b"d1\tone  document\nd2\tanother\n"

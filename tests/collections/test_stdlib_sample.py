@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from heldout.collections import stdlib_sample
-from heldout.collections.stdlib_docs import library_folder
-from heldout.collections.stdlib_sample import read_sample
+from heldout.collections import stdlib_docs as stdlib_sample
+from heldout.collections.stdlib_docs import library_folder, read_sample
 from heldout.errors import SetupError
 
 

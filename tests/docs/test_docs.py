@@ -10,7 +10,7 @@ import click
 import msgspec
 import pytest
 
-from heldout.board.log.events import KINDS
+from heldout.board.log.event_fields import EVENTS
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import (
     RULES,
@@ -270,7 +270,7 @@ def test_every_kind_of_event_is_documented_in_its_order() -> None:
     text = (
         read_page("reference/log.md").split("## The kinds of events")[1].split("## The fields")[0]
     )
-    assert first_cells(text)[1:] == list(KINDS)
+    assert first_cells(text)[1:] == list(EVENTS)
 
 
 def test_every_field_of_an_event_is_explained() -> None:

@@ -1,5 +1,6 @@
 """The examples of formats.md are read by what reads such files; api.md has every public name."""
 
+import io
 import re
 import tomllib
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import heldout
 from heldout import judging, survivorship
 from heldout.analyses.entries import parse_entries
 from heldout.board.log.manifest import Manifest, parse_manifest
-from heldout.collections.tables import parse_documents
+from heldout.collections.tables import read_documents
 from heldout.judging.campaign.judgments import parse_judgments
 from heldout.judging.campaign.pools import Pool, pool_check
 from heldout.judging.campaign.rows import Item, Task, parse_rows, task_check
@@ -50,7 +51,7 @@ def test_the_examples_of_a_run_have_one_ranking_in_both_forms() -> None:
 READERS: dict[str, Callable[[bytes], object]] = {
     "Qrels": lambda data: parse_qrels(data, path="qrels").judgments,
     "Queries": lambda data: parse_queries(data, path="queries").texts,
-    "Documents": lambda data: parse_documents(data, path="documents"),
+    "Documents": lambda data: read_documents(io.BytesIO(data), path="documents"),
     "Score table": lambda data: parse_scores(data.decode(), path="scores").queries,
     "Entries": lambda data: parse_entries(data.decode(), path="entries"),
     "Submission metadata": parse_manifest,

@@ -13,8 +13,7 @@ from heldout.board.organiser.answer import answer
 from heldout.board.policy.checks import Finding
 from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import Arrival
-from heldout.board.store.forges.hosted import Handle, Outcome
-from heldout.board.store.forges.local import FolderForge
+from heldout.board.store.forges import FolderForge, Handle, Outcome
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.ids import Digest

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from town import Town, call, found_town, git
 
-from heldout.board.store.forges import hosted
+from heldout.board.store import forges as hosted
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"

@@ -12,7 +12,7 @@ from town import OTHER_TEAM, QUERIES, TEAM, Town, call, copy_of, found_town
 from trusting import DAY, DECIDED, REVEAL, REVEALED, THIRD_TEAM, add_baseline, forge
 
 from heldout.board.audit import archive_audit
-from heldout.board.log.measured import Figures
+from heldout.board.log.final import Figures
 from heldout.board.scores import measuring
 from heldout.board.scores.measuring import measure_ranking
 from heldout.board.standings import overdue

@@ -13,7 +13,7 @@ from openid_provider import CLIENT, SECRET
 
 from heldout.board.audit import timestamps
 from heldout.board.participant import server
-from heldout.board.store.forges import hosted
+from heldout.board.store import forges as hosted
 from heldout.errors import PushError, StoreError
 from heldout.intake import sign_in
 from heldout.judging.models.judges import ModelClient

@@ -18,8 +18,8 @@ from heldout.analyses.agreement_of_judges import (
 from heldout.analyses.agreement_of_runs import Tops, run_agreement
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
-from heldout.collections.catalogue import PREFIX
 from heldout.collections.named import load_qrels
+from heldout.collections.source import PREFIX
 from heldout.errors import InputError, Problem
 from heldout.ids import find_near
 from heldout.options import Opt

@@ -137,13 +137,7 @@ def _check_sources(sources: Sources, path: Path) -> None:
     names = [folder.resolve().name for folder in sources.folders]
     given = (sources.repository, sources.vault, sources.database, *names)
     if not any(one is not None for one in given):
-        raise InputError.of(
-            "backup-nothing",
-            path.name,
-            "nothing to back up",
-            "a board, a vault, a database or a folder",
-            "call it in a board, or give --vault, --database or --folder",
-        )
+        raise InputError.of("backup-nothing", path.name)
     for name in names:
         if (
             name in (sealed.BOARD, sealed.VAULT, sealed.DATABASE)
@@ -161,12 +155,7 @@ def _check_sources(sources: Sources, path: Path) -> None:
     roots += [*([] if sources.vault is None else [sources.vault]), *sources.folders]
     inside = next((one for one in roots if one.resolve() in path.resolve().parents), None)
     if inside is not None:
-        raise InputError.of(
-            "backup-folder",
-            str(path),
-            f"a place inside {inside}, which is backed up",
-            "a file elsewhere, best on another disk",
-        )
+        raise InputError.of("backup-folder", str(path), inside=inside)
 
 
 def choose_recipients(
@@ -195,13 +184,7 @@ def choose_recipients(
     named = [plain(key) for key in given]
     everybody = tuple(dict.fromkeys([*named, *known]))
     if not named and set(everybody) <= own:
-        raise InputError.of(
-            "backup-own-key",
-            "vault" if vault is not None else "backup",
-            "no key but the vault's own, which is lost with the vault",
-            "a key whose private half lies elsewhere",
-            "make one (age-keygen -o backup.key), store it elsewhere: --recipient age1…",
-        )
+        raise InputError.of("backup-own-key", "vault" if vault is not None else "backup")
     return everybody
 
 

@@ -132,7 +132,7 @@ class Writer:
         except tarfile.TarError:
             same = False
         if not same:
-            raise InputError.of("changed-file", name, "a file that was written to", "one at rest")
+            raise InputError.of("changed-file", name)
 
     def finish(self, manifest: BackupManifest) -> None:
         """Write what the backup holds, and its end."""
@@ -311,13 +311,7 @@ def is_part(part: str) -> bool:
 
 def damaged(path: str, found: str) -> InputError:
     """The error of a backup that is not as it was written."""
-    return InputError.of(
-        "backup-damaged",
-        path,
-        found,
-        "a backup as heldout backup has written it",
-        "nothing was restored; copy it again, or take an earlier one",
-    )
+    return InputError.of("backup-damaged", path, found)
 
 
 def _check_format(name: str, path: Path) -> None:
@@ -326,13 +320,7 @@ def _check_format(name: str, path: Path) -> None:
         return
     number = name.removeprefix(_FORMAT).partition("/")[0]
     if name.startswith(_FORMAT) and number.isdecimal():
-        raise InputError.of(
-            "backup-newer",
-            path.name,
-            f"a backup of format {number}",
-            "format 2",
-            "restore it with the heldout that wrote it",
-        )
+        raise InputError.of("backup-newer", path.name, number=number)
     raise _foreign(path, "an age file that holds something else")
 
 
@@ -397,22 +385,14 @@ class _Bounded:
 def _explain(error: Exception, pieces: _Pieces, path: Path) -> InputError:
     """Return what is wrong, by how far reading came."""
     if isinstance(error, TrustError) and not pieces.count:
-        return InputError.of(
-            "backup-key",
-            path.name,
-            "a file that none of these private keys opens",
-            "a key that it was encrypted for",
-            "name the key (--identity FILE); with the right one, its first 64 KiB are damaged",
-        )
+        return InputError.of("backup-key", path.name)
     if isinstance(error, zstd.ZstdError) and pieces.count <= _SMALL:
         return _foreign(path, "an age file that holds something else, or a damaged one")
     return damaged(path.name, "a cut or damaged file")
 
 
 def _foreign(path: Path, found: str) -> InputError:
-    return InputError.of(
-        "backup-foreign", path.name, found, "a file that heldout backup has written"
-    )
+    return InputError.of("backup-foreign", path.name, found)
 
 
 def _bomb(path: Path, found: str) -> InputError:

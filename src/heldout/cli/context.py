@@ -332,7 +332,7 @@ def require_yes(
 def reach_forge() -> "ForgeAccess":
     """Return how this machine reaches the board's forge: a token, and questions."""
     from heldout.board.organiser.answer import ForgeAccess
-    from heldout.board.store.forges.hosted import TOKEN
+    from heldout.board.store.forges import TOKEN
 
     return ForgeAccess(
         environ=os.environ,

@@ -11,8 +11,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from heldout.collections.catalogue import PREFIX, open_dataset, read_part
-from heldout.collections.tables import is_beir_qrels, parse_beir_qrels, parse_beir_texts, read_text
+from heldout.collections import tables
+from heldout.collections.source import PREFIX, open_dataset, read_part, read_queries_of
 from heldout.errors import InputError
 from heldout.files.frames import PARQUET, is_frame, read_parquet
 from heldout.ids import digest_bytes
@@ -50,8 +50,8 @@ def load_qrels(
         return _catalogued_qrels(text, subtopics=subtopics, whole_for=whole_for)
     if text.lower().endswith(PARQUET):
         return qrels_from_frame(read_parquet(text), name=text, whole_for=whole_for)
-    if not subtopics and is_beir_qrels(_head(text)):
-        return parse_beir_qrels(read_text(Path(text)), path=text, whole_for=whole_for)
+    if not subtopics and tables.is_beir_qrels(_head(text)):
+        return tables.parse_beir_qrels(tables.read_text(Path(text)), path=text, whole_for=whole_for)
     with open_input(Path(text)) as source:
         if subtopics:
             return read_subtopics(source, path=text, limits=limits)
@@ -101,15 +101,15 @@ def load_queries(named: Path | str) -> Queries:
         named: a file, or `irds:` and a name of ir_datasets.
 
     Raises:
-        InputError: code `unreadable-file`, those of `read_queries` and of `parse_beir_texts`;
+        InputError: code `unreadable-file`, those of `read_queries` and of `read_documents`;
             `collection-name`: ir_datasets has no such name, or no queries.
         SetupError: ir_datasets is not installed, or could not fetch its files.
     """
     text = str(named)
     if text.startswith(PREFIX):
-        return _queries(_catalogued_texts(text))
+        return _queries(read_queries_of(text))
     if _head(text).lstrip().startswith(b"{"):
-        return _queries(parse_beir_texts(read_text(Path(text)), path=text))
+        return _queries(tables.read_file(Path(text)))
     return read_file(read_queries, text)
 
 
@@ -143,14 +143,3 @@ def _row(row: Any) -> bytes:
     """A judgment of ir_datasets as a line of qrels."""
     part = getattr(row, "subtopic_id", None) or getattr(row, "iteration", None) or "0"
     return f"{row.query_id} {part} {row.doc_id} {row.relevance}\n".encode()
-
-
-def _catalogued_texts(named: str) -> dict[str, str]:
-    dataset = open_dataset(named, "queries")
-    return read_part(
-        named,
-        lambda: {
-            str(item.query_id): " ".join(item.default_text().split())
-            for item in dataset.queries_iter()
-        },
-    )

@@ -4,6 +4,10 @@ A document is a docstring without its first paragraph, a query is that first par
 the one known relevant document is the rest of the same docstring. A docstring of a single
 paragraph is a document that answers no query. Source is read with `ast` and never imported or run;
 modules without source are imported in a process of their own (`extension_docstrings`).
+
+A part of it is the same under every Python: the tutorials' data. `stdlib_sample.tsv` names modules,
+queries, their answers and further documents by id. `tools/stdlib_sample.py` makes the table of
+docstrings that Python 3.8 to 3.13 have in common, so later versions have nearly all of them too.
 """
 
 import ast
@@ -16,11 +20,12 @@ import sys
 import sysconfig
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
-from heldout.collections.collection import Collection
+from heldout.collections.collection import Collection, QuerySplit
 from heldout.errors import SetupError
 from heldout.ids import DocId, QueryId
 
@@ -304,4 +309,71 @@ def _read_extensions(modules: Sequence[str]) -> DocstringSource:
         skipped=tuple(
             SkippedModule(module=name, reason=reason) for name, reason in found["skipped"]
         ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibrarySample:
+    """The part that this Python has.
+
+    Attributes:
+        split: documents, dev queries and eval queries.
+        missing: number of queries and documents of the table that this Python lacks.
+    """
+
+    split: QuerySplit
+    missing: int
+
+
+def read_sample() -> LibrarySample:
+    """Read the texts of the sample.
+
+    Raises:
+        SetupError: this Python has no library source on disk.
+    """
+    rows = _read_table()
+    texts = texts_by_id(_read_modules([module for (module,) in rows["module"]]))
+    documents = {DocId(key): texts[key] for (key,) in rows["document"] if key in texts}
+    if not documents:
+        message = "no standard library source: this Python was installed without it"
+        raise SetupError(message)
+    dev, evaluation = (_half(rows[name], documents, texts) for name in ("dev", "eval"))
+    wanted = len(rows["document"]) + len(rows["dev"]) + len(rows["eval"])
+    present = len(documents) + len(dev.queries) + len(evaluation.queries)
+    return LibrarySample(split=QuerySplit(dev=dev, eval=evaluation), missing=wanted - present)
+
+
+def _read_table() -> Mapping[str, Sequence[Sequence[str]]]:
+    table = resources.files("heldout.collections").joinpath("stdlib_sample.tsv")
+    rows: dict[str, list[list[str]]] = {}
+    for line in table.read_text("utf-8").splitlines():
+        kind, *cells = line.split("\t")
+        rows.setdefault(kind, []).append(cells)
+    return rows
+
+
+def _read_modules(modules: Sequence[str]) -> list[Docstring]:
+    """Their docstrings; a module that this Python lacks has none."""
+    found: list[Docstring] = []
+    library = library_folder()
+    for module in modules:
+        try:
+            found.extend(read_module(library, module))
+        except (OSError, SyntaxError, ValueError):
+            continue  # what it would have is counted as missing
+    return found
+
+
+def _half(
+    rows: Sequence[Sequence[str]], documents: Mapping[DocId, str], texts: Mapping[str, str]
+) -> Collection:
+    found = {
+        QueryId(query): DocId(answer)
+        for query, answer in rows
+        if query in texts and answer in documents
+    }
+    return Collection(
+        documents=documents,
+        queries={query: texts[query] for query in found},
+        qrels={query: {answer: 1} for query, answer in found.items()},
     )

@@ -1,17 +1,24 @@
-"""A collection as a folder: `documents.tsv`, `queries.tsv` and perhaps labels, or BEIR's format.
+"""A collection's files: documents, queries and labels in tables, JSON lines or TREC's tags.
 
-The tables have two columns, id and text, divided by a tab, one row per line, no header; the
-queries are read as any query file is (`trec.queries`). Labels, `qrels.txt`, `qrels.tsv` or `qrels`,
-have the four columns of TREC qrels. Files may be packed as `.gz`, `.bz2` or `.zst`.
+A folder has `documents.tsv`, `queries.tsv` and perhaps labels, or BEIR's files. Tables have two
+columns, id and text, divided by a tab, one row per line, no header; the queries are read as any
+query file is (`trec.queries`). Labels, `qrels.txt`, `qrels.tsv` or `qrels`, have the four columns
+of TREC qrels. Files may be packed as `.gz`, `.bz2` or `.zst`.
 
 BEIR gives JSON lines, and qrels of three columns: `corpus.jsonl` has `{"_id", "title", "text"}` in
 each line, `queries.jsonl` `{"_id", "text"}`, and `qrels/test.tsv` the columns query, document and
 grade below a heading. Source: Thakur et al., NeurIPS Datasets and Benchmarks 2021.
+
+Documents are a table, JSON lines, as BEIR, MS MARCO v2 and Anserini write them, or TREC's `<DOC>`
+with `<DOCNO>`: the first line shows which. Where a few of many are wanted, the others are read and
+never held.
 """
 
-from collections.abc import Iterator
-from itertools import islice
+import re
+from collections.abc import Collection, Iterator
+from itertools import chain, islice
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -20,39 +27,177 @@ from heldout.ids import DocId, QueryId, digest_bytes
 from heldout.trec.qrels import HIGHEST_GRADE, Grades, Qrels, parse_qrels, scale_grades
 from heldout.trec.queries import parse_queries
 from heldout.trec.reading.sources import open_input
-from heldout.trec.reading.streams import Limits, TextReader
-from heldout.trec.text import parse_grade
+from heldout.trec.reading.streams import Limits, TextReader, read_lines
+from heldout.trec.text import ProblemLog, parse_grade, show
 
 _MOST_PROBLEMS = 20
+_COLUMNS = "3 columns: query, document, grade"
 _HEADING = ("query-id", "corpus-id", "score")
+_MOST = 1 << 37
+"""Bytes: a collection is larger than any other file, plain (3 GB of MS MARCO) or packed."""
+
+# A document is one line: that of a book is longer than that of a run.
+_LONGEST = 1 << 26
+_LIMITS = Limits(compressed_bytes=1 << 34, bytes=1 << 35, line_bytes=_LONGEST)
+_OF_MANY = Limits(
+    compressed_bytes=_MOST, bytes=_MOST, ratio=1000, lines=1 << 32, line_bytes=_LONGEST
+)
+
+_Lines = Iterator[tuple[int, bytes]]
+_Row = tuple[int, bytes, bytes]
+"""Line, id and text of a document that is wanted."""
 
 
-class _TableLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of a line; BEIR's `metadata` is left alone."""
+class _Every(frozenset[bytes]):
+    """Holds every id."""
 
-    identity: str = msgspec.field(name="_id")
-    text: str
-    title: str | None = None
+    def __contains__(self, _key: object) -> bool:
+        return True
 
 
-def parse_beir_texts(content: bytes, *, path: str) -> dict[str, str]:
-    """Documents or queries in JSON lines.
+def read_documents(
+    source: BinaryIO, wanted: Collection[str] | None = None, *, path: str
+) -> dict[str, str]:
+    """Read a file of documents to its end: plain, gzip, bzip2 or zstd.
 
     Args:
-        content: one object per line; empty lines are skipped.
-        path: the file's name, for errors.
+        source: its bytes.
+        wanted: ids of the wanted documents; `None` for all.
+        path: its name for messages.
 
     Returns:
-        Text by id in the order of the file, on one line, a title before it.
+        Id -> text, of those that are there, in the order of the file. A table's text as it stands;
+        of JSON title and text, and of TREC all without tags, on one line.
 
     Raises:
-        InputError: the first twenty of `collection-row`, `collection-id`; `collection-empty`.
+        InputError: codes `collection-row`: a line without a tab, or JSON without an id or a text;
+            `collection-id`: an id with white space, or twice; `collection-encoding`: a text is not
+            UTF-8; `collection-empty`: none, where all are wanted; and those of `TextReader`.
     """
-    texts: dict[str, str] = {}
-    _refuse(_read_lines(content, texts, path))
-    if not texts:
-        raise InputError(_problem("collection-empty", path, "no line"))
-    return texts
+    keys = _Every() if wanted is None else {one.encode() for one in wanted}
+    limits = _LIMITS if wanted is None else _OF_MANY
+    log = ProblemLog(limits.problems)
+    found: dict[str, str] = {}
+    with TextReader(source, path=path, limits=limits) as reader:
+        for row in _rows(read_lines(reader), keys, path, log):
+            if (problem := _add(found, row, path)) is not None:
+                log.add(problem)
+    log.raise_errors()
+    if wanted is None and not found:
+        raise InputError.of("collection-empty", path, "no document")
+    return found
+
+
+def _rows(lines: _Lines, keys: Collection[bytes], path: str, log: ProblemLog) -> Iterator[_Row]:
+    """Yield the wanted documents, in the format that the first line shows."""
+    first = next(lines, None)
+    if first is None:
+        return
+    read = _table_rows
+    if first[1].lstrip().startswith(b"{"):
+        read = _json_rows
+    elif first[1].lstrip()[:5].upper() == b"<DOC>":
+        read = _trec_rows
+    yield from read(chain([first], lines), keys, path, log)
+
+
+def _table_rows(
+    lines: _Lines, keys: Collection[bytes], path: str, log: ProblemLog
+) -> Iterator[_Row]:
+    for number, line in lines:
+        key, tab, text = line.rstrip(b"\r").partition(b"\t")
+        if not tab:
+            log.add(Problem.of("collection-row", path, f"no tab in {show(key)}", line=number))
+        elif key in keys:
+            yield number, key, text
+
+
+class _Named(msgspec.Struct, frozen=True, kw_only=True):
+    """The id of a document, under the names that BEIR, Anserini and MS MARCO v2 use."""
+
+    beir: str | int | None = msgspec.field(name="_id", default=None)
+    id: str | int | None = None
+    docid: str | int | None = None
+    docno: str | int | None = None
+    pid: str | int | None = None
+
+    @property
+    def name(self) -> str:
+        names = (self.beir, self.id, self.docid, self.docno, self.pid)
+        return next((str(name) for name in names if name not in (None, "")), "")
+
+
+class _Texts(msgspec.Struct, frozen=True, kw_only=True):
+    """Its title and its text, under theirs."""
+
+    title: str | None = None
+    text: str | None = None
+    contents: str | None = None
+    passage: str | None = None
+    body: str | None = None
+
+    @property
+    def line(self) -> str | None:
+        given = (self.text, self.contents, self.passage, self.body)
+        text = next(filter(None, given), None if set(given) == {None} else "")
+        return None if text is None else " ".join(f"{self.title or ''} {text}".split())
+
+
+def _json_rows(
+    lines: _Lines, keys: Collection[bytes], path: str, log: ProblemLog
+) -> Iterator[_Row]:
+    named, texts = msgspec.json.Decoder(_Named), msgspec.json.Decoder(_Texts)
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            key = named.decode(line).name.encode()
+            text = texts.decode(line).line if key in keys else ""
+            found = "no id" if not key else "no text"
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            key, text, found = b"", None, str(error)
+        if not key or text is None:
+            log.add(Problem.of("collection-row", path, found, _OBJECT, line=number))
+        elif key in keys:
+            yield number, key, text.encode(errors="replace")
+
+
+_DOCNO = re.compile(rb"<DOCNO>\s*(\S+?)\s*</DOCNO>", re.IGNORECASE)
+_ENDS = re.compile(rb"</DOC>", re.IGNORECASE)
+_TAG = re.compile(rb"<[^<>]*>")
+
+
+def _trec_rows(
+    lines: _Lines, keys: Collection[bytes], path: str, log: ProblemLog
+) -> Iterator[_Row]:
+    """Yield documents between tags; what is no UTF-8, as in TREC's own disks, is replaced."""
+    del path, log  # nothing can be wrong
+    start, key, parts = 0, b"", list[bytes]()
+    for number, line in lines:
+        found = _DOCNO.search(line)
+        if found and not key:
+            start, key, parts = number, found[1], [line[found.end() :]]
+        elif key and key in keys:
+            parts.append(line)
+        if _ENDS.search(line):
+            if key and key in keys:
+                text = _TAG.sub(b" ", b" ".join(parts)).decode(errors="replace")
+                yield start, key, " ".join(text.split()).encode()
+            key = b""
+
+
+def _add(found: dict[str, str], row: _Row, path: str) -> Problem | None:
+    line, key, text = row
+    try:
+        doc, content = key.decode(), text.decode()
+    except UnicodeDecodeError:
+        return Problem.of("collection-encoding", path, f"the text of {show(key)}", line=line)
+    if doc in found:
+        return Problem.of("collection-id", path, f"{show(doc)} again", line=line)
+    if doc.split() != [doc] or not doc.isprintable():
+        return Problem.of("collection-id", path, f"the id {show(doc)}", line=line)
+    found[doc] = content
+    return None
 
 
 def is_beir_qrels(content: bytes) -> bool:
@@ -61,7 +206,7 @@ def is_beir_qrels(content: bytes) -> bool:
 
 
 def parse_beir_qrels(content: bytes, *, path: str, whole_for: str | None = "") -> Qrels:
-    """Judgments below the heading `query-id corpus-id score`.
+    """Read judgments below the heading `query-id corpus-id score`.
 
     Args:
         content: tab-separated rows, the heading first.
@@ -75,28 +220,9 @@ def parse_beir_qrels(content: bytes, *, path: str, whole_for: str | None = "") -
     judgments: Grades = {}
     _refuse(_read_rows(content, judgments, path, whole_for))
     if not judgments:
-        raise InputError(_problem("collection-empty", path, "no judgment"))
+        raise InputError.of("collection-empty", path, "no judgment")
     scaled, scale = scale_grades(judgments)
     return Qrels(judgments=scaled, digest=digest_bytes(content), scale=scale)
-
-
-def _read_lines(content: bytes, texts: dict[str, str], path: str) -> Iterator[Problem]:
-    decoder = msgspec.json.Decoder(_TableLine)
-    for number, line in enumerate(content.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            read = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            yield _problem("collection-row", path, str(error), number, _OBJECT)
-            continue
-        key = read.identity
-        if key.split() != [key] or not key.isprintable():
-            yield _problem("collection-id", path, f"the id {quote(key)}", number)
-        elif key in texts:
-            yield _problem("collection-id", path, f"{quote(key)} again", number)
-        else:
-            texts[key] = " ".join(f"{read.title or ''} {read.text}".split())
 
 
 def _read_rows(
@@ -107,32 +233,31 @@ def _read_rows(
         if not row:
             continue
         if len(row) != len(_HEADING):
-            yield _problem("wrong-columns", path, f"{len(row)} columns", number)
+            yield Problem.of("wrong-columns", path, f"{len(row)} columns", _COLUMNS, line=number)
             continue
         query, document, written = row
         grade = parse_grade(written.encode())
         if grade is None or (whole_for is not None and not isinstance(grade, int)):
             needs = f"a whole number, which {whole_for} needs" if whole_for else ""
-            yield _problem("grade-not-a-number", path, quote(written), number, needs)
+            yield Problem.of("grade-not-a-number", path, quote(written), needs, line=number)
             continue
         if grade > HIGHEST_GRADE or grade < -HIGHEST_GRADE:
-            yield _problem("grade-too-large", path, quote(written), number)
+            yield Problem.of(
+                "grade-too-large", path, quote(written), line=number, most=HIGHEST_GRADE
+            )
             continue
         before = judgments.setdefault(query, {}).setdefault(document, grade)
         if before != grade:
             found = f"{quote(document)} for {quote(query)}: {grade} after {before}"
-            yield _problem("conflicting-judgment", path, found, number)
+            yield Problem.of("conflicting-judgment", path, found, line=number)
 
 
 PACKED = ("", ".gz", ".bz2", ".zst")
 """What may follow a file's name: packed files are unpacked as they are read."""
 
-# A document is one line: that of a book is longer than that of a run.
-_LIMITS = Limits(compressed_bytes=1 << 34, bytes=1 << 35, line_bytes=1 << 26)
-
 
 def find_file(folder: Path, *names: str) -> Path | None:
-    """The file of a folder that has one of these names, plain or packed.
+    """Find the file of a folder that has one of these names, plain or packed.
 
     Args:
         folder: where to look.
@@ -148,23 +273,34 @@ def find_file(folder: Path, *names: str) -> Path | None:
     found = [path for path in paths if path.is_file()]
     if len(found) > 1:
         raise InputError.of(
-            code="collection-twice",
-            path=str(folder),
-            found=" and ".join(path.name for path in found),
-            expected="one of them",
-            hint="take the others out of the folder, or name the labels with --qrels",
+            "collection-twice", str(folder), " and ".join(path.name for path in found)
         )
     return found[0] if found else None
 
 
 def read_text(path: Path) -> bytes:
-    r"""The text of a file, unpacked; lines end with `\n`, a byte order mark is gone.
+    r"""Read the text of a file, unpacked; lines end with `\n`, a byte order mark is gone.
 
     Raises:
         InputError: code `unreadable-file`, and those of `TextReader`.
     """
     with open_input(path) as file, TextReader(file, path=str(path), limits=_LIMITS) as reader:
         return b"".join(block.text for block in reader.blocks())
+
+
+def read_file(path: Path, wanted: Collection[str] | None = None) -> dict[str, str]:
+    """Read the documents or queries of a file; see `read_documents`."""
+    with open_input(path) as file:
+        return read_documents(file, wanted, path=str(path))
+
+
+def find_documents(folder: Path) -> Path:
+    """Find the documents in the folder of a collection.
+
+    Raises:
+        InputError: codes `collection-file`, `collection-twice`.
+    """
+    return _need(folder, "documents.tsv", "corpus.jsonl")
 
 
 Labels = dict[QueryId, dict[DocId, int]]
@@ -178,18 +314,15 @@ def read_texts(folder: Path) -> tuple[dict[DocId, str], dict[QueryId, str]]:
             plain or packed.
 
     Raises:
-        InputError: codes `collection-file`, `collection-twice`, those of `parse_documents` and of
-            `parse_beir_texts`, and of the queries those of `trec.queries`.
+        InputError: codes `collection-file`, `collection-twice`, those of `read_documents`, and of
+            the queries those of `trec.queries`.
     """
-    path = _need(folder, "documents.tsv", "corpus.jsonl")
-    parse = parse_beir_texts if "corpus.jsonl" in path.name else parse_documents
-    documents = parse(read_text(path), path=str(path))
+    documents = read_file(find_documents(folder))
     path = _need(folder, "queries.tsv", "queries.jsonl")
-    content = read_text(path)
     if "queries.jsonl" in path.name:
-        queries = parse_beir_texts(content, path=str(path))
+        queries = read_file(path)
     else:
-        queries = dict(parse_queries(content, path=str(path)).texts)
+        queries = dict(parse_queries(read_text(path), path=str(path)).texts)
     return (
         {DocId(document): text for document, text in documents.items()},
         {QueryId(query): text for query, text in queries.items()},
@@ -197,7 +330,7 @@ def read_texts(folder: Path) -> tuple[dict[DocId, str], dict[QueryId, str]]:
 
 
 def find_labels(folder: Path) -> Path | None:
-    """The labels that lie in the folder of a collection.
+    """Find the labels that lie in the folder of a collection.
 
     Returns:
         `qrels.txt`, `qrels.tsv` or `qrels`, plain or packed, or BEIR's `qrels/test.tsv`; `None`
@@ -229,62 +362,7 @@ def read_labels(path: Path) -> Labels:
     }
 
 
-def parse_documents(content: bytes, *, path: str) -> dict[str, str]:
-    """Parse a table of documents.
-
-    Args:
-        content: UTF-8, rows `id<TAB>text`; the text may be empty and may hold further tabs.
-        path: the file's name, for errors.
-
-    Raises:
-        InputError: what is wrong, the first twenty rows of it: `collection-encoding`,
-            `collection-row`, `collection-id`, `collection-empty`.
-    """
-    try:
-        lines = content.decode().removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        found = "bytes that are not UTF-8"
-        raise InputError(_problem("collection-encoding", path, found, line)) from error
-    if lines == [""]:
-        raise InputError(_problem("collection-empty", path, "no row"))
-    rows = [line.rstrip("\r").partition("\t") for line in lines]
-    _refuse(_check(rows, path))
-    return {key: text for key, _, text in rows}
-
-
-def _check(rows: list[tuple[str, str, str]], path: str) -> Iterator[Problem]:
-    seen: dict[str, int] = {}
-    for line, (key, tab, _) in enumerate(rows, 1):
-        if not tab:
-            yield _problem("collection-row", path, f"no tab in {key[:40]!r}", line)
-        elif not key or key.split() != [key]:
-            yield _problem("collection-id", path, f"the id {key[:40]!r}", line)
-        elif key in seen:
-            found = f"{key[:40]!r} again, first in line {seen[key]}"
-            yield _problem("collection-id", path, found, line)
-        seen.setdefault(key, line)
-
-
 _OBJECT = 'an object such as {"_id": "d1", "title": "", "text": "…"}'
-_EXPECTED = {
-    "collection-empty": "at least one line: id and text, or a judgment",
-    "collection-encoding": "UTF-8 text",
-    "collection-file": "a readable file",
-    "collection-id": "an id without white space, once in the file",
-    "collection-row": "id, tab, text",
-    "conflicting-judgment": "one judgment per query and document",
-    "grade-not-a-number": "a whole number",
-    "grade-too-large": f"a grade of at most {HIGHEST_GRADE:,}",
-    "wrong-columns": "3 columns: query, document, grade",
-}
-
-
-def _problem(
-    code: str, path: str, found: str, line: int | None = None, expected: str = ""
-) -> Problem:
-    expected = expected or _EXPECTED[code]
-    return Problem(code=code, path=path, line=line, found=found, expected=expected)
 
 
 def _refuse(problems: Iterator[Problem]) -> None:
@@ -298,5 +376,5 @@ def _need(folder: Path, *names: str) -> Path:
     if path is None:
         found = "no such file" if folder.is_dir() else "no such folder"
         expected = f"{' or '.join(names)} in the folder, plain or compressed"
-        raise InputError(_problem("collection-file", str(folder / names[0]), found, None, expected))
+        raise InputError.of("collection-file", str(folder / names[0]), found, expected)
     return path

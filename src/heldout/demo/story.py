@@ -6,7 +6,7 @@ Whether it can be played is asked before it takes a minute of anybody's time.
 
 With --files it makes the files that the tutorials work on, and a board to join. Nothing there needs
 an extra: the rankers are those of the base install. The texts are the same under every Python
-(`collections.stdlib_sample`), so a reader sees the figures that the tutorials show.
+(`collections.stdlib_docs`), so a reader sees the figures that the tutorials show.
 """
 
 import bz2
@@ -41,8 +41,7 @@ from heldout.board.store.arrivals import find_in_git
 from heldout.board.store.git import Git
 from heldout.board.store.repository import SPEC, Repository
 from heldout.collections.collection import Collection, QuerySplit, split_queries
-from heldout.collections.stdlib_docs import build_collection, read_docstrings
-from heldout.collections.stdlib_sample import read_sample
+from heldout.collections.stdlib_docs import build_collection, read_docstrings, read_sample
 from heldout.errors import SetupError, StoreError
 from heldout.files.durable import write_whole
 from heldout.ids import SubmissionId

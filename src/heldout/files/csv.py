@@ -75,13 +75,11 @@ def parse_csv(data: bytes, *, path: str, needed: Sequence[str]) -> tuple[CsvRow,
     try:
         records = [(reader.line_num, cells) for cells in reader if cells]
     except csv.Error as error:
-        raise InputError.of(
-            "broken-csv", path, str(error), "cells in quotes that are closed", line=reader.line_num
-        ) from None
+        raise InputError.of("broken-csv", path, str(error), line=reader.line_num) from None
     finally:
         csv.field_size_limit(before)
     if not records:
-        raise InputError.of("empty-file", path, "nothing", "a header and rows")
+        raise InputError.of("empty-file", path)
     (line, header), *rest = records
     _check_header(header, needed, path, line)
     wrong = [(number, cells) for number, cells in rest if len(cells) != len(header)]
@@ -115,7 +113,7 @@ def _check_header(header: Sequence[str], needed: Sequence[str], path: str, line:
     missing = [name for name in needed if name not in header]
     if missing:
         found = f"no column {', '.join(map(quote, missing[:_SHOWN]))}"
-        raise InputError.of("wrong-columns", path, found, "the columns of this form", line=line)
+        raise InputError.of("wrong-columns", path, found, line=line)
     twice = {name for name in header if header.count(name) > 1}
     if twice:
         found = f"{quote(min(twice))} twice"

@@ -218,10 +218,7 @@ class Folder:
         Returns:
             Whether anything was written; a file that holds these bytes already is left alone.
         """
-        self._check_writable()
-        found = self.stat(name)
-        if found is not None and not stat.S_ISREG(found.st_mode):
-            raise StoreError(f"{self.path(name)} is no file: give another name")
+        found = self._check_replaceable(name)
         if found is not None and found.st_size == len(data) and self.read(name) == data:
             return False
         with self._at(name, make=True) as (handle, last):
@@ -236,10 +233,7 @@ class Folder:
             parts: its content, in order.
             mode: its permissions.
         """
-        self._check_writable()
-        found = self.stat(name)
-        if found is not None and not stat.S_ISREG(found.st_mode):
-            raise StoreError(f"{self.path(name)} is no file: give another name")
+        self._check_replaceable(name)
         with self._at(name, make=True) as (handle, last):
             _write_aside(handle, last, parts, mode)
 
@@ -434,6 +428,13 @@ class Folder:
             f"a symlink inside {self.root}: remove it (git rm and git commit, if git has it), put "
             "the file or folder itself there, then call again"
         )
+
+    def _check_replaceable(self, name: str) -> os.stat_result | None:
+        self._check_writable()
+        found = self.stat(name)
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            raise StoreError(f"{self.path(name)} is no file: give another name")
+        return found
 
     def _check_writable(self) -> None:
         if self.read_only:

@@ -49,12 +49,10 @@ def open_frame(thing: Any, *, path: str) -> "Frame":
         frame = nw.from_native(thing)
         names = list(frame.collect_schema().names())
     except (DuplicateError, ValueError) as error:
-        raise InputError.of(
-            "frame-columns", path, str(error).splitlines()[0], "each column once"
-        ) from None
+        raise InputError.of("frame-columns", path, str(error).splitlines()[0]) from None
     if len(set(names)) < len(names):
         twice = ", ".join(sorted({quote(name) for name in names if names.count(name) > 1}))
-        raise InputError.of("frame-columns", path, f"{twice} twice", "each column once")
+        raise InputError.of("frame-columns", path, f"{twice} twice")
     return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
 
 
@@ -106,7 +104,7 @@ def check_texts(column: "Texts", *, path: str) -> "Texts":
     if missing.any():
         row = int(missing.to_numpy().argmax()) + 1
         found = f"no value in column {quote(column.name)}"
-        raise InputError.of("frame-missing", path, found, "an id in each row", line=row)
+        raise InputError.of("frame-missing", path, found, line=row)
     return column
 
 
@@ -129,7 +127,7 @@ def read_numbers(column: "Texts", *, path: str, whole: bool = False) -> "NDArray
 
     if not column.dtype.is_numeric():
         found = f"{str(column.dtype).lower()} in column {quote(column.name)}"
-        raise InputError.of("frame-type", path, found, "numbers")
+        raise InputError.of("frame-type", path, found)
     if column.dtype.is_integer() or column.dtype.is_decimal():
         import narwhals as nw  # noqa: PLC0415 - as above
 
@@ -142,7 +140,7 @@ def read_numbers(column: "Texts", *, path: str, whole: bool = False) -> "NDArray
     if not bool((numbers == np.floor(numbers)).all()):
         row = int(np.argmax(~(numbers == np.floor(numbers))))
         found = f"{numbers[row]:g} in column {quote(column.name)}"
-        raise InputError.of("frame-number", path, found, "a whole number", line=row + 1)
+        raise InputError.of("frame-number", path, found, line=row + 1)
     return numbers
 
 
@@ -264,7 +262,7 @@ def find_parquet() -> Backend:
 
 def _no_parquet(path: "str | PathLike[str]", error: Exception) -> InputError:
     why = (str(error).splitlines() or [type(error).__name__])[0]
-    return InputError.of("parquet", str(path), why[:200], "a Parquet file")
+    return InputError.of("parquet", str(path), why[:200])
 
 
 class Framed:

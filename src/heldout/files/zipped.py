@@ -6,6 +6,7 @@ before anything is unpacked.
 """
 
 import errno
+import filecmp
 import os
 import shutil
 import stat
@@ -55,7 +56,7 @@ def write_zip(path: Path, members: Iterable[tuple[str, bytes]]) -> None:
             _write(file, members)
             file.flush()
             os.fsync(file.fileno())
-        if path.exists() and not _same(path, aside):
+        if path.exists() and not filecmp.cmp(path, aside, shallow=False):
             raise StoreError(f"{path} exists and holds something else; name another file")
         aside.replace(path)
     finally:
@@ -104,16 +105,6 @@ def _write(file: IO[bytes], members: Iterable[tuple[str, bytes]]) -> None:
             stored = name.endswith(_COMPRESSED)
             member.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
             target.writestr(member, data)
-
-
-def _same(one: Path, other: Path) -> bool:
-    if one.stat().st_size != other.stat().st_size:
-        return False
-    with one.open("rb") as a, other.open("rb") as b:
-        while chunk := a.read(_CHUNK):
-            if chunk != b.read(_CHUNK):
-                return False
-    return True
 
 
 def _check_members(members: Sequence[zipfile.ZipInfo], path: Path) -> Iterator[Problem]:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.collections.catalogue import PREFIX
+from heldout.collections.source import PREFIX
 from heldout.errors import InputError, StoreError
 from heldout.files.durable import write_whole
 from heldout.ids import Digest, DocId, QueryId

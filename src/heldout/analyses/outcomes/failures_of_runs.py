@@ -15,7 +15,7 @@ from heldout.analyses.outcomes.failures import (
     documents_of,
 )
 from heldout.analyses.outcomes.outcomes import fits_labels
-from heldout.collections.wanted_texts import cut_texts, find_texts
+from heldout.collections.source import cut_texts, find_texts
 from heldout.errors import InputError
 from heldout.files.frames import PARQUET, read_parquet
 from heldout.progress_bar import SILENT, Progress

@@ -27,9 +27,10 @@ import msgspec
 
 from heldout.board.audit.audit import ENDS_CHECKED, FINAL_CHECKED, Audit
 from heldout.board.audit.replay import replay_releases
-from heldout.board.log.events import AFTER_CLOSING, Entry, parse_log
+from heldout.board.log.event_fields import EVENTS
+from heldout.board.log.events import Entry, parse_log
+from heldout.board.log.final import Figures, Measured
 from heldout.board.log.history import History, read_history
-from heldout.board.log.measured import Figures, Measured
 from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import (
@@ -600,7 +601,7 @@ def _check_public(log: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str
             return
     if len(log) < len(public):
         later = {entry.event.kind for entry in public[len(log) :]}
-        if not later <= AFTER_CLOSING:
+        if not all(EVENTS[kind].late for kind in later):
             yield f"the board's public log has {len(public) - len(log)} events that this log lacks"
 
 

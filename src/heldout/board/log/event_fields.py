@@ -12,22 +12,22 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import date
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from heldout.board.log.events import AFTER_CLOSING, Entry
+from heldout.board.log.events import Entry
+from heldout.board.log.final import Figures, LeftOut
 from heldout.board.log.manifest import Costs, Identity, Program
-from heldout.board.log.measured import Figures, LeftOut
 from heldout.board.log.registration import Registrant, SubmissionSignature
 from heldout.errors import StoreError, quote
 
-Kind = TypeVar("Kind")
+_Held = TypeVar("_Held")
 
-_Open = Annotated[Kind, msgspec.Meta(extra={"place": "open"})]
+_Open = Annotated[_Held, msgspec.Meta(extra={"place": "open"})]
 """May not be sealed, for everybody goes by it."""
 
-_Sealed = Annotated[Kind, msgspec.Meta(extra={"place": "sealed"})]
+_Sealed = Annotated[_Held, msgspec.Meta(extra={"place": "sealed"})]
 """May not stand in the open, where nothing would bind to it."""
 
 _Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
@@ -273,37 +273,102 @@ class _Closed(BoardFields, frozen=True, kw_only=True):
     why: str = ""
 
 
-FIELDS: Mapping[str, type[msgspec.Struct]] = {
-    "opened-board": _Opened,
-    "changed-rules": _Rules,
-    "baseline": _Published,
-    "received": _Received,
-    "reviewed": _Reviewed,
-    "ran": _Ran,
-    "score-shown": _Nothing,
-    "asked": _Reason,
-    "updated": _Updated,
-    "proposed": _Proposed,
-    "amended": _Amended,
-    "declined": _Declined,
-    "withdrawn": _Updated,
-    "rejected": _Reason,
-    "published": _Published,
-    "corrected": _Corrected,
-    "extended": _Extended,
-    "imported-board": _ImportedBoard,
-    "imported": _Imported,
-    "rekeyed": _Rekeyed,
-    "measured": _Measured,
-    "named-finalists": _NamedFinalists,
-    "opened-final": _OpenedFinal,
-    "ended-season": _EndedSeason,
-    "closed-board": _Closed,
-    "changed-agreement": _ChangedAgreement,
-    "registered": _Registered,
-    "revoked-registration": _RevokedRegistration,
+State = Literal[
+    "new",
+    "received",
+    "reviewed",
+    "asked",
+    "withdrawn",
+    "rejected",
+    "published",
+    "imported",
+    "baseline",
+    "proposed",
+    "embargoed",
+]
+"""What an entry is before an event: how far it has come; `new` for what no event named before.
+A published one may also be `proposed`, under new metadata that wait, and `embargoed`."""
+
+_PENDING: frozenset[State] = frozenset(("received", "reviewed", "asked"))
+
+_SHOWN: frozenset[State] = frozenset(("published", "baseline"))
+
+_PUBLISHED: frozenset[State] = frozenset(("published",))
+
+_NEW: frozenset[State] = frozenset(("new",))
+
+
+class Kind(NamedTuple):
+    """A kind of event.
+
+    Attributes:
+        fields: what it has to say.
+        after: what its entry may be before it; empty for an event about the board.
+        late: whether it may come after `closed-board`: what repairs or was due, and nothing new.
+    """
+
+    fields: type[msgspec.Struct]
+    after: AbstractSet[State] = frozenset()
+    late: bool = False
+
+
+EVENTS: Mapping[str, Kind] = {
+    # the board exists; its rules and the digests of its held-out labels
+    "opened-board": Kind(_Opened),
+    # board.toml or held-out labels changed; from here on they hold
+    "changed-rules": Kind(_Rules, late=True),
+    # an organiser's baseline is scored and shown
+    "baseline": Kind(_Published, _NEW),
+    # sealed files arrived: the official time; sent again, spoiled copies were refused before
+    "received": Kind(_Received, _NEW | _PENDING | {"rejected"}),
+    # opened and scored, sealed; of what is published: scored again, and nothing told
+    "reviewed": Kind(_Reviewed, _PENDING | _SHOWN, late=True),
+    # an organiser ran the submission's program; the runs that it wrote, and what it cost
+    "ran": Kind(_Ran, _PENDING),
+    # an organiser looked at the score before deciding
+    "score-shown": Kind(_Nothing, _PENDING),
+    # an organiser put a question to the team
+    "asked": Kind(_Reason, _PENDING),
+    # the team replaced the metadata under the same key
+    "updated": Kind(_Updated, _PENDING | _PUBLISHED),
+    # the team asks to publish an entry under another team or institution
+    "proposed": Kind(_Proposed, _PUBLISHED),
+    # an organiser approved what the team proposed, or refused it: the entry stays as it is
+    "amended": Kind(_Amended, frozenset(("proposed",))),
+    "declined": Kind(_Declined, frozenset(("proposed",))),
+    # the team took the submission back before it was published
+    "withdrawn": Kind(_Updated, _PENDING),
+    # an organiser refused the submission
+    "rejected": Kind(_Reason, _PENDING),
+    # an organiser approved the submission; the released scores
+    "published": Kind(_Published, _PENDING),
+    # an erratum to a published entry
+    "corrected": Kind(_Corrected, _SHOWN, late=True),
+    # an organiser moved the end of an embargo
+    "extended": Kind(_Extended, frozenset(("embargoed",)), late=True),
+    # an old board's table was taken over; its entries follow, as that board published them
+    "imported-board": Kind(_ImportedBoard),
+    "imported": Kind(_Imported, _NEW),
+    # the organisers' keys changed; which go, which come, what was sealed again
+    "rekeyed": Kind(_Rekeyed, late=True),
+    # what board.toml allows by now to be told of the ranking beside the scores
+    "measured": Kind(_Measured, late=True),
+    # an organiser named the entries that the final view scores
+    "named-finalists": Kind(_NamedFinalists),
+    # the finalists' scores on the final view, and who wins
+    "opened-final": Kind(_OpenedFinal, late=True),
+    # a season is over: the exact scores of the entries that stand for their teams
+    "ended-season": Kind(_EndedSeason, late=True),
+    # the board takes nothing any more; its labels are opened
+    "closed-board": Kind(_Closed),
+    # the text that teams agree to changed; from here on it holds
+    "changed-agreement": Kind(_ChangedAgreement),
+    # a team registered, or agreed to a changed text
+    "registered": Kind(_Registered),
+    # an organiser ended a team's registration
+    "revoked-registration": Kind(_RevokedRegistration),
 }
-"""Every kind of event; a new one needs a line here."""
+"""Every kind of event; a new one needs a line here, and its name in `events.KINDS`."""
 
 
 def place_of(entry: Entry) -> str:
@@ -324,7 +389,7 @@ def check_fields(entry: Entry) -> None:
     """
     event = entry.event
     place = place_of(entry)
-    fields = FIELDS[event.kind]
+    fields = EVENTS[event.kind].fields
     about_board = issubclass(fields, BoardFields)
     if about_board != (event.submission is None):
         names = "a submission" if about_board else "no submission"
@@ -359,51 +424,6 @@ def _check_type(wanted: Any, value: object, place: str) -> None:
         raise StoreError(f"{place}: {quote(str(error))}") from None
 
 
-State = Literal[
-    "new",
-    "received",
-    "reviewed",
-    "asked",
-    "withdrawn",
-    "rejected",
-    "published",
-    "imported",
-    "baseline",
-    "proposed",
-    "embargoed",
-]
-"""What an entry is before an event: how far it has come; `new` for what no event named before.
-A published one may also be `proposed`, under new metadata that wait, and `embargoed`."""
-
-_PENDING: frozenset[State] = frozenset(("received", "reviewed", "asked"))
-
-_SHOWN: frozenset[State] = frozenset(("published", "baseline"))
-
-_PUBLISHED: frozenset[State] = frozenset(("published",))
-
-_NEW: frozenset[State] = frozenset(("new",))
-
-FOLLOWS: Mapping[str, AbstractSet[State]] = {
-    "received": _NEW | _PENDING | {"rejected"},  # sent again, spoiled copies were refused before
-    "reviewed": _PENDING | _SHOWN,  # of what is published: scored again, and nothing told
-    "ran": _PENDING,
-    "score-shown": _PENDING,
-    "asked": _PENDING,
-    "updated": _PENDING | _PUBLISHED,
-    "withdrawn": _PENDING,
-    "rejected": _PENDING,
-    "published": _PENDING,
-    "corrected": _SHOWN,
-    "proposed": _PUBLISHED,
-    "amended": frozenset(("proposed",)),
-    "declined": frozenset(("proposed",)),
-    "extended": frozenset(("embargoed",)),
-    "baseline": _NEW,
-    "imported": _NEW,
-}
-"""Every kind of event about an entry, with what that may be before; a new one needs a line here."""
-
-
 def check_order(entry: Entry, states: AbstractSet[State], *, closed: bool) -> None:
     """Refuse an event that cannot come where it stands.
 
@@ -416,10 +436,10 @@ def check_order(entry: Entry, states: AbstractSet[State], *, closed: bool) -> No
         StoreError: with the event's number.
     """
     kind = entry.event.kind
-    if closed and kind not in AFTER_CLOSING:
+    if closed and not EVENTS[kind].late:
         raise StoreError(f"{place_of(entry)} came after the board was closed")
     if kind == "opened-board" and entry.event.seq:
         raise StoreError(f"{place_of(entry)} opens a board that is open")
-    if states and not states & FOLLOWS[kind]:
+    if states and not states & EVENTS[kind].after:
         name, before = quote(entry.event.submission), " and ".join(sorted(states))
         raise StoreError(f"{place_of(entry)} cannot be: {name} is {before} before it")

@@ -145,45 +145,15 @@ SCHEMA = 2
 1: a sealed digest is of the salt's bytes followed by the value. 2: of both after their lengths.
 """
 
-KINDS: Mapping[str, str] = {
-    "opened-board": "the board exists; its rules and the digests of its held-out labels",
-    "changed-rules": "board.toml or held-out labels changed; from here on they hold",
-    "baseline": "an organiser's baseline is scored and shown",
-    "received": "sealed files arrived; this is the official time of the submission",
-    "reviewed": "opened and scored; findings and metadata, sealed",
-    "ran": "an organiser ran the submission's program; the runs that it wrote, and what it cost",
-    "score-shown": "an organiser looked at the score before deciding",
-    "asked": "an organiser put a question to the team",
-    "updated": "the team replaced the metadata under the same key",
-    "proposed": "the team asks to publish an entry under another team or institution",
-    "amended": "an organiser approved what the team proposed",
-    "declined": "an organiser refused what the team proposed; the entry stays as it is",
-    "withdrawn": "the team took the submission back before it was published",
-    "rejected": "an organiser refused the submission",
-    "published": "an organiser approved the submission; the released scores",
-    "corrected": "an erratum to a published entry",
-    "extended": "an organiser moved the end of an embargo",
-    "imported-board": "an old board's table was taken over; its entries follow",
-    "imported": "an entry of an old board, as that board published it",
-    "rekeyed": "the organisers' keys changed; which go, which come, what was sealed again",
-    "measured": "what board.toml allows by now to be told of the ranking beside the scores",
-    "named-finalists": "an organiser named the entries that the final view scores",
-    "opened-final": "the finalists' scores on the final view, and who wins",
-    "ended-season": "a season is over: the exact scores of the entries that stand for their teams",
-    "closed-board": "the board takes nothing any more; its labels are opened",
-    "changed-agreement": "the text that teams agree to changed; from here on it holds",
-    "registered": "a team registered, or agreed to a changed text",
-    "revoked-registration": "an organiser ended a team's registration",
-}
-"""Every kind of event, with what it says."""
-
-AFTER_CLOSING = frozenset(
-    (
-        *("changed-rules", "corrected", "ended-season", "extended", "measured"),
-        *("opened-final", "rekeyed", "reviewed"),
-    )
+KINDS = frozenset(
+    """
+    opened-board changed-rules baseline received reviewed ran score-shown asked updated proposed
+    amended declined withdrawn rejected published corrected extended imported-board imported rekeyed
+    measured named-finalists opened-final ended-season closed-board changed-agreement registered
+    revoked-registration
+    """.split()  # noqa: SIM905 - a table of words reads as one
 )
-"""The kinds that may come after `closed-board`: what repairs or was due, and nothing new."""
+"""Every kind of event; `event_fields.EVENTS` has what each says."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -192,7 +162,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Attributes:
         seq: 0 for the first event, then one more each.
         at: UTC time, to the second, `2026-11-20T17:10:00Z`; never before the event before.
-        kind: a key of `KINDS`.
+        kind: one of `KINDS`.
         by: the organiser who acted, as they call themselves.
         submission: the submission it is about, or `None`.
         public: fields that anybody may read at once.
@@ -369,6 +339,16 @@ def parse_log(data: bytes, *, path: str) -> tuple[Entry, ...]:
     """
     chain = Chain()
     return tuple(chain.take(line, place=f"{path}:{n}") for n, line in enumerate(_lines(data), 1))
+
+
+@lru_cache(maxsize=4)
+def parse_again(data: bytes, *, path: str) -> tuple[Entry, ...]:
+    """Read a log as `parse_log`: every step of a command asks for the same bytes.
+
+    Raises:
+        StoreError: with the line that breaks the chain.
+    """
+    return parse_log(data, path=path)
 
 
 def _lines(data: bytes) -> Iterator[bytes]:

@@ -12,7 +12,8 @@ somebody only writes joins nothing.
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from typing import Any, Literal
 
@@ -20,9 +21,16 @@ import msgspec
 
 from heldout.board.log.event_fields import State, check_fields, check_order, place_of
 from heldout.board.log.events import Entry, Signers, signers_after
-from heldout.board.log.final import Final, SeasonEnd, apply_season_end, fold_final, fold_season_end
+from heldout.board.log.final import (
+    Final,
+    Measured,
+    SeasonEnd,
+    apply_season_end,
+    fold_final,
+    fold_season_end,
+    read_measured,
+)
 from heldout.board.log.manifest import team_key
-from heldout.board.log.measured import Measured, read_measured
 from heldout.board.log.registration import Agreement, RegisteredTeam, fold_team, read_agreement
 from heldout.board.log.submission import Submission, apply_event
 from heldout.errors import StoreError
@@ -161,16 +169,13 @@ class Fold:
     season_ends: dict[str, SeasonEnd] = field(default_factory=dict)
 
     def copy(self) -> "Fold":
-        """The same, which grows on its own."""
+        """Return the same, which grows on its own."""
         return replace(
-            self,
-            submissions=dict(self.submissions),
-            rules=[*self.rules],
-            commitments=[*self.commitments],
-            agreements=[*self.agreements],
-            measured=[*self.measured],
-            season_ends=dict(self.season_ends),
+            self, **{field.name: copy(getattr(self, field.name)) for field in fields(self)}
         )
+
+    def _held(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def take(self, entry: Entry) -> None:
         """Go on by one event.
@@ -241,21 +246,11 @@ class Fold:
     def now(self) -> History:
         """Return what the log says so far."""
         known = [one.files for one in self.commitments if one.files is not None]
-        return History(
-            submissions=dict(self.submissions),
-            rules=tuple(self.rules),
-            labels=known[-1] if known else {},
-            commitments=tuple(self.commitments),
-            files=self.files,
-            closed=self.closed,
-            board=self.board,
-            teams=self.teams,
-            agreements=tuple(self.agreements),
-            measured=tuple(self.measured),
-            signers=self.signers,
-            final=self.final,
-            season_ends=dict(self.season_ends),
-        )
+        held = self._held().items()
+        frozen: dict[str, Any] = {
+            name: tuple(one) if isinstance(one, list) else copy(one) for name, one in held
+        }
+        return History(labels=known[-1] if known else {}, **frozen)
 
 
 def find_recipients(rules: str) -> object:

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -108,13 +108,7 @@ def check_program(value: object, *, path: str) -> Iterator[Problem]:
         return
     known = Program.__struct_fields__
     for name in (one for one in value if one not in known):
-        yield Problem(
-            code="unknown-field",
-            path=path,
-            found=quote(name),
-            expected="one of " + ", ".join(known),
-            hint="remove it, or correct its spelling",
-        )
+        yield _unknown(path, quote(name), known)
     yield from _check_values(value, path)
 
 
@@ -383,7 +377,7 @@ def _decode(data: bytes, path: str) -> Mapping[str, Any]:
         ) from None
     if isinstance(value, dict):
         return value
-    raise InputError.of(code="not-json", path=path, found=quote(value), expected="one JSON object")
+    raise InputError.of("not-json", path, quote(value))
 
 
 def _explain(error: Exception, data: bytes) -> tuple[int | None, str]:
@@ -407,9 +401,7 @@ def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
         yield _unknown(path, name, _KNOWN)
     for name in _NEEDED:
         if name not in fields:
-            yield Problem(
-                code="missing-field", path=f"{path}:{name}", found="nothing", expected="some text"
-            )
+            yield Problem.of("missing-field", f"{path}:{name}")
 
 
 def _check_texts(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
@@ -428,12 +420,10 @@ def _check_texts(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
                 f"at most {_MOST_CHARACTERS:,} characters",
             )
         elif bad := next((c for c in value if category(c) in _INVISIBLE or c in _BLANKS), None):
-            yield Problem(
-                code="invisible-character",
-                path=f"{path}:{name}",
-                found=f"U+{ord(bad):04X} {unicodedata.name(bad, 'control character')}",
-                expected="text that shows all it holds, on one line",
-                hint="retype the text by hand",
+            yield Problem.of(
+                "invisible-character",
+                f"{path}:{name}",
+                f"U+{ord(bad):04X} {unicodedata.name(bad, 'control character')}",
             )
 
 
@@ -463,27 +453,33 @@ def is_link(text: str) -> bool:
     return parts.scheme in ("http", "https") and "." in host and parts.username is None and tidy
 
 
+_KINDS: Mapping[str, tuple[Any, str]] = {
+    "open_runs": (bool | None, "true, false, or null"),
+    "season_entry": (bool, "true or false"),
+    "revision": (
+        Annotated[int, msgspec.Meta(ge=1, le=_MOST_REVISIONS)],
+        "a whole number from 1 up",
+    ),
+    "withdrawn": (bool, "true or false"),
+    "schema": (Literal[1], "1"),
+    "digests": (
+        dict[str, Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]],
+        "query set -> 64 hexadecimal digits",
+    ),
+}
+"""Field of the metadata that is no text -> its type, and what an error says of that."""
+
+
 def _check_others(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
     day = fields.get("embargo_until")
     if day not in (None, "") and not _is_day(day):
         yield _wrong(f"{path}:embargo_until", day, "a day as yyyy-mm-dd, or null")
-    if not isinstance(fields.get("open_runs"), bool | None):
-        yield _wrong(f"{path}:open_runs", fields["open_runs"], "true, false, or null")
-    if not isinstance(fields.get("season_entry", False), bool):
-        yield _wrong(f"{path}:season_entry", fields["season_entry"], "true or false")
-    revision = fields.get("revision", 1)
-    if type(revision) is not int or not 1 <= revision <= _MOST_REVISIONS:
-        yield _wrong(f"{path}:revision", revision, "a whole number from 1 up")
-    if not isinstance(fields.get("withdrawn", False), bool):
-        yield _wrong(f"{path}:withdrawn", fields["withdrawn"], "true or false")
-    schema = fields.get("schema", 1)
-    if type(schema) is not int or schema != 1:
-        yield _wrong(f"{path}:schema", fields["schema"], "1")
-    digests = fields.get("digests", {})
-    if not isinstance(digests, dict) or not all(
-        isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in digests.values()
-    ):
-        yield _wrong(f"{path}:digests", digests, "query set -> 64 hexadecimal digits")
+    for name in (one for one in _KINDS if one in fields):
+        kind, expected = _KINDS[name]
+        try:
+            msgspec.convert(fields[name], kind)
+        except msgspec.ValidationError:
+            yield _wrong(f"{path}:{name}", fields[name], expected)
 
 
 def _is_day(value: object) -> bool:
@@ -498,13 +494,7 @@ def _wrong(place: str, found: object, expected: str) -> Problem:
 
 
 def _unknown(place: str, found: str, known: Iterable[str]) -> Problem:
-    return Problem(
-        code="unknown-field",
-        path=place,
-        found=found,
-        expected="one of " + ", ".join(known),
-        hint="remove it, or correct its spelling",
-    )
+    return Problem.of("unknown-field", place, found, known=", ".join(known))
 
 
 def read_efficiency(value: object) -> Efficiency | None:

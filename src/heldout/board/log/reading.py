@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 import msgspec
 
 from heldout.board.log.events import Chain, Entry, read_verified
+from heldout.board.log.final import Measured
 from heldout.board.log.history import Fold, History
-from heldout.board.log.measured import Measured
 from heldout.errors import StoreError
 from heldout.files.durable import Folder
 
@@ -186,17 +186,20 @@ class Log:
         Others are passed over by their bytes, for an event is written in one form alone.
         """
         wanted = frozenset(kind.encode() for kind in kinds)
-        for line in self._find_lines([b'"kind":"%b"' % kind for kind in wanted]):
+        yield from self._select([b'"kind":"%b"' % kind for kind in wanted], 1, wanted)
+
+    def _select(
+        self, marks: Collection[bytes], part: int, wanted: frozenset[bytes]
+    ) -> Iterator[Entry]:
+        """Yield the events of which a part of the head, the kind or the submission, is wanted."""
+        for line in self._find_lines(marks):
             found = _HEAD.match(line)
-            if found is not None and found[1] in wanted:
+            if found is not None and found[part] in wanted:
                 yield read_verified(line)
 
     def about_board(self) -> Iterator[Entry]:
         """The events about no submission, in order."""
-        for line in self._find_lines([_NOBODY]):
-            found = _HEAD.match(line)
-            if found is not None and found[2] == b"null":
-                yield read_verified(line)
+        yield from self._select([_NOBODY], 2, frozenset((b"null",)))
 
     def heads(self) -> Iterator[tuple[str, str | None]]:
         """Kind and submission of every event, in order."""
@@ -219,10 +222,7 @@ class Log:
     def select_about(self, submissions: Collection[str]) -> Iterator[Entry]:
         """The events about some submissions, in order."""
         wanted = frozenset(map(msgspec.json.encode, submissions))
-        for line in self._find_lines([b'"submission":%b' % name for name in wanted]):
-            found = _HEAD.match(line)
-            if found is not None and found[2] in wanted:
-                yield read_verified(line)
+        yield from self._select([b'"submission":%b' % name for name in wanted], 2, wanted)
 
     def lines_about_others(self, submissions: Collection[str]) -> Iterator[bytes]:
         """The lines of all events but those about some submissions."""
@@ -259,11 +259,8 @@ class Log:
         """Check whether it has the events of another one at its beginning."""
         if len(other) > len(self) or not len(other):
             return not len(other)
-        return self.has_hash(other.chain.hash, number=len(other) - 1)
-
-    def has_hash(self, digest: str, *, number: int) -> bool:
-        """Check whether it has an event of this number, with this hash."""
-        if number == len(self) - 1:
+        number, digest = len(other) - 1, other.chain.hash
+        if len(other) == len(self):
             return self.chain.hash == digest
         return any(entry.hash == digest for entry in self.at([number]))
 

@@ -164,12 +164,7 @@ def read_registration(data: bytes, *, path: str) -> tuple[RegistrationFile, Stat
         file = msgspec.json.decode(data, type=RegistrationFile)
         statement = parse_statement(file.statement)
     except (msgspec.MsgspecError, UnicodeError, ValueError, RecursionError):
-        raise InputError.of(
-            code="not-a-registration",
-            path=quote(path),
-            found="a file that is no registration",
-            expected="the file that heldout register writes, unchanged",
-        ) from None
+        raise InputError.of("not-a-registration", quote(path)) from None
     if not verify(statement.key, registration_message(file.statement), file.signature):
         raise bad_signature(path, "a signature that is not of the key that it names")
     if path.rpartition("/")[2] != f"{team_handle(statement.key)}.json":
@@ -179,13 +174,7 @@ def read_registration(data: bytes, *, path: str) -> tuple[RegistrationFile, Stat
 
 def bad_signature(path: str, found: str) -> InputError:
     """That a registration is not the team's own, for this board."""
-    return InputError.of(
-        code="bad-signature",
-        path=quote(path),
-        found=found,
-        expected="the team's own, signed for this board, in a file that is named after it",
-        hint="heldout register, in a clone of this board",
-    )
+    return InputError.of("bad-signature", quote(path), found)
 
 
 def join_signature(metadata: bytes, signature: SubmissionSignature) -> bytes:
@@ -268,16 +257,13 @@ def fold_team(teams: Mapping[str, RegisteredTeam], entry: Entry) -> Mapping[str,
         raise StoreError(f"event {entry.event.seq} holds no registration") from None
     sealed = entry.get("registrant")
     registrant = None if sealed is None else msgspec.convert(sealed, Registrant)
-    agreed = () if before is None else before.agreements
-    team = RegisteredTeam(
-        handle=handle,
-        key=statement.key,
-        registered=entry.time if before is None else before.registered,
-        signed=parse_time(statement.at),
-        agreements=(*agreed, statement.agreement),
-        registrant=registrant,
-        revoked=None if before is None else before.revoked,
-        why="" if before is None else before.why,
+    signed = parse_time(statement.at)
+    known = before or RegisteredTeam(
+        handle=handle, key="", registered=entry.time, signed=signed, agreements=()
+    )
+    agreements = (*known.agreements, statement.agreement)
+    team = replace(
+        known, key=statement.key, signed=signed, agreements=agreements, registrant=registrant
     )
     return {**teams, handle: team}
 

@@ -259,14 +259,11 @@ def _corrected(now: Submission, entry: Entry) -> dict[str, Any]:
     errata = (*now.errata, (entry.time, str(entry.get("why"))))
     scores = _scores(entry)
     repaired = (
-        now.repaired if _only_adds(now.scores, scores["scores"]) else (*now.repaired, entry.time)
+        now.repaired  # every score stays as it was told, and some view has one that had none
+        if now.scores.items() < scores["scores"].items()
+        else (*now.repaired, entry.time)
     )
     return {"errata": errata, "repaired": repaired, **scores, **_kept(entry)}
-
-
-def _only_adds(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-    """Check whether every score stays as it was told, and some view has one that had none."""
-    return before.items() < after.items()
 
 
 def _decided(status: Status) -> Callable[[Submission, Entry], dict[str, Any]]:

@@ -24,8 +24,15 @@ from heldout.board.scores.public_log import plan_public_log
 from heldout.board.scores.session import Session
 from heldout.board.standings.standings import Row, current_standings
 from heldout.board.store.arrivals import Arrival
-from heldout.board.store.forges.hosted import Forge, Handle, Outcome, read_token
-from heldout.board.store.forges.local import Surroundings, new_client, open_forge
+from heldout.board.store.forges import (
+    Forge,
+    Handle,
+    Outcome,
+    Surroundings,
+    new_client,
+    open_forge,
+    read_token,
+)
 from heldout.errors import HeldoutError, printable
 from heldout.ids import Digest
 from heldout.progress_bar import SILENT, Progress

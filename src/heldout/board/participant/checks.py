@@ -15,7 +15,6 @@ import numpy as np
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History, check_continues, goes_on, newest_copy, read_history
 from heldout.board.log.manifest import MEANINGS, Manifest, team_key
-from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
 from heldout.board.participant import draft
 from heldout.board.participant.team import check_registration_file, with_own_registration
@@ -34,16 +33,11 @@ from heldout.board.rules.spec_file import parse_spec, refuse_spec
 from heldout.board.scores.score import ViewScore, score_run, score_views
 from heldout.board.scores.sets import SetData, check_unedited, load_sets
 from heldout.board.store.arrivals import find_registration, find_request
-from heldout.board.store.repository import SPEC, Repository
+from heldout.board.store.repository import NO_LOG, SPEC, Repository
 from heldout.errors import InputError, Problem, StoreError, plural, quote
 from heldout.ids import SubmissionId, find_near, query_set_of, say_near, submission_date
 from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.scans import Scan
-
-_NO_LOG = (
-    f"{LOG} is missing or empty, so nothing says which rules hold; "
-    f"fetch it again: git checkout {LOG}"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +112,7 @@ def check_tree_rules(repository: Repository, log: Sequence[Entry]) -> tuple[Diff
         StoreError: the log has no event.
     """
     if not log:
-        raise StoreError(_NO_LOG)
+        raise StoreError(NO_LOG)
     history, text = read_history(log), repository.tree_rules()
     if text in {rules for _, rules in history.rules}:
         return ()
@@ -144,18 +138,12 @@ def rules_to_seal_by(repository: Repository) -> BoardSpec:
                 "this clone: history was rewritten, so nothing was sealed; ask the organisers"
             )
     if not copies.newest:
-        raise StoreError(_NO_LOG)
+        raise StoreError(NO_LOG)
     text = read_history(copies.newest).rules[-1][1]
     spec = parse_spec(text.encode(), path=SPEC)
     if check_tree_rules(repository, copies.newest):
         problems = [
-            Problem(
-                code="other-keys",
-                path=SPEC,
-                found=f"{key} = {now}",
-                expected=expected,
-                hint="nothing was sealed: no event of the log brought this; ask the organisers",
-            )
+            Problem.of("other-keys", SPEC, key=key, now=now, wanted=expected)
             for key, now, expected, _ in list_changed_keys(spec, repository.tree_spec())
         ]
         if problems:
@@ -172,7 +160,7 @@ def check_public_files(repository: Repository) -> None:
     """
     log = repository.log()
     if not log:
-        raise StoreError(_NO_LOG)
+        raise StoreError(NO_LOG)
     check_unedited(repository, read_history(log), repository.spec())
 
 
@@ -314,11 +302,11 @@ def _list_foreign(sets: Mapping[str, SetData], scans: Mapping[str, Scan]) -> Ite
         near = find_near(listed, judged)
         meant = f"did you mean {quote(near[0].other)}? {say_near(near)}" if near else ""
         yield Problem(
-            code="no-common-document",
-            path=scan.path,
-            found=f"none of its {plural(len(own), 'document')} is judged in {query_set_of(name)}",
-            expected=f"ids of this collection, such as {quote(min(judged))}",
-            hint=meant or "is this the run of another collection?",
+            "no-common-document",
+            scan.path,
+            f"none of its {plural(len(own), 'document')} is judged in {query_set_of(name)}",
+            f"ids of this collection, such as {quote(min(judged))}",
+            meant or "is this the run of another collection?",
         )
 
 
@@ -436,14 +424,7 @@ def _field_problems(
             )
     until = None if manifest is None else manifest.embargo_until
     if until is not None and until <= now.date():
-        yield Problem(
-            code="embargo-over",
-            path=f"{draft.METADATA}:embargo_until",
-            found=f"{until}, which is over",
-            expected="a day that is still to come, or null",
-            hint="nothing would stay hidden",
-            severity="note",
-        )
+        yield Problem.of("embargo-over", f"{draft.METADATA}:embargo_until", until=until)
 
 
 def _giveaways(submission: SubmissionId, manifest: Manifest | None) -> Iterator[str]:

@@ -50,12 +50,7 @@ def draft_id(name: str, *, today: date, embargoed: bool) -> ids.SubmissionId:
     dated = name[:8].isdigit() and name[8:9] == "-"
     submission = ids.parse_submission_id(name if dated else f"{today:%Y%m%d}-{name}", path="NAME")
     if submission.endswith((".", ".lock")):
-        raise InputError.of(
-            code="submission-id",
-            path="NAME",
-            found=quote(name),
-            expected="a name that does not end in '.' or '.lock': git allows no such branch",
-        )
+        raise InputError.of("submission-id", "NAME", quote(name))
     return submission
 
 
@@ -261,13 +256,7 @@ def try_metadata(
 
 
 def _beside_program(path: str) -> Problem:
-    return Problem(
-        code="program-and-runs",
-        path=path,
-        found="a run file beside a program",
-        expected="a program, which makes the runs, or run files",
-        hint="remove the file, or set program to null in metadata.json",
-    )
+    return Problem.of("program-and-runs", path)
 
 
 def _check_new(
@@ -286,15 +275,7 @@ def _check_new(
     ]
     problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="draft")
     if folder.exists(METADATA):  # written last: without it a crash left the draft unfinished
-        problems.append(
-            Problem(
-                code="draft-exists",
-                path=str(folder.path()),
-                found="a draft of this id",
-                expected="a new id",
-                hint=f"edit it, or remove it: rm -r {folder.path()}",
-            )
-        )
+        problems.append(Problem.of("draft-exists", str(folder.path()), folder=folder.path()))
     if problems:
         raise InputError(problems)
 
@@ -335,9 +316,7 @@ def _read(file: File) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        problem = Problem(
-            "unreadable-file", file.name, error.strerror or "an error", "a file that can be read"
-        )
+        problem = Problem.of("unreadable-file", file.name, error.strerror or "an error")
         raise InputError(problem) from None
 
 

@@ -125,7 +125,11 @@ def take_from_runs(
         InputError: the file beside them has errors.
     """
     headers, notes = _read_headers(runs)
-    others = [] if beside is None else [_read_beside(beside)]
+    others: list[RunHeader] = []
+    if beside is not None:
+        with open_input(beside) as file:
+            header = read_metadata_file(file, path=str(beside))
+        others = [RunHeader(run="", path=str(beside), header=header)]
     notes += [note for one in others for note in one.header.notes]
     every = [*headers, *others]
 
@@ -141,11 +145,6 @@ def take_from_runs(
     ]
     taken, unfit = _fitting(found)
     return FromHeaders(taken=taken, notes=(*notes, *_differences(every, taken), *unfit))
-
-
-def _read_beside(path: Path) -> RunHeader:
-    with open_input(path) as file:
-        return RunHeader(run="", path=str(path), header=read_metadata_file(file, path=str(path)))
 
 
 def fill_manifest(manifest: Manifest, taken: Iterable[HeaderField]) -> Manifest:
@@ -309,14 +308,13 @@ def _differences(headers: Sequence[RunHeader], taken: Sequence[HeaderField]) -> 
         for other in others:
             said = next(_candidates(other, one.field), None)
             if said is not None and said.value != one.value:
-                yield Problem(
+                yield Problem.of(
                     "ir-metadata-differs",
                     other.path,
                     f"{quote(said.value)} as {said.key}",
-                    f"{quote(one.value)}, as in {one.path}",
-                    f"{one.field} has what {one.path} says; edit the metadata if that is wrong",
                     line=other.header.first,
-                    severity="note",
+                    value=quote(one.value),
+                    one=one,
                 )
 
 

@@ -66,7 +66,9 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
     inputs = {**digests, _RECIPIENTS: _mark(spec.recipients)}
     if manifest.program is not None:  # another program is another submission, as other runs are
         inputs[_PROGRAM] = _mark(manifest.program)
-    if _covers(repository, spec, submission, before, inputs):
+    names, same = file_names(spec.envelope, submission), {**before.inputs, **inputs}
+    sealed_before = {names.tar, names.key} <= _whole(repository, before)
+    if sealed_before and same == before.inputs and _key_file(repository, submission).is_file():
         return update(repository, submission, manifest, withdrawn=False)
     revision = before.revision + 1
     bound = _bind(manifest, submission, digests, revision=revision)
@@ -229,7 +231,7 @@ def send_registration(
         to.upload({f"{own.handle}.json": lambda: BytesIO(own.file)})
         return f"{own.handle}.json to {to.address}"
     if to is not None:
-        team.deliver_registration(own, to)
+        write_whole(to / f"{own.handle}.json", own.file)
         return f"{own.handle}.json to {to}"
     base = main_commit(repository.git)
     return _push(repository, team.push_registration(repository, own, base, now=now))
@@ -269,14 +271,7 @@ def _read_runs(
     wrong = [name for name, (_, data) in runs.items() if not data.startswith(b"BZh")]
     if wrong:
         raise InputError(
-            Problem(
-                code="not-bzip2",
-                path=files[name].name,
-                found="a file that is not compressed with bzip2",
-                expected="bzip2, as the MS MARCO boards take runs",
-                hint=f"bzip2 {files[name]}",
-            )
-            for name in wrong
+            Problem.of("not-bzip2", files[name].name, file=files[name]) for name in wrong
         )
     return runs
 
@@ -333,20 +328,6 @@ def _whole(repository: Repository, state: draft.SealedDraft) -> set[str]:
     }
 
 
-def _covers(
-    repository: Repository,
-    spec: BoardSpec,
-    submission: SubmissionId,
-    before: draft.SealedDraft,
-    inputs: Mapping[str, str],
-) -> bool:
-    """Check whether these runs are sealed for these organisers already, with key and files."""
-    names = file_names(spec.envelope, submission)
-    sealed = {names.tar, names.key} <= _whole(repository, before)
-    same = {**before.inputs, **inputs} == before.inputs
-    return sealed and same and _key_file(repository, submission).is_file()
-
-
 def _key_file(repository: Repository, submission: SubmissionId) -> File:
     return repository.state.file(f"keys/{submission}")
 
@@ -356,13 +337,7 @@ def _read_key(repository: Repository, submission: SubmissionId) -> tuple[bytes, 
     state = draft.read_sealed(repository, submission)
     if state is not None and file.is_file():
         return file.read_bytes(), state
-    raise InputError.of(
-        code="no-key",
-        path=str(submission),
-        found=f"no key of this submission: {file} is missing",
-        expected="the key that it was sealed under",
-        hint=f"work in the clone that sent it, or copy its folder to {repository.state.path()}",
-    )
+    raise InputError.of("no-key", str(submission), file=file, state=repository.state.path())
 
 
 def main_commit(git: Git) -> str:
@@ -378,6 +353,4 @@ def main_commit(git: Git) -> str:
     head = git.head()
     if head is not None:
         return head
-    raise InputError.of(
-        "no-commit", "the clone", "a repository without a commit", "a clone of the board"
-    )
+    raise InputError.of("no-commit", "the clone")

@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 
@@ -40,7 +39,7 @@ from heldout.board.store.repository import Repository
 from heldout.envelope.bundle import seal_message
 from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.errors import InputError, Problem, StoreError
-from heldout.files.durable import Folder, write_whole
+from heldout.files.durable import Folder
 from heldout.ids import SubmissionId, digest_bytes
 
 
@@ -229,13 +228,7 @@ def require_registration(spec: BoardSpec) -> Registration:
     """
     if spec.registration is not None:
         return spec.registration
-    raise InputError.of(
-        code="no-registration",
-        path=spec.name,
-        found="a board without [registration] in board.toml",
-        expected="a board where teams register",
-        hint="submit without it: heldout draft NAME",
-    )
+    raise InputError.of("no-registration", spec.name)
 
 
 def check_registration_file(repository: Repository, arrival: Arrival) -> str:
@@ -262,13 +255,7 @@ def current_agreement(spec: BoardSpec, history: History) -> Agreement | None:
         return None
     if history.agreements:
         return history.agreements[-1]
-    raise InputError.of(
-        code="no-agreement",
-        path="log.jsonl",
-        found=f"no event with the text of {registration.agreement}",
-        expected="the agreement that board.toml names",
-        hint="the organisers' next inbox or rebuild logs it; then pull, and call again",
-    )
+    raise InputError.of("no-agreement", "log.jsonl", registration=registration)
 
 
 def own_registration(repository: Repository, spec: BoardSpec, history: History) -> OwnRegistration:
@@ -318,12 +305,13 @@ def register(
     """
     before = own_registration(repository, spec, history)
     _check_time(require_registration(spec), before, now)
-    _check_same_team(before, names["team"])
+    own = before.own
+    if own is not None and team_key(own.registrant.team) != team_key(names["team"]):
+        raise InputError.of("other-team", "--team", team=own.registrant.team)
     registrant = Registrant(**names, salt=secrets.token_hex(16))
     problems = [*check_registrant(registrant, spec)]
     if problems:
         raise InputError(problems)
-    own = before.own
     known = {} if own is None else {name: getattr(own.registrant, name) for name in names}
     if own is not None and before.agreed and known == names:
         return own if before.taken_in else _seal_again(repository, spec, own)
@@ -365,19 +353,10 @@ def push_registration(repository: Repository, own: OwnTeam, base: str, *, now: d
     return branch
 
 
-def deliver_registration(own: OwnTeam, folder: Path) -> None:
-    """Copy the registration into a folder from which the organisers take it."""
-    write_whole(folder / f"{own.handle}.json", own.file)
-
-
 def registration_closed(registration: Registration, now: datetime) -> Problem:
     """That new teams are not taken any more."""
-    return Problem(
-        code="registration-closed",
-        path="board.toml:registration.closes",
-        found=f"a new team on {now:%d %b %Y}",
-        expected=f"one until {registration.closes:%d %b %Y}",
-        hint="registered teams can still agree to a changed text",
+    return Problem.of(
+        "registration-closed", "board.toml:registration.closes", registration=registration, now=now
     )
 
 
@@ -400,24 +379,10 @@ def _sealed_file(spec: BoardSpec, text: str, signature: str, registrant: Registr
 def _check_time(registration: Registration, before: OwnRegistration, now: datetime) -> None:
     if before.revoked is not None:
         raise InputError.of(
-            code="registration-revoked",
-            path=before.own.handle if before.own else "the registration",
-            found=f"a registration that was revoked on {before.revoked:%d %b %Y}: {before.why}",
-            expected="one that stands",
-            hint="write to the organisers; a new registration needs a clone of its own",
+            "registration-revoked",
+            before.own.handle if before.own else "the registration",
+            before=before,
         )
     known = before.own is not None and before.taken_in
     if registration.closes is not None and now.date() > registration.closes and not known:
         raise InputError(registration_closed(registration, now))
-
-
-def _check_same_team(before: OwnRegistration, name: str) -> None:
-    own = before.own
-    if own is not None and team_key(own.registrant.team) != team_key(name):
-        raise InputError.of(
-            code="other-team",
-            path="--team",
-            found="another name than the one this clone registered",
-            expected=own.registrant.team,
-            hint="another team registers from a clone of its own",
-        )

@@ -42,11 +42,11 @@ def check_update(
         raise InputError(_decided(known))
     if withdrawn:
         raise InputError.of(
-            code="published-stays",
-            path=str(submission),
-            found="it is published",
-            expected="a submission that is not published yet",
-            hint="nothing was sent; the metadata can be changed: heldout amend",
+            "published-stays",
+            str(submission),
+            "it is published",
+            "a submission that is not published yet",
+            "nothing was sent; the metadata can be changed: heldout amend",
         )
     refuse_changed_terms(_published_terms(entries, known), new)
     rules = parse_spec(history.rules_at(known.received).encode(), path="board.toml")
@@ -61,10 +61,10 @@ def refuse_closed(history: History) -> None:
     """
     if history.closed is not None:
         raise InputError.of(
-            code="board-closed",
-            path="log.jsonl",
-            found=f"a board that was closed for good on {history.closed:%d %b %Y}",
-            expected="one that takes submissions: the labels of this one are opened",
+            "board-closed",
+            "log.jsonl",
+            f"a board that was closed for good on {history.closed:%d %b %Y}",
+            "one that takes submissions: the labels of this one are opened",
         )
 
 
@@ -119,10 +119,4 @@ def _say_terms(kind: str, until: date | None) -> str:
 
 def _decided(known: Submission) -> Problem:
     what = {"rejected": "it was refused"}.get(known.status, "it was withdrawn")
-    return Problem(
-        code="already-decided",
-        path=known.id,
-        found=what + (f": {known.why}" if known.why else ""),
-        expected="a submission that waits for a decision, or is published",
-        hint="nothing was sent; another submission needs a new id: heldout draft",
-    )
+    return Problem.of("already-decided", known.id, what + (f": {known.why}" if known.why else ""))

@@ -28,21 +28,11 @@ def check_registrant(registrant: registration.Registrant, spec: BoardSpec) -> It
     fields = {"institution": registrant.institution, "contact": registrant.contact}
     reserved = (spec.name, spec.title)
     for evidence in name_evidence(registrant.team, "team", reserved=reserved):
-        yield Problem(
-            code="team-named",
-            path="registration:team",
-            found=evidence,
-            expected="the name of the team, as its submissions will have it",
-            hint="the organisers alone see it until an entry shows it",
-        )
+        yield Problem.of("team-named", "registration:team", evidence)
     for name, text in {"team": registrant.team, **fields}.items():
         if not text.isprintable() or len(text) > registration.LONGEST_NAME:
-            yield Problem(
-                code="wrong-field",
-                path=f"registration:{name}",
-                found=quote(text),
-                expected="text that shows all it holds, up to "
-                f"{registration.LONGEST_NAME} characters",
+            yield Problem.of(
+                "wrong-field", f"registration:{name}", quote(text), registration=registration
             )
 
 
@@ -125,9 +115,13 @@ def list_unsigned(
     elif not is_signed(history, submission):
         yield f"the signature of {signature.team} is not one of this submission"
     else:
-        yield from _standing(submission, team)
+        decided, who = submission.published, team.registrant
+        # A registration that was revoked after publication takes nothing back.
+        if team.revoked is not None and (decided is None or team.revoked <= decided):
+            yield f"the registration of {team.handle} was revoked on {team.revoked:%d %b %Y}"
         yield from _agreed(spec, history, submission, signature, team)
-        yield from _named(team.registrant, name)
+        if who is not None and team_key(who.team) != team_key(name):
+            yield f"the team is {quote(name)}, but the key is registered for {quote(who.team)}"
 
 
 def is_signed(history: History, submission: Submission) -> bool:
@@ -144,13 +138,6 @@ def is_signed(history: History, submission: Submission) -> bool:
         metadata=signature.metadata,
     )
     return verify(team.key, message, signature.value)
-
-
-def _standing(submission: Submission, team: registration.RegisteredTeam) -> Iterator[str]:
-    """A registration that was revoked after publication takes nothing back."""
-    decided = submission.published
-    if team.revoked is not None and (decided is None or team.revoked <= decided):
-        yield f"the registration of {team.handle} was revoked on {team.revoked:%d %b %Y}"
 
 
 def _agreed(
@@ -171,11 +158,6 @@ def _agreed(
             f"{team.handle} has not agreed to {known[0].path} as it stands since "
             f"{known[0].since:%d %b %Y}; agree, then send it again: {_AGAIN}"
         )
-
-
-def _named(registrant: registration.Registrant | None, name: str) -> Iterator[str]:
-    if registrant is not None and team_key(registrant.team) != team_key(name):
-        yield f"the team is {quote(name)}, but the key is registered for {quote(registrant.team)}"
 
 
 def _statement_faults(entry: Entry, board: str) -> Iterator[str]:

@@ -14,9 +14,8 @@ from datetime import UTC, date, datetime
 from itertools import pairwise
 
 from heldout.board.log.events import Entry
-from heldout.board.log.final import Naming, OpenedFinal
+from heldout.board.log.final import Measured, Naming, OpenedFinal
 from heldout.board.log.history import History
-from heldout.board.log.measured import Measured
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec, OpenRuns, due_day
 from heldout.board.rules.spec_file import parse_spec

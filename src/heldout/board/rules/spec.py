@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from heldout.board.log.measured import PARTS, TrustPart
+from heldout.board.log.final import PARTS, TrustPart
 from heldout.board.rules.release import MOST_FINALISTS, Part, ReleaseRule, name_part
 from heldout.scoring.fairness import Summary
 from heldout.trec.orders import Order

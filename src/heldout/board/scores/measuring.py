@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from heldout.analyses.entries import BoardScores
 from heldout.analyses.progress import trace_progress
 from heldout.analyses.stability import rank_ranges
-from heldout.board.log.measured import Figures, LeftOut, Ranges, Step, TrustPart
+from heldout.board.log.final import Figures, LeftOut, Ranges, Step, TrustPart
 from heldout.board.log.submission import Submission
 from heldout.board.scores.analyses_source import find_alike, read_board_scores
 from heldout.board.scores.session import Session

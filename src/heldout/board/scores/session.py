@@ -21,7 +21,8 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.events import AFTER_CLOSING, Draft, Entry, format_time, parse_time
+from heldout.board.log.event_fields import EVENTS
+from heldout.board.log.events import Draft, Entry, format_time, parse_time
 from heldout.board.log.history import History
 from heldout.board.log.reading import LOG, Log
 from heldout.board.log.submission import Submission
@@ -120,7 +121,7 @@ class Session:
             InputError: the board is closed.
         """
         closed = self.history().closed
-        if closed is not None and kind not in AFTER_CLOSING:
+        if closed is not None and not EVENTS[kind].late:
             found = f"'{kind}' on a board that was closed on {closed:%d %b %Y}"
             raise InputError.of("board-closed", self.spec().name, found)
 

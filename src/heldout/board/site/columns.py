@@ -1,15 +1,18 @@
 """The columns of the leaderboard: one table for the page, the CSV, the JSON and the entry's page.
 
-A column that is added here is in all of them, and among the charts where it has an axis. The scores
-have columns of their own, one for each public view (`ViewColumn` in `rows`).
+A column that is added to `columns.toml` is in all of them, and among the charts where it has an
+axis. The scores have columns of their own, one for each public view (`ViewColumn` in `rows`).
 """
 
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from operator import attrgetter
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from heldout.board.standings.standings import WITH_NOISE, Row
 from heldout.charts.axes import day_words
@@ -63,31 +66,6 @@ class EntryColumn:
         return "As the team states it; a blank is not stated." if self in STATED else ""
 
 
-def _who(field: str) -> Callable[[Row], Value]:
-    """A field of the identity: nothing under an embargo, and nothing for an empty text."""
-    return lambda row: getattr(row.identity, field, None) or None
-
-
-def _cost(field: str) -> Callable[[Row], Value]:
-    """A field of what the team states of its system's costs."""
-
-    def of(row: Row) -> Value:
-        stated: Value = getattr(row.identity and row.identity.efficiency, field, None)
-        return None if stated == "" else stated
-
-    return of
-
-
-def _measured(field: str) -> Callable[[Row], Value]:
-    """A field of what the organisers measured."""
-
-    def of(row: Row) -> Value:
-        found: Value = getattr(row.costs, field, None)
-        return None if found == "" else found
-
-    return of
-
-
 def _why_not_measured(row: Row) -> str:
     return "withheld by an embargo" if row.identity is None else "not measured"
 
@@ -100,191 +78,60 @@ def _why_unranged(row: Row) -> str:
     return row.unranged or "rank ranges were not computed"
 
 
-ENTRY = (
-    EntryColumn(
-        "rank",
-        "Rank",
-        attrgetter("rank"),
-        "By the official score, rounded as shown. Of equal scores the earlier submission "
-        "ranks higher. A baseline has no rank.",
-        "number",
-        why=_why_unranked,
-    ),
-    EntryColumn("id", "Id", attrgetter("id"), "The permanent id of the entry."),
-    EntryColumn(
-        "date",
-        "Date",
-        lambda row: row.received.date().isoformat(),
-        "When the submission was received (UTC).",
-        "day",
-    ),
-    EntryColumn("team", "Team", _who("team"), "The team."),
-    EntryColumn(
-        "institution",
-        "Institution",
-        _who("institution"),
-        "The organisation that the team belongs to.",
-    ),
-    EntryColumn(
-        "description", "System", _who("description"), "The system, as its team describes it."
-    ),
-    EntryColumn("paper", "Paper", _who("paper"), "Address of the paper.", "link"),
-    EntryColumn("code", "Code", _who("code"), "Address of the code.", "link"),
-    EntryColumn("type", "Type", attrgetter("type"), "Submission type, one of those in board.toml."),
-)
+_WHY: Mapping[str, Callable[[Row], str]] = {
+    "rank": _why_unranked,
+    "rank_low": _why_unranged,
+    "rank_high": _why_unranged,
+}
+"""Key of a column -> why there may be nothing in it, where that is not by its group."""
+
+_MADE: Mapping[str, Callable[[Row], Value]] = {
+    "date": lambda row: row.received.date().isoformat(),
+    "noise": lambda row: row.mark == WITH_NOISE,
+}
+"""Key of a column -> what makes its values, where no field of a row has them."""
+
+
+def _find(path: str) -> Callable[[Row], Value]:
+    """Return what reads a field of a row; nothing under an embargo or for an empty text."""
+    first, *rest = path.split(".")
+    read = attrgetter(first)
+
+    def of(row: Row) -> Value:
+        found = read(row)
+        for name in rest:
+            found = getattr(found, name, None)
+        value: Value = None if rest and found == "" else found
+        return value
+
+    return of if rest else read
+
+
+@cache
+def _read_table() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    return tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
+
+
+def _read_group(group: str, why: Callable[[Row], str] = _why_not_stated) -> tuple[EntryColumn, ...]:
+    return tuple(
+        EntryColumn(
+            **{**row, "of": _MADE.get(row["key"]) or _find(row["of"])},
+            why=_WHY.get(row["key"], why),
+        )
+        for row in _read_table()[group]
+    )
+
+
+ENTRY = _read_group("entry")
 """What an entry is; in CSV and JSON the scores come after it."""
 
-RESULT = (
-    EntryColumn(
-        "trophy",
-        "Trophy",
-        attrgetter("trophy"),
-        "Best when submitted: strictly above every earlier entry.",
-        "flag",
-    ),
-    EntryColumn(
-        "embargoed",
-        "Anonymous",
-        attrgetter("embargoed"),
-        "Whether an embargo withholds who submitted the entry.",
-        "flag",
-    ),
-    EntryColumn(
-        "baseline",
-        "Baseline",
-        attrgetter("baseline"),
-        "Whether the organisers added it as a baseline.",
-        "flag",
-    ),
-    EntryColumn(
-        "noise",
-        "With noise",
-        lambda row: row.mark == WITH_NOISE,
-        "Whether the score that ranks carries noise, as it does under the rule clear until the "
-        "season's end.",
-        "flag",
-    ),
-    EntryColumn(
-        "rank_low",
-        "Possible ranks, from",
-        attrgetter("rank_low"),
-        "Best rank that the entry may have on other queries.",
-        "number",
-        why=_why_unranged,
-    ),
-    EntryColumn(
-        "rank_high",
-        "Possible ranks, to",
-        attrgetter("rank_high"),
-        "Worst rank that the entry may have on other queries. All ranges hold together in "
-        "95% of samples of queries.",
-        "number",
-        why=_why_unranged,
-    ),
-    EntryColumn(
-        "seeds",
-        "Seeds",
-        attrgetter("seeds"),
-        "How many runs the score is a mean over, which differ in their random seed only.",
-        "number",
-    ),
-)
+RESULT = _read_group("result")
 """How an entry stands."""
 
-STATED = (
-    EntryColumn(
-        "parameters",
-        "Parameters",
-        _cost("parameters"),
-        "Parameters of all models that the system runs, summed.",
-        "number",
-        axis="parameters",
-    ),
-    EntryColumn(
-        "training_data",
-        "Training data",
-        _who("training_data"),
-        "What the system was trained or tuned on.",
-    ),
-    EntryColumn(
-        "training_pairs",
-        "Training pairs",
-        _cost("training_pairs"),
-        "Pairs of query and document that the system was trained on.",
-        "number",
-    ),
-    EntryColumn(
-        "query_latency_ms",
-        "Query latency",
-        _cost("query_latency_ms"),
-        "Mean wall-clock time per query, each team on hardware of its own.",
-        "number",
-        unit="ms",
-        axis="ms per query",
-        caveat=", each measured on hardware of its own",
-    ),
-    EntryColumn(
-        "energy_kwh",
-        "Energy",
-        _cost("energy_kwh"),
-        "Energy that making the submitted runs took, without training.",
-        "number",
-        unit="kWh",
-    ),
-    EntryColumn(
-        "hardware", "Hardware", _cost("hardware"), "What time and energy were measured on."
-    ),
-)
+STATED = _read_group("stated")
 """What teams state of costs and training data. Nobody checks it, and it ranks nothing."""
 
-MEASURED = (
-    EntryColumn(
-        "measured_latency_ms",
-        "Query latency, measured",
-        _measured("query_latency_ms"),
-        "Mean wall-clock time per query, measured by the organisers. A program that reads and "
-        "writes files counts from its start to its end.",
-        "number",
-        why=_why_not_measured,
-        unit="ms",
-        axis="ms per query, measured",
-        caveat=", each measured by the organisers",
-    ),
-    EntryColumn(
-        "measured_processor_s",
-        "Processor time, measured",
-        _measured("processor_seconds"),
-        "Processor time for all queries, measured by the organisers.",
-        "number",
-        why=_why_not_measured,
-        unit="s",
-    ),
-    EntryColumn(
-        "measured_memory_mib",
-        "Memory, measured",
-        _measured("memory_mib"),
-        "Largest memory in use, measured by the organisers.",
-        "number",
-        why=_why_not_measured,
-        unit="MiB",
-    ),
-    EntryColumn(
-        "measured_energy_kwh",
-        "Energy, measured",
-        _measured("energy_kwh"),
-        "Energy that the machine used meanwhile, measured by the organisers.",
-        "number",
-        why=_why_not_measured,
-        unit="kWh",
-    ),
-    EntryColumn(
-        "measured_on",
-        "Measured on",
-        _measured("machine"),
-        "Machine on which the organisers ran the program.",
-        why=_why_not_measured,
-    ),
-)
+MEASURED = _read_group("measured", _why_not_measured)
 """What organisers measured when they ran a program. It ranks nothing."""
 
 COSTS = (*STATED, *MEASURED)

@@ -25,13 +25,15 @@ from heldout.board.site.rows import (
     ViewColumn,
     add_marks,
     digest_rows,
+    file_of_row,
+    is_long,
     make_columns,
     make_rows,
     public_rows,
+    say_block,
     say_range,
 )
 from heldout.board.site.rules import BoardFacts
-from heldout.board.site.table import file_of_row, is_long, say_block
 from heldout.board.site.words import count, safe_link
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
@@ -74,20 +76,6 @@ class Moment(NamedTuple):
     hash: str
 
 
-class SealedFile(NamedTuple):
-    """A sealed file and its SHA-256."""
-
-    name: str
-    sha256: str
-
-
-class Erratum(NamedTuple):
-    """A correction and its reason."""
-
-    when: str
-    why: str
-
-
 class Fact(NamedTuple):
     """What the entry has in a column of the leaderboard, in words."""
 
@@ -118,11 +106,7 @@ class EntryPage:
         scores: the released scores.
         facts: every column of the leaderboard that has something for this entry, and stands in no
             heading of the page.
-        findings: codes of the findings it was accepted with.
-        errata: its corrections.
-        added: scores on views that came later, with the reason.
         history: what happened to it, in order.
-        files: its sealed files.
         permalink: its address, or "" where the board's address is not known.
         bibtex: how to cite it.
     """
@@ -134,11 +118,7 @@ class EntryPage:
     position: str
     scores: tuple[ScoreLine, ...]
     facts: tuple[Fact, ...]
-    findings: tuple[str, ...]
-    errata: tuple[Erratum, ...]
-    added: tuple[Erratum, ...]
     history: tuple[Moment, ...]
-    files: tuple[SealedFile, ...]
     permalink: str
     bibtex: str
 
@@ -230,7 +210,7 @@ def digest_code() -> bytes:
     digest = hashlib.sha256()
     for room in (here, here.parents[1] / "charts", here.parents[1] / "answers"):
         for path in sorted(room.rglob("*")):
-            if path.suffix in (".py", ".html"):
+            if path.suffix in (".py", ".html", ".toml"):
                 digest.update(path.read_bytes())
     return digest.digest()
 
@@ -248,7 +228,8 @@ def _make_page(
 ) -> EntryPage:
     columns, short = make_columns(spec), lines[row.id]
     line = replace(short, whole=True)
-    permalink = _permalink(line, facts)
+    home = safe_link(facts.home)
+    permalink = f"{home.rstrip('/')}/entries/{line.page}" if home else ""
     title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
     named = f"{title} – {clean(spec.title)}"
     return EntryPage(
@@ -263,11 +244,7 @@ def _make_page(
             for column in COLUMNS
             if column.key not in _IN_HEADINGS and (words := full_text(column, row))
         ),
-        findings=tuple(map(clean, row.findings)),
-        errata=tuple(_list_errata(row, added=False)),
-        added=tuple(_list_errata(row, added=True)),
         history=tuple(_list_moments(row, columns[0], spec)),
-        files=tuple(SealedFile(clean(n), clean(d)) for n, d in sorted(row.files.items())),
         permalink=permalink,
         bibtex=format_bibtex(line, board=clean(spec.title), link=permalink),
     )
@@ -306,13 +283,6 @@ def _tex(text: str) -> str:
     return "".join(_TEX.get(c, c) for c in text)
 
 
-def _list_errata(row: Row, *, added: bool) -> Iterator[Erratum]:
-    """The corrections, or else what only added a score on a new view."""
-    for at, why in row.errata:
-        if (at in row.added) == added:
-            yield Erratum(day_words(at), clean(why))
-
-
 def _list_moments(row: Row, column: ViewColumn, spec: BoardSpec) -> Iterator[Moment]:
     kinds = [kind for _, kind, _ in row.events]
     for place, (at, kind, digest) in enumerate(row.events):
@@ -336,11 +306,6 @@ def _say_published(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime) 
     if any(kind == "ended-season" for _, kind, _ in row.events):
         return "Approved and published"
     return HISTORY_WORDS["published"]
-
-
-def _permalink(line: TableRow, facts: BoardFacts) -> str:
-    home = safe_link(facts.home)
-    return f"{home.rstrip('/')}/entries/{line.page}" if home else ""
 
 
 def _find_positions(rows: Sequence[Row], column: ViewColumn) -> Mapping[str, tuple[int, int]]:

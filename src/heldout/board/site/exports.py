@@ -19,7 +19,7 @@ import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.events import format_time
-from heldout.board.log.final import ExactScores, OpenedFinal
+from heldout.board.log.final import ExactScores
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.site.columns import COLUMNS, COSTS, ENTRY, RESULT, Value
@@ -184,16 +184,14 @@ def _final_json(standings: Standings, spec: BoardSpec) -> dict[str, Any]:
     document: dict[str, Any] = {}
     if final is not None and view is not None:
         about = {"view": view.name, "measure": view.measure, "finalists": list(final.finalists)}
-        document["final"] = about if final.opened is None else about | _final_scores(final.opened)
+        document["final"] = about
+        if (opened := final.opened) is not None:
+            won = {"clearly_below": list(opened.below), "winner": opened.winner}
+            document["final"] |= _exact_scores(opened) | {"best": opened.best} | won
     if end is not None:
         about = {"view": end.view, "season": end.season, "named": list(end.named)}
         document["season_end"] = about | _exact_scores(end.opened)
     return document
-
-
-def _final_scores(opened: OpenedFinal) -> dict[str, Any]:
-    won = {"clearly_below": list(opened.below), "winner": opened.winner}
-    return _exact_scores(opened) | {"best": opened.best} | won
 
 
 def _exact_scores(opened: ExactScores) -> dict[str, Any]:
@@ -230,7 +228,7 @@ class _Item:
     @property
     def title(self) -> str:
         """One line: what happened, to what, at which score."""
-        named = name_entry(self.row).text
+        named = name_entry(self.row)
         score = self.final or self.row.primary.text
         scored = f"{named}, {score}" if score else named
         if self.kind == "scores":

@@ -5,15 +5,19 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from statistics import median
+from typing import TYPE_CHECKING, Any
 
 from heldout.board.site.columns import COLUMNS, EntryColumn
 from heldout.board.site.rows import TableRow, ViewColumn, name_entry, short_name, stars_of
-from heldout.board.site.words import Phrase, count, join_names, phrase
+from heldout.board.site.words import read_template
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.charts.axes import place_axis, score_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.scores import ChartEntry, cost_chart, gap_chart, progress_chart, scatter_chart
 from heldout.charts.svg import LINK, MUTED, Chart, Style, cut, inline
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 _WIDE, _HALF, _NARROW = 990, 460, 350  # of a screen, of a column of it, of a phone
 
@@ -34,7 +38,7 @@ class Figure:
 
     key: str
     title: str
-    says: Phrase
+    says: str
     marks: tuple[tuple[str, str], ...]
     chart: Chart
     width: int = _WIDE
@@ -49,6 +53,12 @@ class Figure:
     def narrow(self) -> str:
         """The same for a phone."""
         return inline(self.chart, _NARROW)
+
+
+def _say(kind: str, **told: Any) -> "Markup":
+    """Say what a chart shows: a macro of `figures.html`."""
+    said: Markup = getattr(read_template("figures.html").module, kind)(**told)
+    return said
 
 
 def make_figures(
@@ -87,7 +97,17 @@ def make_figures(
             replace(point, label=sign + point.label) if sign else point
             for point, sign in zip(points, signs, strict=True)
         ]
-        figures = [_progress(starred, steps, columns[0], today, bar=bar, starred=any(signs))]
+        on = f"on {columns[0].title}"
+        figures = [
+            Figure(
+                key="progress",
+                title="Scores over time",
+                says=_say("progress", records=steps, on=on, bar=bar, starred=any(signs)),
+                marks=_key(points, baseline="dash"),
+                chart=progress_chart(starred, until=today, head=columns[0].title),
+                records=steps,
+            )
+        ]
     if dev is not None:
         figures += _scatter(points, columns[0], dev)
     if record and dev is not None:
@@ -128,29 +148,6 @@ def _points(
 
 
 _STARS = {"significant": "★ ", "noise": "☆ "}
-_STARS_MEAN = (
-    " ★: significantly better than the best before it when it came; ☆: within noise of it."
-)
-
-
-def _progress(
-    points: Sequence[ChartEntry],
-    records: Sequence[TableRow],
-    official: ViewColumn,
-    today: date,
-    *,
-    bar: bool,
-    starred: bool,
-) -> Figure:
-    chart = progress_chart(points, until=today, head=official.title)
-    return Figure(
-        key="progress",
-        title="Scores over time",
-        says=phrase(_say_progress(records, official, bar=bar), _STARS_MEAN * starred),
-        marks=_key(points, baseline="dash"),
-        chart=chart,
-        records=records,
-    )
 
 
 def _key(points: Sequence[ChartEntry], *, baseline: str) -> tuple[tuple[str, str], ...]:
@@ -165,24 +162,6 @@ def _key(points: Sequence[ChartEntry], *, baseline: str) -> tuple[tuple[str, str
         (baseline, "baseline", any(p.baseline for p in points)),
     )
     return tuple((shape, words) for shape, words, there in marks if there)
-
-
-def _say_progress(records: Sequence[TableRow], column: ViewColumn, *, bar: bool) -> Phrase:
-    if not records:
-        return phrase("No entry is above the best baseline yet.")
-    first, last = records[0], records[-1]
-    if first is last:
-        return phrase(
-            f"The record on {column.title} is {last.primary.text}, by ",
-            name_entry(last),
-            f" since {last.day_words}.",
-        )
-    return phrase(
-        f"The record rose from {first.primary.text} on {first.day_words} to "
-        f"{last.primary.text} on {last.day_words}, in {count(len(records), 'step')}."
-        + " It begins with the first entry above the best baseline."
-        * bar,
-    )
 
 
 def _gap(
@@ -207,10 +186,13 @@ def _gap(
         Figure(
             key="gap",
             title="Official less dev score over time",
-            says=phrase(
-                f"{below} of {count(len(gaps), 'entry', 'entries')} with both scores have less on "
-                f"{official.set} than on {dev.set}; the median difference is "
-                f"{median(gap.score for gap in gaps):.3f}."
+            says=_say(
+                "gap",
+                below=below,
+                entries=len(gaps),
+                official=official,
+                dev=dev,
+                middle=median(gap.score for gap in gaps),
             ),
             marks=(("circle", "entry"), ("dash", "no difference")),
             chart=chart,
@@ -239,13 +221,8 @@ def _reranking(rows: Sequence[Row], columns: tuple[ViewColumn, ...], today: date
         Figure(
             key="reranking",
             title="Re-ranking against full ranking",
-            says=phrase(
-                f"{count(len(alone), 'entry', 'entries')} of {len(entries)} re-rank the official "
-                "candidates. The best of them, ",
-                name_entry(steps[-1]),
-                f", has {steps[-1].primary.text}; the best full ranking, ",
-                name_entry(level),
-                f", has {level.primary.text}.",
+            says=_say(
+                "reranking", alone=len(alone), entries=len(entries), best=steps[-1], level=level
             ),
             marks=(
                 ("diamond", "best re-ranking then"),
@@ -265,17 +242,19 @@ def _scatter(every: Sequence[ChartEntry], official: ViewColumn, dev: ViewColumn)
     if len(points) < fewest or len(ratios) < fewest or not all(ratios):
         return []
     ratio = median(ratios)
+    far = [p for p in points if p.other and p.score < _BROKEN * ratio * p.other]
     chart = scatter_chart(points, ratio=ratio, head=official.title, foot=dev.title)
     return [
         Figure(
             key="dev-and-official",
             title="Official score against dev score",
-            says=phrase(
-                f"Across {count(len(ratios), 'system')} the median ratio of {official.title} to "
-                f"{dev.title} is {ratio:.3f} (dashed line; range {min(ratios):.3f}\u2013"
-                f"{max(ratios):.3f}). Entries far below the line did better on {dev.set}, where "
-                "labels are public: a sign of overfitting, or of a broken file.",
-                _say_broken(points, ratio, official, dev),
+            says=_say(
+                "scatter",
+                ratios=ratios,
+                ratio=ratio,
+                official=official,
+                dev=dev,
+                far=far if len(far) <= _MOST_NAMED else (),
             ),
             marks=_key(points, baseline="square"),
             chart=chart,
@@ -287,20 +266,6 @@ def _scatter(every: Sequence[ChartEntry], official: ViewColumn, dev: ViewColumn)
 _BROKEN = 0.75
 """Share of the usual ratio below which a run's file is rather broken than overfitted."""
 _MOST_NAMED = 6
-
-
-def _say_broken(
-    points: Sequence[ChartEntry], ratio: float, official: ViewColumn, dev: ViewColumn
-) -> str:
-    """The entries so far below the line that their file may be broken, unless they are many."""
-    far = [
-        f"{p.label} ({p.score:.3f} on {official.set}, {p.other:.3f} on {dev.set})"
-        for p in points
-        if p.other and p.score < _BROKEN * ratio * p.other
-    ]
-    if not 0 < len(far) <= _MOST_NAMED:
-        return ""
-    return f" So far below that its file may be broken: {'; '.join(far)}."
 
 
 # Charts of what teams state of their systems' costs: each column of the table with an axis.
@@ -361,17 +326,16 @@ def _cost_figure(
     ]
     chart = cost_chart(points, head=official.title, foot=cost.axis)
     drawn = len([point for point in points if point.other and not point.record])
-    some = sum(not cost.of(row) for row in stated)
-    free = f" {some} that state{'s' * (some == 1)} 0 cannot be drawn on an axis of logarithms."
     return Figure(
         key=f"cost-{cost.key}",
         title=f"{official.title} against {cost.title.lower()}",
-        says=phrase(
-            f"{len(stated)} of {count(entries, 'entry', 'entries')} state their "
-            f"{cost.title.lower()}. ",
-            _say_front([TableRow(row, columns) for row in front]),
-            free * bool(some),
-            f" The numbers are the teams' own{cost.caveat}.",
+        says=_say(
+            "cost",
+            stated=len(stated),
+            entries=entries,
+            free=sum(not cost.of(row) for row in stated),
+            front=[TableRow(row, columns) for row in front],
+            cost=cost,
         ),
         marks=(
             ("diamond", "on the Pareto front"),
@@ -379,15 +343,6 @@ def _cost_figure(
         ),
         chart=chart,
     )
-
-
-def _say_front(front: Sequence[TableRow]) -> Phrase:
-    """Return which entries are on the front, by name if they are few; the best score first."""
-    beaten = "no other is at least as good at the same cost or less"
-    if len(front) > _MOST_NAMED:
-        return phrase(f"{len(front)} of them are on the Pareto front: {beaten}.")
-    who = join_names([name_entry(row) for row in front])
-    return phrase("On the Pareto front, where " + beaten, ": ", who, ".")
 
 
 # The picture that leads an entry's page: the entry beside those next to it in the table.
@@ -424,14 +379,15 @@ def make_neighbourhood(at: int, scored: Sequence[TableRow], *, ranks: bool = Tru
     shown = list_beside(at, scored)
     ranged = any(row.span is not None for row in shown)
     title = entry.primary.column.title
-    says = f"{title} on the right; the line is the range of ranks, the mark the rank."
-    if not ranged:
-        spread = any(row.primary.spread for row in shown)
-        says = f"{title}{', and a line for the standard deviation over seeds' * spread}."
     return Figure(
         key="neighbourhood",
         title="Beside its neighbours",
-        says=phrase(says),
+        says=_say(
+            "neighbourhood",
+            title=title,
+            ranged=ranged,
+            spread=any(row.primary.spread for row in shown),
+        ),
         marks=(("match", "this entry"), ("circle", "others")),
         chart=_draw_ranks(shown, entry.id)
         if ranged
@@ -475,7 +431,7 @@ def _mark(plot: Plot, x: float, line: int, row: TableRow, own: str) -> None:
     style: Style = "circle"
     if row.baseline:
         style = "square"
-    plot.dots([(x, line, name_entry(row).text)], "match" if row.id == own else style)
+    plot.dots([(x, line, name_entry(row))], "match" if row.id == own else style)
 
 
 def _name_lines(shown: Sequence[TableRow], *, ranks: bool = True) -> list[PlotRow]:
@@ -485,5 +441,5 @@ def _name_lines(shown: Sequence[TableRow], *, ranks: bool = True) -> list[PlotRo
             note=row.primary.text,
         )
         for row in shown
-        for name in (cut(name_entry(row).text, _NAME),)
+        for name in (cut(name_entry(row), _NAME),)
     ]

@@ -1,55 +1,54 @@
 """The pages as data: each template receives exactly the fields of its page, and nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from heldout.answers.text import clean
-from heldout.board.log.measured import Measured
-from heldout.board.rules.spec import BoardSpec, Example
-from heldout.board.site.confidence import RankingTrust, make_ranking_trust
+from heldout.board.log.final import Measured
+from heldout.board.rules.spec import BoardSpec, Example, QuerySet
+from heldout.board.rules.template import draft_command
 from heldout.board.site.figures import Figure, make_cost_figures, make_figures
 from heldout.board.site.rows import (
+    StandingsTable,
     TableRow,
     ViewColumn,
-    capital,
+    cut_table,
+    is_record,
     make_columns,
-    name_entry,
+    make_table,
     public_rows,
 )
 from heldout.board.site.rules import (
     BoardFacts,
-    CommandStep,
-    Download,
     RuleText,
     TrustLine,
-    list_downloads,
     list_rules,
-    list_steps,
 )
 from heldout.board.site.sections import (
     FinalSection,
     Listing,
+    RankingTrust,
     SeasonEndSection,
     make_final,
     make_listings,
+    make_ranking_trust,
     make_season_end,
     say_label_changes,
 )
-from heldout.board.site.table import StandingsTable, cut_table, is_record, make_table
 from heldout.board.site.words import (
-    Phrase,
-    SentencePart,
     count,
-    join_names,
-    phrase,
-    plain,
+    read_template,
     safe_link,
 )
 from heldout.board.standings.standings import Row, Standings, read_pairs
 from heldout.charts.axes import day_words
 from heldout.charts.svg import cut
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +87,7 @@ class BoardPage:
         facts: short facts about the board, in their order.
         decision_times: how long a decision takes and how many wait, in words; may be empty.
         example: a query with its answer.
-        standing: who leads.
+        standing: who leads, as HTML.
         ends: what comes at the season's end, or came; `None` for nothing.
         table: the entries, or the first page of them.
         changes: what other labels change in the ranking, in sentences.
@@ -98,14 +97,12 @@ class BoardPage:
         figures: the charts.
         record: whether it shows an old board, which takes nothing any more.
         closed: whether it was closed for good, and takes nothing any more either.
-        steps: the commands of a participant.
-        install: address from which heldout is installed, or "".
-        submit: the organisers' own words on submitting.
-        contact: where to reach them.
+        spec: the board's rules.
+        sets: its query sets, those of a known size.
+        draft: the command by which a submission begins.
         rules: the board's rules in words.
         ranking_trust: the section "Confidence", `None` where the board tells nothing of it.
         trust: what others can check the organisers by, in order.
-        downloads: its files.
         repository: address of its repository, or "".
         seasons: whether there is a page of seasons.
     """
@@ -116,7 +113,7 @@ class BoardPage:
     facts: tuple[str, ...]
     decision_times: str
     example: Example | None
-    standing: Phrase
+    standing: str
     ends: SeasonEndSection | None
     table: StandingsTable
     changes: tuple[str, ...]
@@ -126,14 +123,12 @@ class BoardPage:
     figures: tuple[Figure, ...]
     record: bool
     closed: bool
-    steps: tuple[CommandStep, ...]
-    install: str
-    submit: str
-    contact: str
+    spec: BoardSpec
+    sets: Mapping[str, QuerySet]
+    draft: str
     rules: tuple[RuleText, ...]
     ranking_trust: RankingTrust | None
     trust: tuple[TrustLine, ...]
-    downloads: tuple[Download, ...]
     repository: str
     seasons: bool
 
@@ -187,7 +182,7 @@ def make_board_page(
     title, task = clean(spec.title), clean(spec.task)
     lead = _first_sentences(task)
     return BoardPage(
-        frame=make_frame(title, plain(standing), standings, spec, facts),
+        frame=make_frame(title, standing.striptags(), standings, spec, facts),
         lead=lead,
         task="" if lead == task else task,
         facts=(
@@ -217,14 +212,14 @@ def make_board_page(
         ),
         record=is_record(standings),
         closed=facts.closed is not None,
-        steps=list_steps(spec),
-        install=clean(spec.install),
-        submit=clean(spec.submit),
-        contact=clean(spec.contact),
+        spec=spec,
+        sets={key: queries for key, queries in spec.sets.items() if key in facts.sets},
+        draft=draft_command(
+            map(clean, spec.sets), programs=spec.programs is not None and spec.programs.required
+        ),
         rules=list_rules(spec, facts.versions),
         ranking_trust=make_ranking_trust(standings, table.rows, spec, closed=facts.closed),
         trust=facts.trust,
-        downloads=list_downloads(spec, facts),
         repository=safe_link(facts.repository),
         seasons=bool(spec.seasons),
     )
@@ -361,8 +356,8 @@ def say_standing(
     *,
     unranked: Sequence[TableRow] = (),
     measured: Measured | None = None,
-) -> Phrase:
-    """Return who leads, by how much, and what that is worth.
+) -> "Markup":
+    """Return who leads, by how much, and what that is worth, as HTML.
 
     Args:
         rows: the table, best first, baselines in their places.
@@ -374,108 +369,38 @@ def say_standing(
     """
     entries = [row for row in rows if not row.baseline]
     baseline = next((row for row in rows if row.baseline), None)
-    if not entries and unranked:
-        return _say_unranked(unranked)
-    if not entries:
-        return _say_empty(baseline, column, opens, today)
-    if len(entries) == 1:
-        return _say_single(entries[0], baseline, column)
-    return phrase(
-        _say_lead(entries, column), _say_worth(entries, measured), _say_below(entries[0], baseline)
+    scores = [Decimal(row.primary.text) for row in entries[:2]]
+    floor = None if baseline is None or not entries else Decimal(baseline.primary.text)
+    made: Markup = read_template("standing.html").module.standing(  # type: ignore[attr-defined]  # a template macro
+        entries,
+        baseline,
+        unranked,
+        column,
+        opens,
+        today,
+        gap=scores[0] - scores[-1] if scores else None,
+        unbeaten=floor is not None and scores[0] <= floor,
+        lead=_compare_leader(entries, measured),
     )
+    return made
 
 
-def _say_empty(baseline: TableRow | None, column: ViewColumn, opens: date, today: date) -> Phrase:
-    verb = "opened" if opens <= today else "opens"
-    opening = f"the board {verb} on {day_words(opens)}."
-    if baseline is None:
-        return phrase("No entries yet; ", opening)
-    score = _strong(baseline)
-    on = f" on {clean(column.title)}; "
-    return phrase(
-        "No entries yet. The baseline ", name_entry(baseline), " stands at ", score, on, opening
-    )
+def _compare_leader(entries: Sequence[TableRow], measured: Measured | None) -> dict[str, Any]:
+    """Return how many entries the leader was tested against, and how many it is ahead of.
 
-
-def _say_unranked(unranked: Sequence[TableRow]) -> Phrase:
-    """No entry has a rank: mostly a one-shot board before its deadline."""
-    reasons = dict.fromkeys(clean(row.unranked[:1].lower() + row.unranked[1:]) for row in unranked)
-    none = "not ranked" if len(unranked) == 1 else "none ranked"
-    said = count(len(unranked), "entry", "entries")
-    return phrase(f"{said}, {none} yet: {'; '.join(reasons)}.")
-
-
-def _say_single(entry: TableRow, baseline: TableRow | None, column: ViewColumn) -> Phrase:
-    start = phrase(capital(name_entry(entry)), " is the only entry, with ", _strong(entry))
-    on = f" on {clean(column.title)}: too few to compare."
-    return phrase(start, on, _say_below(entry, baseline))
-
-
-def _say_lead(entries: Sequence[TableRow], column: ViewColumn) -> Phrase:
-    leader, second = entries[0], entries[1]
-    gap = Decimal(leader.primary.text) - Decimal(second.primary.text)
-    start = phrase(capital(name_entry(leader)), " leads with ", _strong(leader))
-    if not gap:
-        return phrase(start, f" on {column.title}; ", name_entry(second), " has the same, later.")
-    rest = f" on {column.title}, {gap} ahead of "
-    return phrase(start, rest, name_entry(second), ".")
-
-
-def _say_worth(entries: Sequence[TableRow], measured: Measured | None) -> Phrase:
-    """Return what the lead is worth, as far as it was tested."""
-    if measured is None or measured.figures.ranges is None:
-        return phrase(" Whether the lead is significant has not been tested.")
+    Also `tied`, the tested ones that may lead as well, and `like`, those that were not tested.
+    """
+    ranges = None if measured is None else measured.figures.ranges
+    if measured is None or ranges is None or not entries or entries[0].id not in measured.entries:
+        return {"tested": None, "untested": ranges is None}
     leader, ids = entries[0].id, measured.entries
-    if leader not in ids:
-        return phrase(
-            " The leader was not compared with the other entries, so its lead was not tested."
-        )
     apart = read_pairs(measured.figures.alike, ids)[leader]
-    tested = len(ids) - 1 - len(apart)
-    low = dict(zip(ids, measured.figures.ranges.low, strict=True))
-    ahead = len(ids) - measured.figures.ranges.high[ids.index(leader)]  # of so many, significantly
-    tied = [row for row in entries[1:] if low.get(row.id) == 1 and row.id not in apart]
-    said = _say_tested(tied, tested, ahead, every=len(entries) == len(ids) == tested + 1)
-    like = [row for row in entries if row.id in apart and low[row.id] == 1]
-    return phrase(said, _say_like(like))
-
-
-def _say_tested(tied: Sequence[TableRow], tested: int, ahead: int, *, every: bool) -> Phrase:
-    if not tested:
-        return phrase()
-    if ahead == tested:
-        which = "other" if every else "compared"
-        others = f"the only {which} entry" if tested == 1 else f"all {tested} {which} entries"
-        return phrase(f" The lead over {others} is significant.")
-    shown = 3
-    if len(tied) == tested - ahead <= shown:
-        verb = " is not significant." if len(tied) == 1 else " are not significant."
-        start = " The difference to " if len(tied) == 1 else " The differences to "
-        return phrase(start, join_names(map(name_entry, tied)), verb)
-    return phrase(
-        f" The lead over {tested - ahead} of the {tested} compared entries is not significant."
-    )
-
-
-def _say_like(like: Sequence[TableRow]) -> Phrase:
-    """The entries that may lead as well and were not compared with the leader."""
-    if not like:
-        return phrase()
-    shown = 3
-    names = [name_entry(row) for row in like]
-    few = len(like) <= shown
-    who = join_names([capital(names[0]), *names[1:]]) if few else f"{len(like)} entries"
-    verb = "is" if len(like) == 1 else "are"
-    return phrase(" ", who, f" {verb} nearly the same as the leader, so not compared with it.")
-
-
-def _say_below(leader: TableRow, baseline: TableRow | None) -> Phrase:
-    if baseline is None or Decimal(leader.primary.text) > Decimal(baseline.primary.text):
-        return phrase()
-    return phrase(
-        " The baseline ", name_entry(baseline), " has not been beaten: ", _strong(baseline), "."
-    )
-
-
-def _strong(row: TableRow) -> SentencePart:
-    return SentencePart(text=row.primary.text, strong=True)
+    tested, low = len(ids) - 1 - len(apart), dict(zip(ids, ranges.low, strict=True))
+    first = [row for row in entries[1:] if low.get(row.id) == 1]
+    return {
+        "tested": tested,
+        "ahead": len(ids) - ranges.high[ids.index(leader)],  # of so many, significantly
+        "every": len(entries) == len(ids) == tested + 1,
+        "tied": [row for row in first if row.id not in apart],
+        "like": [row for row in first if row.id in apart],
+    }

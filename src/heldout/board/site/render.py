@@ -12,7 +12,6 @@ import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.rules.spec import BoardSpec, Season
-from heldout.board.site.confidence import figures_file, format_figures, make_ranking_trust
 from heldout.board.site.entries import EntryPage, digest_code, list_entry_sources
 from heldout.board.site.exports import FEED, format_csv, format_feed, format_json
 from heldout.board.site.pages import (
@@ -24,22 +23,26 @@ from heldout.board.site.pages import (
     make_rows_pages,
 )
 from heldout.board.site.rows import (
+    StandingsTable,
     TableRow,
     add_marks,
     digest_rows,
     make_columns,
+    make_table,
     public_row,
     public_rows,
 )
 from heldout.board.site.rules import BoardFacts
 from heldout.board.site.sections import (
     Listing,
+    figures_file,
+    format_figures,
     listing_path,
     make_listing,
+    make_ranking_trust,
     make_season_end,
     rules_of,
 )
-from heldout.board.site.table import StandingsTable, make_table
 from heldout.board.site.words import count, file_stem, read_template
 from heldout.board.standings.standings import (
     OverallRow,
@@ -183,9 +186,11 @@ def render_board(
         ImportError: Jinja2 is not installed.
     """
     here = spec.in_season(seasons[0].season) if seasons else spec
+    table = make_table(standings, here)
     files = {
         **_render_standings("leaderboard", standings, here),
-        **_render_table(standings, here, facts, same),
+        "index.html": _render(make_board_page(standings, here, facts, table=table)),
+        **_render_rows(table, standings, here, facts, same),
         **_figures_file(standings),
     }
     for view in listing_views(here):
@@ -208,17 +213,6 @@ def render_board(
         files[f"static/{name}"] = _read(name)
     files[".nojekyll"] = b""  # else GitHub, for a branch with these files, would run Jekyll on it
     return {f"leaderboard/{path}": data for path, data in files.items()}
-
-
-def _render_table(
-    standings: Standings, spec: BoardSpec, facts: BoardFacts, same: Same
-) -> dict[str, bytes]:
-    """The first page and how its table goes on."""
-    table = make_table(standings, spec)
-    return {
-        "index.html": _render(make_board_page(standings, spec, facts, table=table)),
-        **_render_rows(table, standings, spec, facts, same),
-    }
 
 
 def _render_standings(path: str, standings: Standings, spec: BoardSpec) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""The rules of a board in words (`rules.txt`), how to take part, its files, and its audit trail.
+"""The rules of a board in words (`rules.txt`), what a page needs beside them, its audit trail.
 
 The audit trail is what the public log has of commitments, keys and finals: whoever has stored the
 first digest can hold the archive against it.
@@ -14,8 +14,7 @@ from typing import NamedTuple
 from heldout.answers.text import clean
 from heldout.board.log.events import Entry
 from heldout.board.rules.release import NOT_CLEAR
-from heldout.board.rules.spec import BoardSpec, Example, QuerySet
-from heldout.board.rules.template import draft_command
+from heldout.board.rules.spec import BoardSpec, Example
 from heldout.board.site.rows import make_columns
 from heldout.board.site.words import count, read_template
 from heldout.board.standings.overdue import find_ending, say_season
@@ -96,22 +95,6 @@ class RuleText(NamedTuple):
     says: str
 
 
-class Download(NamedTuple):
-    """A file of the board: its address from `leaderboard/`, its name, what is in it."""
-
-    href: str
-    name: str
-    holds: str
-
-
-class CommandStep(NamedTuple):
-    """A command of a participant, what it does, and the file to read before."""
-
-    command: str
-    does: str
-    file: Download | None = None
-
-
 def list_rules(
     spec: BoardSpec, versions: Sequence[tuple[date, BoardSpec]] = ()
 ) -> tuple[RuleText, ...]:
@@ -151,78 +134,6 @@ def _say_since(about: str, says: str, versions: Sequence[tuple[date, Mapping[str
     if not others or others[-1] + 1 >= len(versions):
         return ""
     return f" In force since {day_words(versions[others[-1] + 1][0])}."
-
-
-def list_steps(spec: BoardSpec) -> tuple[CommandStep, ...]:
-    """The commands that take part; the first one is for boards where teams register."""
-    return (
-        *_list_registering(spec),
-        CommandStep(
-            draft_command(map(clean, spec.sets), programs=_asks_programs(spec)),
-            "makes a dated id, and says where its folder is with the metadata file to fill in.",
-        ),
-        CommandStep(
-            "heldout check ID",
-            "runs the organisers' own checks here, and scores what has public labels.",
-        ),
-        CommandStep(
-            "heldout submit ID",
-            "seals the runs so that only the organisers can open them, and sends them.",
-        ),
-    )
-
-
-def _asks_programs(spec: BoardSpec) -> bool:
-    return spec.programs is not None and spec.programs.required
-
-
-def _list_registering(spec: BoardSpec) -> tuple[CommandStep, ...]:
-    if spec.registration is None:
-        return ()
-    asks = "shows the agreement and asks, " * (spec.registration.agreement is not None)
-    does = f"once, before the first submission: {asks}makes the team's key, and registers it."
-    file = next(iter(_list_agreement(spec)), None)
-    return (CommandStep('heldout register --team "NAME"', does, file),)
-
-
-def list_downloads(spec: BoardSpec, facts: BoardFacts) -> tuple[Download, ...]:
-    """Every public file that a reader or a participant may want."""
-    return (
-        Download("leaderboard.csv", "leaderboard.csv", "this table"),
-        Download("leaderboard.json", "leaderboard.json", "the same as JSON"),
-        Download("feed.xml", "feed.xml", "its news, for feed readers"),
-        *(
-            file
-            for key, queries in spec.sets.items()
-            if key in facts.sets
-            for file in _set_files(key, queries)
-        ),
-        *_list_agreement(spec),
-        Download("../board.toml", "board.toml", "the rules, as the program reads them"),
-        Download(
-            "../log.jsonl",
-            "log.jsonl",
-            f"the public log: {count(facts.events, 'event')}, each with the hash of the last",
-        ),
-    )
-
-
-def _list_agreement(spec: BoardSpec) -> tuple[Download, ...]:
-    path = None if spec.registration is None else spec.registration.agreement
-    if path is None:
-        return ()
-    file = clean(path.rsplit("/", 1)[-1])
-    return (Download(f"../{path}", file, "what a team agrees to"),)
-
-
-def _set_files(key: str, queries: QuerySet) -> list[Download]:
-    words = clean(key)
-    found = [] if queries.secret else [(queries.queries, f"{words} queries")]
-    if queries.qrels is not None:
-        found.append((queries.qrels, f"{words} labels"))
-    if queries.candidates is not None:
-        found.append((queries.candidates, f"{words} candidates for re-ranking"))
-    return [Download(f"../{path}", clean(path.rsplit("/", 1)[-1]), holds) for path, holds in found]
 
 
 Heads = Callable[[], Iterable[tuple[str, str | None]]]

@@ -1,31 +1,214 @@
-"""The sections below the table: what other labels change, views that list some entries, a final.
+"""The sections below the table: other labels, views that list some entries, a final, "Confidence".
 
-What other labels change is said in sentences, out of published scores alone.
+What other labels change is said in sentences, out of published scores alone. "Confidence" is what
+an event `measured` says of the ranking, and what comes when: ranges of ranks and the significance
+of records. Everything follows from the public log.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from decimal import Decimal
 from itertools import pairwise
+from typing import ClassVar, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
 from heldout.answers.text import clean
-from heldout.board.log.final import Final, OpenedFinal, SeasonEnd
-from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.site.confidence import RankingTrust
+from heldout.board.log.final import (
+    Final,
+    Measured,
+    OpenedFinal,
+    SeasonEnd,
+    Step,
+    TrustPart,
+)
+from heldout.board.rules.spec import BoardSpec, View, say_after
 from heldout.board.site.rows import (
+    STARS,
     TableRow,
     ViewColumn,
     make_columns,
     make_rows,
     public_row,
 )
-from heldout.board.site.words import count
-from heldout.board.standings.overdue import Ending, find_ending
-from heldout.board.standings.standings import Row, Standings, listing_views, rank_listed
+from heldout.board.site.words import count, join_names
+from heldout.board.standings.overdue import Ending, figures_due_since, find_ending
+from heldout.board.standings.standings import (
+    Row,
+    Standings,
+    best_so_far,
+    listing_views,
+    rank_listed,
+    read_pairs,
+)
+from heldout.charts.axes import day_words
+
+_PARTS: Mapping[TrustPart, str] = {
+    "ranges": "ranges of ranks",
+    "progress": "which records were significant when they came",
+}
+
+_WHY = "They are held back because they reveal something about the hidden labels."
+
+_SCHEMA = 1
+"""Of trust.json."""
+
+
+class RankRow(NamedTuple):
+    """A compared entry: its row, and if it was a record when it came, its star and its worth."""
+
+    row: TableRow
+    star: str
+    record: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingTrust:
+    """All of the section.
+
+    Attributes:
+        coming: what is not published yet and when it will be.
+        measured: what is published; `None` before.
+        known: id -> row, of the table.
+        lead: who may be the first, by the ranges; empty without them.
+        ahead: whether that is one entry, significantly better than every other.
+        alike: whether two of these were not compared.
+        of: how many ranks there are.
+        ranks: compared entries by score.
+        data: the file of all that is published.
+    """
+
+    parts: ClassVar[Mapping[TrustPart, str]] = _PARTS
+    coming: tuple[str, ...]
+    measured: Measured | None = None
+    known: Mapping[str, TableRow] = field(default_factory=dict)
+    lead: tuple[TableRow, ...] = ()
+    ahead: bool = False
+    alike: bool = False
+    of: int = 0
+    ranks: tuple[RankRow, ...] = ()
+    data: str = ""
+
+
+def make_ranking_trust(
+    standings: Standings, rows: Sequence[TableRow], spec: BoardSpec, *, closed: datetime | None
+) -> RankingTrust | None:
+    """The section; `None` on a board that publishes nothing but scores.
+
+    Args:
+        standings: of the board or season.
+        rows: of the table, best first.
+        spec: its rules.
+        closed: when the board was closed for good.
+    """
+    measured = standings.measured
+    if measured is None and spec.trust is None:
+        return None
+    coming = _say_coming(standings, spec, closed)
+    if measured is None:
+        return RankingTrust(coming=coming)
+    known, ranges = {row.id: row for row in rows}, measured.figures.ranges
+    low, high = (
+        dict(zip(measured.entries, ends, strict=False))
+        for ends in ((ranges.low, ranges.high) if ranges else ((), ()))
+    )
+    lead = tuple(row for row in rows if low.get(row.id) == 1)
+    return RankingTrust(
+        coming=coming,
+        measured=measured,
+        known=known,
+        lead=lead,
+        ahead=len(lead) == 1 and high[lead[0].id] == 1,
+        alike=any(read_pairs(measured.figures.alike, [row.id for row in lead]).values()),
+        of=sum(row.rank is not None for row in rows),
+        ranks=_rank_rows(measured, rows, _say_records(standings, spec)),
+        data=figures_file(standings),
+    )
+
+
+def figures_file(standings: Standings) -> str:
+    """Return where all that was published lies in `leaderboard/`, a file for each season."""
+    return f"trust-{standings.season}.json" if standings.season else "trust.json"
+
+
+def format_figures(standings: Standings) -> bytes | None:
+    """Return what was published, as JSON; `None` where nothing was."""
+    one = standings.measured
+    if one is None:
+        return None
+    names = ("event", "view", "season", "due", "seed", "entries", "left_out", "figures")
+    document = {"schema": _SCHEMA, **{name: getattr(one, name) for name in names}}
+    data = msgspec.json.encode(document, order="deterministic")
+    return msgspec.json.format(data, indent=1) + b"\n"
+
+
+def _rank_rows(
+    measured: Measured, rows: Sequence[TableRow], records: Mapping[str, tuple[str, str]]
+) -> tuple[RankRow, ...]:
+    """The compared entries with the ranges of the table; without ranges those that were records."""
+    shown = measured.entries if measured.figures.ranges is not None else (*records,)
+    return tuple(
+        RankRow(row, *records.get(row.id, ("", "")))
+        for row in rows
+        if row.id in shown and row.id in measured.entries
+    )
+
+
+def _say_records(standings: Standings, spec: BoardSpec) -> Mapping[str, tuple[str, str]]:
+    """Compared record, as the chart of progress draws them -> its star, and what it was worth.
+
+    None on a one-shot board, whose scores are all shown at once.
+    """
+    measured = standings.measured
+    if spec.kind == "one-shot" or measured is None or measured.figures.progress is None:
+        return {}
+    ranked = [row for row in standings.rows if row.baseline or row.rank is not None]
+    records = best_so_far(ranked, spec.primary, bar=spec.baselines.bar)
+    pairs = {frozenset(pair) for pair in measured.figures.alike}
+    steps = measured.figures.progress
+    alike = {b.entry for a, b in pairwise(steps) if frozenset((a.entry, b.entry)) in pairs}
+    said = {
+        step.entry: (STARS[step.significant], _say_step(step, alike=step.entry in alike))
+        for step in steps
+    }
+    return {row.id: said.get(row.id, ("", "not compared")) for row in records}
+
+
+def _say_step(step: Step, *, alike: bool) -> str:
+    if alike:
+        return "nearly the same as the best before it, so not compared with it"
+    if step.significant is None:
+        return "nothing before it to compare with"
+    worth = "significantly better than" if step.significant else "within noise of"
+    family = count(step.family, "hypothesis", "hypotheses")
+    return f"{worth} the best before it, t test, Holm over {family}"
+
+
+def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) -> tuple[str, ...]:
+    """Return what is not published yet and when it will be."""
+    trust, measured = spec.trust, standings.measured
+    if trust is None or not trust.show:
+        return ()
+    covered = frozenset[str]() if measured is None else measured.covered
+    wait = [r for r in standings.rows if r.rank is not None and r.id not in covered]
+    last, today = spec.last_day_of(standings.season), standings.as_of.date()
+    since = figures_due_since(standings, spec, None if closed is None else closed.date())
+    when = say_after(trust, today, last=last)
+    if measured is None:
+        parts = join_names(_PARTS[part] for part in trust.show)
+        said = [f"{parts[:1].upper()}{parts[1:]} appear here {when}. {_WHY}"]
+    else:
+        newer = count(len(wait), "newer entry is", "newer entries are")
+        they = "It" if len(wait) == 1 else "They"
+        said = [f"{newer} not compared yet. {they} will be {when}."] if wait else []
+    if since is not None:
+        said.append(
+            f"Due since {day_words(since)}: they appear when the organisers rebuild the page."
+        )
+    return tuple(said)
+
 
 _FEWEST = 2
 _MOST_MOVES = 12

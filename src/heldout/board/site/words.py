@@ -6,7 +6,6 @@ or a JSON file, so all of them say the same.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
@@ -25,59 +24,10 @@ _PLAIN_LINK = re.compile("https?://[a-z0-9.-]+(/[A-Za-z0-9._~/-]*)?")
 _TIES = re.compile(r"(?<=[0-9]) (?=[A-Za-z])|(?<=[a-z]{2}) (?=[12][0-9]{3}\b)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentencePart:
-    """A piece of a sentence.
-
-    Attributes:
-        text: what to show.
-        name: whether a participant wrote it, so that its direction must not reach its neighbours.
-        href: a link of our own making, or "".
-        strong: whether it carries the answer.
-    """
-
-    text: str
-    name: bool = False
-    href: str = ""
-    strong: bool = False
-
-
-Phrase = tuple[SentencePart, ...]
-"""A sentence; its text is the texts of its parts in order."""
-
-
-def phrase(*parts: str | SentencePart | Phrase) -> Phrase:
-    """A sentence out of words, parts and other sentences; nothing is put between them."""
-    made: list[SentencePart] = []
-    for part in parts:
-        if isinstance(part, str):
-            made.append(SentencePart(text=part))
-        elif isinstance(part, SentencePart):
-            made.append(part)
-        else:
-            made.extend(part)
-    return tuple(made)
-
-
-def name(text: str, href: str = "") -> SentencePart:
-    """A participant's words inside a sentence."""
-    return SentencePart(text=clean(text), name=True, href=href)
-
-
-def plain(sentence: Phrase) -> str:
-    """The sentence as one string, for places that hold no markup."""
-    return "".join(part.text for part in sentence)
-
-
-def join_names(parts: Iterable[SentencePart]) -> Phrase:
-    """`a`, `a and b`, `a, b and c`."""
-    parts = list(parts)
-    made: list[str | SentencePart] = []
-    for index, part in enumerate(parts):
-        if index:
-            made.append(" and " if index == len(parts) - 1 else ", ")
-        made.append(part)
-    return phrase(*made)
+def join_names(texts: Iterable[str]) -> str:
+    """Return `a`, `a and b`, `a, b and c`, cleaned."""
+    *most, last = map(clean, texts)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def safe_link(text: str) -> str:
@@ -122,9 +72,5 @@ def read_template(name: str) -> "Template":
     """
     environment = load_templates("heldout.board.site", tie=tie)
     environment.globals["INDEPENDENT"] = INDEPENDENT
-    environment.filters |= {"clean": clean, "count": count, "day": day_words, "names": _say_names}
+    environment.filters |= {"clean": clean, "count": count, "day": day_words, "names": join_names}
     return environment.get_template(name)
-
-
-def _say_names(texts: Iterable[str]) -> str:
-    return plain(join_names(map(name, texts)))

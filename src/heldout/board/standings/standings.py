@@ -22,10 +22,9 @@ from functools import partial
 from statistics import median
 
 from heldout.board.log.events import Entry, redact
-from heldout.board.log.final import Final, SeasonEnd
+from heldout.board.log.final import Final, LeftOut, Measured, SeasonEnd
 from heldout.board.log.history import History, read_history
 from heldout.board.log.manifest import Costs, Identity
-from heldout.board.log.measured import LeftOut, Measured
 from heldout.board.log.submission import Submission
 from heldout.board.rules.days import (
     Term,

@@ -115,7 +115,9 @@ def find_in_git(
         if (source := _source_of_any(ref)) is not None:
             yield _unread(source, why)
     sources = dict.fromkeys(_source_of_any(ref) for ref in waiting)
-    yield from (_waiting(source) for source in sources if source is not None)
+    for source in filter(None, sources):
+        sum_ = digest_bytes(source.encode())
+        yield Arrival(source=source, id=None, fingerprint=sum_, problems=(), read=dict, waits=True)
     tips = _arrival_tips(git, only=only, commits=False)
     brought = {} if taken is None else recall(git, _MEMORY)
     known = {tip for tip, one in brought.items() if tuple(one.split(" ", 1)) in (taken or ())}
@@ -236,7 +238,7 @@ def _read_tips(
         _, source, commit = tip
         changes = every[commit]
         if changes is None:
-            yield tip, _unrelated(source, commit)
+            yield tip, _unread(source, _NO_COMMON_COMMIT, "foreign-history", commit)
         elif isinstance(changes, StoreError):
             yield tip, _unread(source, str(changes))
         elif changes:
@@ -428,32 +430,10 @@ def _source_of_any(ref: str) -> str | None:
     return _source(ref) or _source(ref, kind="registration")
 
 
-def _unrelated(source: str, commit: str) -> Arrival:
-    problem = Problem(
-        code="foreign-history",
-        path=source,
-        found=_NO_COMMON_COMMIT,
-        expected="a branch off the board's main branch",
-        hint="clone the board and call heldout submit there",
-    )
-    return Arrival(source=source, id=None, fingerprint=commit, problems=(problem,), read=dict)
-
-
-def _unread(source: str, why: str) -> Arrival:
-    problem = Problem(
-        code="not-fetched",
-        path=source,
-        found=why,
-        expected="a branch off the board's main branch that adds the sealed files and nothing else",
-        hint="heldout submit makes such a branch; where the remote failed: heldout inbox once more",
-    )
-    mark = digest_bytes(f"{source} {why}".encode())
+def _unread(source: str, why: str, code: str = "not-fetched", mark: str = "") -> Arrival:
+    problem = Problem.of(code, source, why)
+    mark = mark or digest_bytes(f"{source} {why}".encode())
     return Arrival(source=source, id=None, fingerprint=mark, problems=(problem,), read=dict)
-
-
-def _waiting(source: str) -> Arrival:
-    mark = digest_bytes(source.encode())
-    return Arrival(source=source, id=None, fingerprint=mark, problems=(), read=dict, waits=True)
 
 
 def _from_files(
@@ -500,13 +480,7 @@ def _from_changes(
 
 
 def _lacking_file(name: str) -> Problem:
-    return Problem(
-        code="missing-file",
-        path=name,
-        found="its name, but git does not have its contents",
-        expected="all of the files that the branch names",
-        hint="heldout inbox fetches it again",
-    )
+    return Problem.of("missing-file", name)
 
 
 def _core(marks: Mapping[str, str], form: Form, submission: SubmissionId) -> str:
@@ -522,13 +496,7 @@ def _fingerprint(marks: Mapping[str, str]) -> str:
 
 def _check_changes(changes: Sequence[Change], owners: int, form: Form) -> Iterator[Problem]:
     if owners > 1:
-        yield Problem(
-            code="foreign-change",
-            path="the branch",
-            found=f"files of {owners} submissions",
-            expected="the sealed files of one submission",
-            hint="one branch for each submission",
-        )
+        yield Problem.of("foreign-change", "the branch", owners=owners)
     for change in changes:
         plain = change.mode == _PLAIN and change.status in "AM"
         if not plain or _owner_of_path(change.path, form) is None:
@@ -691,12 +659,8 @@ def find_registrations_in_folder(folder: Path) -> Iterator[Arrival]:
                 id=None,
                 fingerprint=mark,
                 problems=problems,
-                read=partial(_read_seen, seen),
+                read=partial(lambda seen: {seen.file.name: seen.read()}, seen),
             )
-
-
-def _read_seen(seen: Seen) -> Mapping[str, bytes]:
-    return {seen.file.name: seen.read()}
 
 
 def _read_registrations(

@@ -216,14 +216,11 @@ def _bring(
             insort(waiting, some[0], key=order)
     seen = {new[ref][1]: str(rounds[ref]) for ref in waiting if rounds[ref]}
     seen |= {name: why for ref, why in refused.items() for name in (new[ref][1], ref)}
-    _remember(git, known, {name: why for name, why in seen.items() if name not in call.passing})
-    return Fetched(refused=refused, failed=failed, waiting=tuple(waiting))
-
-
-def _remember(git: Git, known: Mapping[str, str], found: Mapping[str, str]) -> None:
-    if not found.items() <= known.items():
-        stored = list({**known, **found}.items())[-_MOST_REMEMBERED:]
+    new_ones = {name: why for name, why in seen.items() if name not in call.passing}
+    if not new_ones.items() <= known.items():
+        stored = list({**known, **new_ones}.items())[-_MOST_REMEMBERED:]
         git.remember(_MEMORY, json.dumps(dict(stored), indent=0).encode())
+    return Fetched(refused=refused, failed=failed, waiting=tuple(waiting))
 
 
 class _Call:
@@ -272,14 +269,15 @@ class _Call:
             # The system counts only what somebody waited for: not what we end, and not what dies
             # at its limit below a git that gives up at once.
             spent = max(spent + error.seconds, share.cpu)
-        if isinstance(error, _ForeignError) and len(refs) == 1 and not self._has_all_of_main():
+        if (
+            isinstance(error, _ForeignError)
+            and len(refs) == 1
+            and not (self._main is not None and self._git.contains(_MAIN, self._main))
+        ):
             self.passing.update(one for _, one in refs.values())
         self._used += spent
         self._lost += spent if error is not None else 0
         return error
-
-    def _has_all_of_main(self) -> bool:
-        return self._main is not None and self._git.contains(_MAIN, self._main)
 
     def is_answered(self) -> bool:
         """Check whether the remote still answers, where there is time to ask."""

@@ -392,7 +392,7 @@ class Git:
             StoreError: it is no bundle, or an object in it is damaged.
             TooMuchError: it unpacks to far more than it is.
         """
-        env = _add_settings(self.environment, {"fetch.fsckObjects": "true"})
+        env = add_settings(self.environment, {"fetch.fsckObjects": "true"})
         command = ["fetch", "-q", _UPLOAD, "--no-recurse-submodules", "--update-head-ok", "--"]
         room = 2 * file.stat().st_size + _SPARE
         bounds = Bounds(memory=_MOST_UNPACKING, cpu=_SECONDS, file=room)
@@ -433,7 +433,7 @@ class Git:
             # As if it were set for the remote: the option --filter would write it into the config.
             partial = {"promisor": "true", "partialclonefilter": "blob:none"}
             settings |= {f"remote.{remote}.{name}": value for name, value in partial.items()}
-        env = _add_settings(self.environment, settings)
+        env = add_settings(self.environment, settings)
         self._run([*command, "--stdin", "--", remote], data=data, env=env, bounds=bounds)
 
     def new_objects(
@@ -1088,7 +1088,7 @@ def _own_settings(root: Path, _mark: tuple[int, int]) -> tuple[tuple[str, ...], 
     return tuple(options), {"GIT_PROXY_COMMAND": ""} if proxied else {}
 
 
-def _add_settings(environment: Mapping[str, str], settings: Mapping[str, str]) -> Mapping[str, str]:
+def add_settings(environment: Mapping[str, str], settings: Mapping[str, str]) -> Mapping[str, str]:
     """The environment that gives git more settings for one call (git 2.31)."""
     count = int(environment.get("GIT_CONFIG_COUNT", "0"))
     added = {"GIT_CONFIG_COUNT": str(count + len(settings))}

@@ -25,7 +25,6 @@ clone's own lies elsewhere, in `.git/heldout` or in the user's folder for state:
   lock                      one writer at a time
 """
 
-import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -34,8 +33,8 @@ from pathlib import Path
 
 import msgspec
 
-from heldout.board.log.events import Entry, parse_log
-from heldout.board.log.history import History, newest_copy, read_history
+from heldout.board.log.events import Entry, parse_again, parse_log
+from heldout.board.log.history import newest_copy, read_history
 from heldout.board.log.reading import CLOSED, LOG, Log, read_public_log
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import PRIVATE, is_private, parse_spec
@@ -52,6 +51,12 @@ LEADERBOARD = "leaderboard"
 KEYS = "keys/organisers.txt"
 README = "README.md"
 TIMESTAMPS = "timestamps"
+NO_LOG = (
+    f"{LOG} is missing or empty, so nothing says which rules hold; "
+    f"fetch it again: git checkout {LOG}"
+)
+"""What to do without a log."""
+
 _MANIFEST = f"{LEADERBOARD}/manifest.json"
 _MOST_LOG = 1 << 30
 _PINNED = "pinned.json"
@@ -222,14 +227,10 @@ class Repository:
         Raises:
             StoreError: the log is missing, damaged, or of another board.
         """
-        self.log()
-        history = _fold_log(self.log_bytes())
-        if history is None:
-            raise StoreError(
-                f"{LOG} is missing or empty, so nothing says which rules hold; "
-                f"fetch it again: git checkout {LOG}"
-            )
-        return history.rules[-1][1]
+        log = self.log()
+        if not log:
+            raise StoreError(NO_LOG)
+        return read_history(log).rules[-1][1]
 
     def spec(self) -> BoardSpec:
         """The rules in force, from the public log: an edit of board.toml changes none of them.
@@ -270,7 +271,7 @@ class Repository:
         Raises:
             StoreError: it is damaged, or of another board than this clone has worked with.
         """
-        entries = _read_log(self.log_bytes())
+        entries = parse_again(self.log_bytes(), path=LOG)
         self._check_pinned(entries, path=LOG)
         return entries
 
@@ -395,7 +396,7 @@ class Repository:
         """The log in some bytes; where they are those of our own log they are verified once."""
         if data == self.log_bytes():
             with suppress(StoreError):
-                return _read_log(data)
+                return parse_again(data, path=LOG)
         return parse_log(data, path=f"{remote}:{LOG}")
 
     def _remote_log(self, remote: str, *, stale: bool) -> bytes | None:
@@ -505,12 +506,7 @@ def refuse_private(names: Iterable[str], path: str) -> None:
     for name in names:
         if is_private(name):
             raise InputError.of(
-                code="private-path",
-                path=path,
-                found=f"{quote(name)} among the board's files",
-                expected=f"no {' or '.join(PRIVATE)} in any spelling: there a clone had its keys",
-                hint="no board has one, so whoever wrote it may be after yours: use nothing of it "
-                "and ask the organisers, who remove it: git rm -r, git commit",
+                "private-path", path, name=quote(name), private=" or ".join(PRIVATE)
             )
 
 
@@ -529,25 +525,3 @@ def _refuse_other(known: _Pinned, told: Mapping[int, str], *, path: str, pinned:
             f"if they founded the board again, make a new clone ({pinned} has the board's "
             "first event)"
         )
-
-
-_MOST_READ = 2
-_READ: dict[bytes, tuple[Entry, ...]] = {}
-"""SHA-256 of a log's bytes -> its events; the bytes themselves need not stay in memory."""
-
-
-def _read_log(data: bytes) -> tuple[Entry, ...]:
-    """Every step of a command asks for the rules: the same bytes are verified once."""
-    digest = hashlib.sha256(data).digest()
-    found = _READ.pop(digest, None)
-    if found is None:
-        found = parse_log(data, path=LOG)
-    _READ[digest] = found  # the last one that was asked for
-    for old in [*_READ][:-_MOST_READ]:
-        del _READ[old]
-    return found
-
-
-def _fold_log(data: bytes) -> History | None:
-    entries = _read_log(data)
-    return read_history(entries) if entries else None

@@ -8,7 +8,6 @@ files again are the same delivery.
 import os
 import re
 import shutil
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -97,7 +96,10 @@ class UploadFolder:
                 with suppress(OSError):  # it has files, or is no folder
                     Path(one.path).rmdir()
                     continue
-                count, total = count + 1, total + _bytes_in(one.path)
+                count += 1
+                with suppress(OSError, StoreError):
+                    stats = Folder(self.path).stats(one.name).values()
+                    total += sum(found.st_size for found in stats)
         return count, total
 
     def has_delivery(self, digests: Mapping[str, str]) -> bool:
@@ -205,16 +207,6 @@ def _entries(folder: str | Path) -> Iterator["os.DirEntry[str]"]:
         return
     with entries:
         yield from entries
-
-
-def _bytes_in(folder: str | Path) -> int:
-    """Return the bytes of the files in a folder; what is gone by now counts not."""
-    total = 0
-    for one in _entries(folder):
-        with suppress(OSError):
-            found = one.stat(follow_symlinks=False)
-            total += found.st_size if stat.S_ISREG(found.st_mode) else 0
-    return total
 
 
 def _problem(code: str, found: str, expected: str, *, hint: str = "") -> InputError:

@@ -314,7 +314,7 @@ class Vault:
         Raises:
             StoreError: it is missing, or is no key.
         """
-        path = f"labels/{changes.held_out_file(changes.key_name(name))}"
+        path = _key_path(name)
         data = self.files.find(path)
         if data is None:
             raise StoreError(f"{self.files.path(path)} is missing; restore it from the backup")
@@ -322,7 +322,7 @@ class Vault:
 
     def has_set_key(self, name: str) -> bool:
         """Check whether there is a key of a held-out query set."""
-        return self.files.exists(f"labels/{changes.held_out_file(changes.key_name(name))}")
+        return self.files.exists(_key_path(name))
 
     def make_set_key(self, name: str) -> bool:
         """Make the key of a query set that has none; whether it was made now.
@@ -330,7 +330,7 @@ class Vault:
         Raises:
             StoreError: there is one, and it is damaged.
         """
-        path = f"labels/{changes.held_out_file(changes.key_name(name))}"
+        path = _key_path(name)
         if self.files.exists(path):
             self.set_key(name)
             return False
@@ -341,7 +341,7 @@ class Vault:
 
     def drop_set_key(self, name: str) -> None:
         """Remove a key that no event commits to."""
-        self.files.delete(f"labels/{changes.held_out_file(changes.key_name(name))}")
+        self.files.delete(_key_path(name))
 
     def held_out(self, stems: Collection[str]) -> dict[str, str]:
         """The files that decide scores: name, as `board.held_out` has it -> SHA-256.
@@ -374,11 +374,7 @@ class Vault:
         if used + size <= _MOST_SEALED and free - size >= _FREE:
             return
         raise InputError.of(
-            code="vault-full",
-            path="vault",
-            found=f"{used:,} bytes of sealed files, {free:,} free, {size:,} to store",
-            expected=f"at most {_MOST_SEALED:,} of sealed files, and {_FREE:,} left free",
-            hint="nothing was stored; move the vault to a larger disk",
+            "vault-full", "vault", used=used, free=free, size=size, most=_MOST_SEALED, least=_FREE
         )
 
     def store_sealed(self, data: bytes) -> Digest:
@@ -441,17 +437,19 @@ class Vault:
 
     def entries(self) -> tuple[events.Entry, ...]:
         """The whole log, every line verified now."""
-        return _read_log(self.files.read_lines(sharing.EVENTS))
+        return events.parse_again(self.files.read_lines(sharing.EVENTS), path=sharing.EVENTS)
 
     def log(self) -> reading.Log:
         """The log, of which what this vault remembers is not verified again."""
         if self.stored is not None:
             return _log_in_memory(self.files.read_lines(sharing.EVENTS))
         names = (sharing.EVENTS,) if self.files.exists(sharing.EVENTS) else ()
-        return reading.find_log(self.files, names, path=sharing.EVENTS, recall=self._recall_log)
-
-    def _recall_log(self) -> reading.Remembered | None:
-        return reading.decode_memory(self.recall(_LOG), reading.Remembered)
+        return reading.find_log(
+            self.files,
+            names,
+            path=sharing.EVENTS,
+            recall=lambda: reading.decode_memory(self.recall(_LOG), reading.Remembered),
+        )
 
     def remember_log(self, *, least: int = _MANY) -> None:
         """Remember what was verified of the log, if that is as many events more than before."""
@@ -567,6 +565,10 @@ class Vault:
         )
 
 
+def _key_path(name: str) -> str:
+    return f"labels/{changes.held_out_file(changes.key_name(name))}"
+
+
 def _has_line(files: Folder, name: str) -> bool:
     """Check whether a file has a whole line; no more than the first is read."""
     if not files.exists(name):
@@ -595,12 +597,6 @@ def _check_clocks(last: events.Entry | None, now: datetime) -> None:
             f"{last.event.by}, is of {last.event.at}; events are never dated before others: set "
             "the clock that is wrong, here or there, or wait until then"
         )
-
-
-@lru_cache(maxsize=2)
-def _read_log(data: bytes) -> tuple[events.Entry, ...]:
-    """Every step of a submission reads the log: the same bytes are verified once."""
-    return events.parse_log(data, path=sharing.EVENTS)
 
 
 @lru_cache(maxsize=2)

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import httpx2
 import msgspec
 
-from heldout.board.store.forges.hosted import LONGEST_WAIT, seconds_to_wait
+from heldout.board.store.forges import LONGEST_WAIT, seconds_to_wait
 from heldout.errors import InputError, Problem, SetupError, StoreError, quote
 from heldout.files.durable import Folder
 from heldout.files.executors import work_within

@@ -10,12 +10,12 @@ import numpy as np
 
 from heldout.answers.answer import to_document
 from heldout.collections.named import load_qrels, load_queries
-from heldout.collections.tables import parse_documents
+from heldout.collections.tables import read_file
 from heldout.errors import InputError, OptionError, StoreError, plural
 from heldout.judging.campaign import drawing
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sample_pools
-from heldout.judging.campaign.rows import Task, read_text
+from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import (
     Price,
     Settings,
@@ -32,7 +32,6 @@ from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.options import RunOrder
 from heldout.scoring.run_files import name_paths, read_each
-from heldout.trec.reading.sources import open_input
 from heldout.trec.tops import Tops
 
 _TESTS = 60
@@ -190,10 +189,8 @@ def load_pooled(
 
 
 def read_documents(path: str) -> Mapping[str, str]:
-    """Texts of documents by id; raises as `parse_documents`."""
-    with open_input(Path(path)) as source:
-        content = read_text(source, path=path)
-    return parse_documents(content, path=path)
+    """Read the texts of documents by id; raises as `collections.tables.read_documents`."""
+    return read_file(Path(path))
 
 
 def _cut_to_split(

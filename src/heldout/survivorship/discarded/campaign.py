@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout.answers.answer import Answer
 from heldout.collections.named import load_queries
-from heldout.collections.wanted_texts import read_wanted_texts
+from heldout.collections.tables import read_documents
 from heldout.errors import InputError, OptionError, plural, printable, quote
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.judgments import Judgment
@@ -181,7 +181,7 @@ def pool_discarded(
     tops = read_each(paths, depth=pool.depth, order=pool.order, progress=progress)
     own = {name: {query: top.get(query, ()) for query in queries} for name, top in tops.items()}
     wanted = {doc for top in own.values() for docs in top.values() for doc in docs}
-    documents = read_file(read_wanted_texts, source.documents, wanted=wanted)
+    documents = read_file(read_documents, source.documents, wanted=wanted)
     questions = pool_questions(own, queries=queries, documents=documents, rng=rng)
     digests = {name: digest_file(Path(path)) for name, path in paths.items()}
     rows = [

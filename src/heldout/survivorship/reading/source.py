@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from heldout.collections.named import load_qrels, load_queries
-from heldout.collections.wanted_texts import read_wanted_texts
+from heldout.collections.tables import read_documents
 from heldout.errors import InputError, OptionError
 from heldout.options import Opt
 from heldout.progress_bar import SILENT, Progress
@@ -188,7 +188,7 @@ def _add_texts(annotations: Annotations, files: AnnotationSource) -> Annotations
     documents = None
     if files.documents is not None:
         missing = missing_texts(annotations)
-        read = partial(read_file, read_wanted_texts, files.documents, wanted=missing)
+        read = partial(read_file, read_documents, files.documents, wanted=missing)
         documents = read() if missing else {}
     return add_texts(
         annotations,

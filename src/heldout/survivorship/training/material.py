@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from heldout.collections.catalogue import PREFIX
 from heldout.collections.collection import Collection, near_duplicate_groups
-from heldout.collections.source import EMBEDDED, QuerySubset, read_whole, take_subset
+from heldout.collections.source import EMBEDDED, PREFIX, QuerySubset, read_whole, take_subset
 from heldout.errors import InputError, OptionError, plural, quote
 from heldout.ids import Digest, DocId, QueryId
 from heldout.progress_bar import SILENT, Progress

@@ -1,9 +1,10 @@
-"""GitHub, GitLab and Forgejo: asked over HTTP, fetched from with git.
+"""Where submissions arrive: GitHub, GitLab and Forgejo, a folder, or a bare git repository.
 
-`Forge` is what commands use, here and in `local`. A call that only reads is tried again after a
-failure. One that changes something is tried again only where the forge said that it did nothing, or
-could not be reached: where an answer was lost, the caller looks before it asks again. No redirect
-is followed, for the token would go along.
+`Forge` is what commands use, and `open_forge` makes the one that `[forge]` of board.toml names. The
+hosted ones are asked over HTTP and fetched from with git. A call that only reads is tried again
+after a failure. One that changes something is tried again only where the forge said that it did
+nothing, or could not be reached: where an answer was lost, the caller looks before it asks again.
+No redirect is followed, for the token would go along.
 
 The token is read from the environment, sent in headers, written nowhere, and taken out of every
 message. git gets it through its own environment, as configuration of that one call
@@ -16,24 +17,30 @@ docs.github.com "Best practices for using the REST API" (handle rate limit error
 """
 
 import base64
+import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NewType, Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypeVar
 from urllib.parse import quote as quote_path
 from urllib.parse import urlsplit
 
 import msgspec
 
-from heldout.board.store.arrivals import Arrival, arrival_branch, find_in_git, fingerprints
-from heldout.board.store.fetching import fetch_requests
-from heldout.board.store.git import Git
+import heldout
+from heldout.board.rules.spec import ForgeSpec, api_root
+from heldout.board.store import arrivals
+from heldout.board.store.fetching import Fetched, fetch_arrivals, fetch_requests
+from heldout.board.store.git import Git, add_settings
 from heldout.envelope.keys import Form
 from heldout.errors import SetupError, StoreError, quote
+from heldout.files.durable import write_whole
 from heldout.files.executors import work_within
-from heldout.ids import Digest
+from heldout.ids import Digest, parse_submission_id
 
 if TYPE_CHECKING:
     import httpx2
@@ -61,34 +68,41 @@ class PullRequest:
     sha: str
 
 
-class Forge(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forge:
     """A place where submissions are opened, answered and closed.
 
     Every method may be called again after a crash: what stands already is found and left.
-    All raise StoreError where the forge refuses or fails.
+    All raise StoreError where the forge refuses or fails. Here nothing is opened or closed: files
+    and branches are the team's, and a submission is known by its id.
+
+    Attributes:
+        form: the board's envelope.
     """
 
-    def fetch(self) -> tuple[Arrival, ...]:
+    form: Form
+
+    def fetch(self) -> tuple[arrivals.Arrival, ...]:
         """List what waits there as sealed files; read as data, nothing is checked out."""
-        ...
+        raise NotImplementedError
 
     def locate(self, source: str, name: str) -> Handle | None:
-        """The request that a submission, or a team's registration, came with.
+        """Find the request that a submission, or a team's registration, came with.
 
         Args:
             source: of its arrival.
             name: the submission's id, or the team's handle.
         """
-        ...
+        raise NotImplementedError
 
     def copies(self, handle: Handle) -> tuple[Handle, ...]:
-        """A request, and then the others that are open with the very files that it brings.
+        """List a request, and then the others that are open with the very files that it brings.
 
         Sealed files are public, so anybody can copy a request; all of them get its answer.
         """
-        ...
+        return (handle,)
 
-    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
+    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:  # noqa: ARG002 - for those that can
         """Say something once.
 
         Args:
@@ -100,19 +114,19 @@ class Forge(Protocol):
             StoreError: code `answer-lost`: it was sent, and whether it stands is not known. Call
                 again later: that call looks first.
         """
-        ...
+        return "nowhere"
 
-    def close(self, handle: Handle) -> Outcome:
+    def close(self, handle: Handle) -> Outcome:  # noqa: ARG002 - for those that can
         """Close a request."""
-        ...
+        return "nowhere"
 
-    def label(self, handle: Handle, *names: str) -> Outcome:
+    def label(self, handle: Handle, *names: str) -> Outcome:  # noqa: ARG002 - for those that can
         """Add labels; those that it has stay."""
-        ...
+        return "nowhere"
 
 
 def format_marker(event: Digest) -> str:
-    """The hidden line by which a comment is found again: an HTML comment with the event's hash."""
+    """Return the hidden line by which a comment is found again: HTML with the event's hash."""
     if not re.fullmatch("[0-9a-f]{64}", event):
         raise ValueError(event)
     return f"<!-- heldout {event} -->"
@@ -125,38 +139,6 @@ Sha = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})\Z")]
 """A commit, as git names it."""
 
 
-class Api(Protocol):
-    """One kind of forge. All methods raise StoreError."""
-
-    def ref(self, handle: Handle) -> str:
-        """The ref at which git finds a request's head."""
-        ...
-
-    def pulls(self) -> Iterator[PullRequest]:
-        """The open requests."""
-        ...
-
-    def comments(self, handle: Handle) -> Iterator[str]:
-        """The Markdown of every comment on a request."""
-        ...
-
-    def post(self, handle: Handle, text: str) -> None:
-        """Post a comment, whatever is there already."""
-        ...
-
-    def is_open(self, handle: Handle) -> bool:
-        """Check that a request is open: neither closed nor merged."""
-        ...
-
-    def close(self, handle: Handle) -> None:
-        """Close a request."""
-        ...
-
-    def add_labels(self, handle: Handle, names: Sequence[str]) -> None:
-        """Add labels; those that it has stay."""
-        ...
-
-
 TOKEN = "HELDOUT_FORGE_TOKEN"  # noqa: S105 - the variable's name, no secret
 """Name of the environment variable that holds the token."""
 
@@ -164,7 +146,7 @@ _LONGEST = 4096
 
 
 def read_token(environ: Mapping[str, str]) -> str:
-    """The token, "" where none is set: then a public board can be read, and nothing changed.
+    """Return the token, "" where none is set: then a public board can be read, and nothing changed.
 
     Raises:
         SetupError: it holds blanks, line ends or anything but ASCII; the text does not show it.
@@ -186,14 +168,9 @@ def git_environment(token: str, url: str) -> Mapping[str, str]:
         return {}
     # All three forges take a token as the password, whatever the name before it.
     basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-    pairs = (
-        (f"http.{url}.extraHeader", f"Authorization: Basic {basic}"),
-        (f"http.{url}.followRedirects", "false"),
-        ("credential.helper", ""),
-    )
-    numbered = {f"GIT_CONFIG_KEY_{i}": key for i, (key, _) in enumerate(pairs)}
-    values = {f"GIT_CONFIG_VALUE_{i}": value for i, (_, value) in enumerate(pairs)}
-    return {"GIT_CONFIG_COUNT": str(len(pairs)), **numbered, **values}
+    header, redirects = f"http.{url}.extraHeader", f"http.{url}.followRedirects"
+    settings = {header: f"Authorization: Basic {basic}", redirects: "false"}
+    return add_settings({}, {**settings, "credential.helper": ""})
 
 
 T = TypeVar("T")
@@ -241,7 +218,7 @@ class ForgeReply:
 
 
 def decode(answer: ForgeReply, kind: type[T]) -> T:
-    """The body as a value of the documented shape.
+    """Read the body as a value of the documented shape.
 
     Raises:
         StoreError: it is too large, no JSON, or of another shape.
@@ -258,7 +235,7 @@ def decode(answer: ForgeReply, kind: type[T]) -> T:
 
 
 def explain(answer: ForgeReply, *, token: str) -> str:
-    """A refusal in words: what the status means here, and what the forge said.
+    """Say a refusal in words: what the status means here, and what the forge said.
 
     Args:
         answer: of a status that is no success.
@@ -283,7 +260,7 @@ def _tell_redirect(location: str) -> str:
 
 
 def _message(answer: ForgeReply) -> str:
-    """The message in an error's JSON; GitHub and Forgejo have `message`, GitLab also `error`."""
+    """Find the message of an error; GitHub and Forgejo have `message`, GitLab also `error`."""
     try:
         table = msgspec.json.decode(answer.body, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -316,7 +293,7 @@ def is_rate_limited(status: int, headers: Mapping[str, str], text: str) -> bool:
 
 
 def seconds_to_wait(headers: Mapping[str, str], *, now: float) -> float:
-    """Seconds until the next call may be made, at least one; a minute where nothing is said.
+    """Return the seconds until the next call, at least one; a minute where nothing is said.
 
     Args:
         headers: of an answer that `is_rate_limited`.
@@ -333,7 +310,7 @@ def seconds_to_wait(headers: Mapping[str, str], *, now: float) -> float:
 
 
 def _seconds(said: str, now: float) -> float:
-    """Retry-After, which is a number of seconds or a date."""
+    """Read Retry-After, which is a number of seconds or a date."""
     if said.isascii() and said.isdigit() and len(said) <= len("9999999999"):
         return float(said)
     try:
@@ -351,13 +328,15 @@ Method = Literal["GET", "POST", "PUT", "PATCH"]
 _TRIES = 4
 _MOST_PAGES = 200
 _SECONDS = 120.0
+_PATIENCE = 30.0
+"""Seconds for each step of a call; `_SECONDS` are for all of it."""
 _REFUSED = 300
 _FAILED = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Return how many items a page has.
+    """How many items a page has.
 
     Attributes:
         name: the parameter that asks for it.
@@ -368,12 +347,16 @@ class Size:
     most: int
 
 
-class _NotSentError(Exception):
-    """The forge could not be reached: nothing happened."""
+class _NoAnswerError(Exception):
+    """No whole answer came back.
 
+    Attributes:
+        sent: whether the request went out; else nothing happened.
+    """
 
-class _LostError(Exception):
-    """The request went out, and no whole answer came back."""
+    def __init__(self, message: str, *, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -397,7 +380,7 @@ class Rest:
     sleep: Callable[[float], None]
 
     def get(self, path: str, kind: type[T]) -> T:
-        """One document.
+        """Get one document.
 
         Args:
             path: below the root, quoted.
@@ -411,7 +394,7 @@ class Rest:
     def pages(
         self, path: str, kind: type[list[T]], params: Mapping[str, str], *, size: Size
     ) -> Iterator[T]:
-        """The items of a list, page by page.
+        """Yield the items of a list, page by page.
 
         Where a page is too large, for anybody may write long texts into a request, the list is
         read again in smaller ones, so that items can come twice. A page equal to the one before
@@ -457,15 +440,17 @@ class Rest:
         for attempt in range(_TRIES):
             try:
                 answer = self._ask(method, path, params, body)
-            except _NotSentError as error:
+            except _NoAnswerError as error:
                 delay, reason = float(2**attempt), str(error)
-            except _LostError as error:
-                self._check_repeatable(method, path, str(error))
-                delay, reason = float(2**attempt), str(error)
+                if error.sent:
+                    self._check_repeatable(method, path, reason)
             else:
-                if not _is_passing(answer):
-                    return self._accept(method, path, answer)
+                if answer.status < _REFUSED:
+                    return answer
                 reason = explain(answer, token=self.token)
+                limited = is_rate_limited(answer.status, answer.headers, answer.text)
+                if answer.status < _FAILED and not limited:
+                    raise StoreError(f"{method} {path}: {reason}")
                 if answer.status >= _FAILED:
                     self._check_repeatable(method, path, reason)
                 delay = self._delay(answer, attempt, f"{method} {path}: {reason}")
@@ -489,11 +474,6 @@ class Rest:
             raise StoreError(f"{told}; call again {_moment(self.clock() + delay)}")
         return delay
 
-    def _accept(self, method: Method, path: str, answer: ForgeReply) -> ForgeReply:
-        if answer.status >= _REFUSED:
-            raise StoreError(f"{method} {path}: {explain(answer, token=self.token)}")
-        return answer
-
     def _ask(
         self, method: Method, path: str, params: Mapping[str, str], body: Mapping[str, Any] | None
     ) -> ForgeReply:
@@ -515,14 +495,14 @@ class Rest:
         try:
             return work_within(_SECONDS, ask)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
-            raise _NotSentError("the forge cannot be reached") from None
+            raise _NoAnswerError("the forge cannot be reached", sent=False) from None
         except (httpx2.TimeoutException, TimeoutError):
-            raise _LostError("the forge did not answer in time") from None
+            raise _NoAnswerError("the forge did not answer in time") from None
         except httpx2.HTTPError as error:
-            raise _LostError(f"the connection broke ({type(error).__name__})") from None
+            raise _NoAnswerError(f"the connection broke ({type(error).__name__})") from None
 
     def _read(self, response: "httpx2.Response", begun: float) -> ForgeReply:
-        """The answer, without unpacking anything: a small archive can be a large text."""
+        """Read the answer, without unpacking anything: a small archive can be a large text."""
         body, whole = bytearray(), "content-encoding" not in response.headers
         for chunk in response.iter_raw():
             body += chunk
@@ -530,7 +510,7 @@ class Rest:
                 whole = False
                 break
             if self.clock() - begun > _SECONDS:
-                raise _LostError(f"the answer took over {_SECONDS:.0f} s")
+                raise _NoAnswerError(f"the answer took over {_SECONDS:.0f} s")
         return ForgeReply(
             status=response.status_code,
             headers={name.lower(): value for name, value in response.headers.items()},
@@ -538,12 +518,6 @@ class Rest:
             whole=whole,
             more=_has_next(response),
         )
-
-
-def _is_passing(answer: ForgeReply) -> bool:
-    """Check whether it makes sense to ask again later."""
-    limited = is_rate_limited(answer.status, answer.headers, answer.text)
-    return limited or answer.status >= _FAILED
 
 
 def _has_next(response: "httpx2.Response") -> bool | None:
@@ -559,115 +533,6 @@ def _moment(unix: float) -> str:
         return "much later"
 
 
-_COLOUR = "#0b5fff"
-_GITLAB_PAGE = Size("per_page", 100)
-_LABEL = re.compile("[A-Za-z0-9][A-Za-z0-9 :._-]{0,49}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostedForge:
-    """GitHub, GitLab or Forgejo.
-
-    Attributes:
-        api: its calls.
-        git: the board's repository; where it needs a token, one that carries it.
-        clone_url: what git fetches from.
-        form: the board's envelope.
-        main: the commit that requests are compared with.
-    """
-
-    api: Api
-    git: Git
-    clone_url: str
-    form: Form
-    main: str
-
-    def list_open(self) -> tuple[PullRequest, ...]:
-        """Every open request, once, the oldest first."""
-        return tuple({request.handle: request for request in self.api.pulls()}.values())
-
-    def fetch(self) -> tuple[Arrival, ...]:
-        """Arrivals of the requests that are open now; of two with the same files the first."""
-        heads = [request.ref for request in self.list_open()]
-        done = fetch_requests(self.git, self.clone_url, self.form, heads)
-        unread = {**done.refused, **done.failed}
-        return tuple(
-            find_in_git(
-                self.git, self.form, main=self.main, only=heads, unread=unread, waiting=done.waiting
-            )
-        )
-
-    def locate(self, source: str, name: str) -> Handle | None:
-        """The number in `pull request N`; for a branch the open request at the same commit."""
-        branch = arrival_branch(name)
-        if source != f"branch {branch}":
-            return _number(source)
-        commits = self.git.refs(f"refs/heads/{branch}", f"refs/remotes/*/{branch}").values()
-        return next((r.handle for r in self.list_open() if r.sha in commits), None)
-
-    def copies(self, handle: Handle) -> tuple[Handle, ...]:
-        """By what was fetched last."""
-        heads = {request.ref: request.handle for request in self.list_open()}
-        found = fingerprints(self.git, self.form, base=self.main, heads=heads)
-        marks = {heads[ref]: mark for ref, mark in found.items()}
-        own = marks.get(handle)
-        same = [other for other, mark in marks.items() if mark == own and own is not None]
-        return (handle, *sorted(set(same) - {handle}, key=int))
-
-    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
-        """Post a comment, unless one of this event is there; looks again where no answer came."""
-        marker = format_marker(event)
-        body = f"{text.rstrip()}\n\n{marker}\n"
-        return self._once(
-            handle, lambda: self._is_said(handle, marker), lambda: self.api.post(handle, body)
-        )
-
-    def close(self, handle: Handle) -> Outcome:
-        """Close, unless it is closed or merged."""
-        return self._once(
-            handle, lambda: not self.api.is_open(handle), lambda: self.api.close(handle)
-        )
-
-    def label(self, handle: Handle, *names: str) -> Outcome:
-        """Add labels; the forge itself leaves those that are there."""
-        _check_handle(handle)
-        wrong = [name for name in names if not _LABEL.fullmatch(name)]
-        if wrong or not names:
-            raise ValueError(f"no label: {wrong}")
-        self.api.add_labels(handle, names)
-        return "done"
-
-    def _once(self, handle: Handle, stands: Callable[[], bool], act: Callable[[], None]) -> Outcome:
-        """Act, unless it stands already; where the answer is lost, look, and never act again."""
-        _check_handle(handle)
-        if stands():
-            return "known"
-        try:
-            act()
-        except StoreError as error:
-            if error.code != "answer-lost" or not stands():
-                raise
-        return "done"
-
-    def _is_said(self, handle: Handle, marker: str) -> bool:
-        """Check whether a comment has the mark on a line of its own, on any page."""
-        return any(
-            marker in (line.strip() for line in body.splitlines())
-            for body in self.api.comments(handle)
-        )
-
-
-def _number(source: str) -> Handle | None:
-    found = re.fullmatch("pull request ([1-9][0-9]{0,15})", source, re.ASCII)
-    return Handle(found[1]) if found else None
-
-
-def _check_handle(handle: Handle) -> None:
-    """A handle becomes a part of an address."""
-    if not re.fullmatch("[1-9][0-9]{0,15}", handle, re.ASCII):
-        raise ValueError(f"no number of a request: {handle!r}")
-
-
 class _Head(msgspec.Struct, frozen=True):
     sha: Sha
 
@@ -675,6 +540,11 @@ class _Head(msgspec.Struct, frozen=True):
 class _Pull(msgspec.Struct, frozen=True):
     number: Number
     head: _Head
+
+
+class _MergeRequest(msgspec.Struct, frozen=True):
+    iid: Number
+    sha: Sha | None  # null for a moment after it was opened
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -690,157 +560,377 @@ class _Label(msgspec.Struct, frozen=True):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Pulls:
-    """What GitHub, Forgejo and Gitea have in common, for one repository.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How one kind of forge is spoken to: paths below the project's, and what goes with them.
 
     Attributes:
-        rest: rooted where their paths begin.
-        project: `owner/name`.
+        project: path of a project's interface; gets `owner/name`.
+        requests: path of the requests, where one lies below by its number.
+        comments: path of a request's comments.
+        ref: where git finds a request's head.
+        shape: of a page of requests.
+        size: how a page's size is asked for.
+        open: parameters that list the open requests, the oldest first.
+        order: parameters that list comments.
+        close: method and body that close a request.
+        token: header in which a token goes with every call, and what stands before it.
+        headers: further ones.
     """
 
+    project: Callable[[str], str]
+    requests: str = "/pulls"
+    comments: str = "/issues/{}/comments"
+    ref: str = "refs/pull/{}/head"
+    shape: type[list[Any]] = list[_Pull]
+    size: Size
+    open: Mapping[str, str]
+    order: Mapping[str, str] = field(default_factory=dict)
+    close: tuple[Method, Mapping[str, str]] = ("PATCH", {"state": "closed"})
+    token: tuple[str, str]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+_CREATED = {"order_by": "created_at", "sort": "asc"}
+
+DIALECTS: Mapping[str, Dialect] = {
+    # GitHub and GitHub Enterprise Server, version 2022-11-28: docs.github.com/en/rest, pages
+    # "Pulls", "Issues / Comments", "Issues / Labels".
+    "github": Dialect(
+        project="/repos/{}".format,
+        size=Size("per_page", 100),
+        open={"state": "open", "sort": "created", "direction": "asc"},
+        token=("Authorization", "Bearer "),
+        headers={"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"},
+    ),
+    # Version 4: docs.gitlab.com/api, pages "Merge requests", "Notes", "REST API" (pagination).
+    "gitlab": Dialect(
+        project=lambda name: f"/projects/{quote_path(name, safe='')}",
+        requests="/merge_requests",
+        comments="/merge_requests/{}/notes",
+        ref="refs/merge-requests/{}/head",
+        shape=list[_MergeRequest],
+        size=Size("per_page", 100),
+        open={"state": "opened", "scope": "all", **_CREATED},
+        order=_CREATED,
+        close=("PUT", {"state_event": "close"}),
+        token=("PRIVATE-TOKEN", ""),
+    ),
+    # Forgejo, and Gitea which it comes from, version 1: `/swagger.v1.json` of every instance,
+    # groups "repository" and "issue"; forgejo.org/docs "API Usage". Comments have no pages there.
+    "forgejo": Dialect(
+        project="/repos/{}".format,
+        size=Size("limit", 50),  # the most that an instance gives, unless it is set up otherwise
+        open={"state": "open", "sort": "oldest"},
+        token=("Authorization", "token "),
+    ),
+}
+"""Kind of forge -> how it is spoken to."""
+
+_COLOUR = "#0b5fff"
+_LABEL = re.compile("[A-Za-z0-9][A-Za-z0-9 :._-]{0,49}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostedForge(Forge):
+    """GitHub, GitLab or Forgejo.
+
+    Attributes:
+        kind: a key of `DIALECTS`.
+        rest: rooted where its paths begin.
+        project: `owner/name`, or deeper at GitLab.
+        git: the board's repository; where it needs a token, one that carries it.
+        clone_url: what git fetches from.
+        main: the commit that requests are compared with.
+    """
+
+    kind: str
     rest: Rest
     project: str
+    git: Git
+    clone_url: str
+    main: str
 
-    page: ClassVar[Size]
-    oldest_first: ClassVar[Mapping[str, str]]
+    @property
+    def _dialect(self) -> Dialect:
+        return DIALECTS[self.kind]
 
-    def ref(self, handle: Handle) -> str:
-        """`refs/pull/N/head`."""
-        return f"refs/pull/{handle}/head"
+    def _path(self, path: str, handle: Handle | str = "") -> str:
+        return self._dialect.project(self.project) + path.format(handle)
 
-    def pulls(self) -> Iterator[PullRequest]:
-        """`GET /repos/{owner}/{repo}/pulls`."""
-        params = {"state": "open", **self.oldest_first}
-        for pull in self.rest.pages(self._repo("pulls"), list[_Pull], params, size=self.page):
-            handle = Handle(str(pull.number))
-            yield PullRequest(handle=handle, ref=self.ref(handle), sha=pull.head.sha)
+    def _request(self, handle: Handle) -> str:
+        return self._path(f"{self._dialect.requests}/{{}}", handle)
 
-    def comments(self, handle: Handle) -> Iterator[str]:
-        """`GET /repos/{owner}/{repo}/issues/{number}/comments`; Forgejo has no pages there."""
-        path = self._repo(f"issues/{handle}/comments")
-        for comment in self.rest.pages(path, list[_Comment], {}, size=self.page):
-            yield comment.body or ""
+    def list_open(self) -> tuple[PullRequest, ...]:
+        """List every open request, once, the oldest first."""
+        own = self._dialect
+        found: dict[Handle, PullRequest] = {}
+        path = self._path(own.requests)
+        for one in self.rest.pages(path, own.shape, own.open, size=own.size):
+            number, sha = (
+                (one.number, one.head.sha) if isinstance(one, _Pull) else (one.iid, one.sha)
+            )
+            handle = Handle(str(number))
+            if sha is not None:
+                found[handle] = PullRequest(handle=handle, ref=own.ref.format(handle), sha=sha)
+        return tuple(found.values())
 
-    def post(self, handle: Handle, text: str) -> None:
-        """`POST /repos/{owner}/{repo}/issues/{number}/comments`."""
-        self.rest.send("POST", self._repo(f"issues/{handle}/comments"), {"body": text})
+    def fetch(self) -> tuple[arrivals.Arrival, ...]:
+        """Fetch the arrivals of the open requests; of two with the same files the first."""
+        heads = [request.ref for request in self.list_open()]
+        done = fetch_requests(self.git, self.clone_url, self.form, heads)
+        return _list_fetched(self.git, self.form, self.main, done, only=heads)
 
-    def is_open(self, handle: Handle) -> bool:
-        """`GET /repos/{owner}/{repo}/pulls/{number}`."""
-        return self.rest.get(self._repo(f"pulls/{handle}"), _State).state == "open"
+    def locate(self, source: str, name: str) -> Handle | None:
+        """Find the number in `pull request N`; for a branch the open request at its commit."""
+        branch = arrivals.arrival_branch(name)
+        if source != f"branch {branch}":
+            found = re.fullmatch("pull request ([1-9][0-9]{0,15})", source, re.ASCII)
+            return Handle(found[1]) if found else None
+        commits = self.git.refs(f"refs/heads/{branch}", f"refs/remotes/*/{branch}").values()
+        return next((r.handle for r in self.list_open() if r.sha in commits), None)
 
-    def close(self, handle: Handle) -> None:
-        """`PATCH /repos/{owner}/{repo}/pulls/{number}`."""
-        self.rest.send("PATCH", self._repo(f"pulls/{handle}"), {"state": "closed"})
+    def copies(self, handle: Handle) -> tuple[Handle, ...]:
+        """List a request and its copies, by what was fetched last."""
+        heads = {request.ref: request.handle for request in self.list_open()}
+        found = arrivals.fingerprints(self.git, self.form, base=self.main, heads=heads)
+        marks = {heads[ref]: mark for ref, mark in found.items()}
+        own = marks.get(handle)
+        same = [other for other, mark in marks.items() if mark == own and own is not None]
+        return (handle, *sorted(set(same) - {handle}, key=int))
 
-    def _repo(self, path: str) -> str:
-        return f"/repos/{self.project}/{path}"
+    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
+        """Post a comment, unless one of this event is there on a line of its own, on any page."""
+        marker, own = format_marker(event), self._dialect
+        path = self._path(own.comments, handle)
 
+        def is_said() -> bool:
+            bodies = self.rest.pages(path, list[_Comment], own.order, size=own.size)
+            return any(marker in map(str.strip, (one.body or "").splitlines()) for one in bodies)
 
-class GitHub(_Pulls):
-    """GitHub and GitHub Enterprise Server, by the REST API of version 2022-11-28.
+        body = {"body": f"{text.rstrip()}\n\n{marker}\n"}
+        return self._once(handle, is_said, lambda: self.rest.send("POST", path, body))
 
-    Rooted at `https://api.github.com`, or `https://HOST/api/v3`. Source: docs.github.com/en/rest,
-    pages "Pulls", "Issues / Comments", "Issues / Labels".
-    """
+    def close(self, handle: Handle) -> Outcome:
+        """Close, unless it is closed or merged."""
+        path, (method, body) = self._request(handle), self._dialect.close
+        ended = ("merged", "closed")  # at GitLab `locked` is about to be merged
+        return self._once(
+            handle,
+            lambda: self.rest.get(path, _State).state in ended,
+            lambda: self.rest.send(method, path, body),
+        )
 
-    page = Size("per_page", 100)
-    oldest_first: ClassVar = {"sort": "created", "direction": "asc"}
+    def label(self, handle: Handle, *names: str) -> Outcome:
+        """Add labels; the forge itself leaves those that are there."""
+        _check_handle(handle)
+        wrong = [name for name in names if not _LABEL.fullmatch(name)]
+        if wrong or not names:
+            raise ValueError(f"no label: {wrong}")
+        if self.kind == "gitlab":
+            self.rest.send("PUT", self._request(handle), {"add_labels": ",".join(names)})
+        else:  # at GitHub new names make new labels
+            labels = self._label_ids(names) if self.kind == "forgejo" else [*names]
+            self.rest.send("POST", self._path("/issues/{}/labels", handle), {"labels": labels})
+        return "done"
 
-    def add_labels(self, handle: Handle, names: Sequence[str]) -> None:
-        """`POST /repos/{owner}/{repo}/issues/{number}/labels`; new names make new labels."""
-        self.rest.send("POST", self._repo(f"issues/{handle}/labels"), {"labels": list(names)})
+    def _label_ids(self, names: Sequence[str]) -> list[int]:
+        """Find the ids of labels, and make those that are missing.
 
-
-class Forgejo(_Pulls):
-    """Forgejo, and Gitea which it comes from, by version 1 of their REST API.
-
-    Rooted at `https://HOST/api/v1`. Source: the interface's own description at `/swagger.v1.json`
-    of every instance, groups "repository" and "issue"; forgejo.org/docs "API Usage".
-    """
-
-    page = Size("limit", 50)  # the most that an instance gives, unless it is set up otherwise
-    oldest_first: ClassVar = {"sort": "oldest"}
-
-    def add_labels(self, handle: Handle, names: Sequence[str]) -> None:
-        """`POST /repos/{owner}/{repo}/issues/{index}/labels`, by their ids; missing ones are made.
-
-        Older instances take no names here, and none makes a label by itself.
+        Older instances of Forgejo take no names, and none makes a label by itself.
         """
-        known = self._labels()
-        for name in names:
-            if name not in known:
-                self.rest.send("POST", self._repo("labels"), {"name": name, "color": _COLOUR})
-        known = self._labels()
-        missing = [name for name in names if name not in known]
-        if missing:
+        path, own = self._path("/labels"), self._dialect
+
+        def known() -> dict[str, int]:
+            found = self.rest.pages(path, list[_Label], {}, size=own.size)
+            return {label.name: label.id for label in found}
+
+        for name in dict.fromkeys(names).keys() - known().keys():
+            self.rest.send("POST", path, {"name": name, "color": _COLOUR})
+        ids = known()
+        if missing := [name for name in names if name not in ids]:
             raise StoreError(f"the forge made no label {missing[0]}")
-        ids = [known[name] for name in names]
-        self.rest.send("POST", self._repo(f"issues/{handle}/labels"), {"labels": ids})
+        return [ids[name] for name in names]
 
-    def _labels(self) -> Mapping[str, int]:
-        """`GET /repos/{owner}/{repo}/labels`: name -> id."""
-        found = self.rest.pages(self._repo("labels"), list[_Label], {}, size=self.page)
-        return {label.name: label.id for label in found}
+    def _once(self, handle: Handle, stands: Callable[[], bool], act: Callable[[], None]) -> Outcome:
+        """Act, unless it stands already; where the answer is lost, look, and never act again."""
+        _check_handle(handle)
+        if stands():
+            return "known"
+        try:
+            act()
+        except StoreError as error:
+            if error.code != "answer-lost" or not stands():
+                raise
+        return "done"
 
 
-class _MergeRequest(msgspec.Struct, frozen=True):
-    iid: Number
-    sha: Sha | None  # null for a moment after it was opened
+def _list_fetched(
+    git: Git, form: Form, main: str, done: Fetched, *, only: Sequence[str] | None = None
+) -> tuple[arrivals.Arrival, ...]:
+    unread = {**done.refused, **done.failed}
+    return tuple(
+        arrivals.find_in_git(git, form, main=main, only=only, unread=unread, waiting=done.waiting)
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class GitLab:
-    """The calls of GitLab for one project, by version 4 of its REST API.
+def _check_handle(handle: Handle) -> None:
+    """Refuse what is no number of a request: a handle becomes a part of an address."""
+    if not re.fullmatch("[1-9][0-9]{0,15}", handle, re.ASCII):
+        raise ValueError(f"no number of a request: {handle!r}")
 
-    Source: docs.gitlab.com/api, pages "Merge requests", "Notes", "REST API" (pagination).
+
+_REMOTE = "forge"
+_REPLY_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderForge(Forge):
+    """A folder: files arrive in it, and answers are laid beside them as `ID.reply.txt`.
 
     Attributes:
-        rest: rooted at `https://HOST/api/v4`.
-        project: `group/name`, or deeper.
+        root: the folder.
     """
 
-    rest: Rest
-    project: str
+    root: Path
 
-    def ref(self, handle: Handle) -> str:
-        """`refs/merge-requests/N/head`."""
-        return f"refs/merge-requests/{handle}/head"
+    def fetch(self) -> tuple[arrivals.Arrival, ...]:
+        """List the files, as they lie."""
+        return tuple(arrivals.find_in_folder(self.root, self.form))
 
-    def pulls(self) -> Iterator[PullRequest]:
-        """`GET /projects/:id/merge_requests`."""
-        params = {"state": "opened", "scope": "all", "order_by": "created_at", "sort": "asc"}
-        path = self._project("merge_requests")
-        for request in self.rest.pages(path, list[_MergeRequest], params, size=_GITLAB_PAGE):
-            handle = Handle(str(request.iid))
-            if request.sha is not None:
-                yield PullRequest(handle=handle, ref=self.ref(handle), sha=request.sha)
+    def locate(self, source: str, name: str) -> Handle | None:
+        """Return the name itself, if it came from a folder."""
+        return Handle(name) if source == arrivals.IN_FOLDER else None
 
-    def comments(self, handle: Handle) -> Iterator[str]:
-        """`GET /projects/:id/merge_requests/:merge_request_iid/notes`."""
-        params = {"order_by": "created_at", "sort": "asc"}
-        path = self._project(f"merge_requests/{handle}/notes")
-        for note in self.rest.pages(path, list[_Comment], params, size=_GITLAB_PAGE):
-            yield note.body or ""
+    def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
+        """Add to `ID.reply.txt`, which is replaced whole; what is no plain file is replaced too.
 
-    def post(self, handle: Handle, text: str) -> None:
-        """`POST /projects/:id/merge_requests/:merge_request_iid/notes`."""
-        self.rest.send("POST", self._project(f"merge_requests/{handle}/notes"), {"body": text})
+        Raises:
+            InputError: the handle is neither a submission's id nor a team's.
+        """
+        name = handle if arrivals.is_team(handle) else parse_submission_id(handle)
+        path = self.root / f"{name}.reply.txt"
+        marker = format_marker(event)
+        before = _read_plain(path)
+        if marker in before.splitlines():
+            return "known"
+        block = f"{text.rstrip()}\n\n{marker}\n"
+        if not path.is_file():
+            path.unlink(missing_ok=True)  # a pipe that a stranger left: a reply is no way to it
+        write_whole(path, (f"{before}\n{block}" if before else block).encode())
+        return "done"
 
-    def is_open(self, handle: Handle) -> bool:
-        """`GET /projects/:id/merge_requests/:merge_request_iid`; `locked`: about to be merged."""
-        found = self.rest.get(self._project(f"merge_requests/{handle}"), _State)
-        return found.state not in ("merged", "closed")
 
-    def close(self, handle: Handle) -> None:
-        """`PUT /projects/:id/merge_requests/:merge_request_iid`, `state_event`."""
-        self.rest.send("PUT", self._project(f"merge_requests/{handle}"), {"state_event": "close"})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitForge(Forge):
+    """A bare repository that participants push branches `submission/ID` to.
 
-    def add_labels(self, handle: Handle, names: Sequence[str]) -> None:
-        """`PUT /projects/:id/merge_requests/:merge_request_iid`, `add_labels`, comma-separated."""
-        body = {"add_labels": ",".join(names)}
-        self.rest.send("PUT", self._project(f"merge_requests/{handle}"), body)
+    Answers are in the board's own log and page; there is no other place for them.
 
-    def _project(self, path: str) -> str:
-        return f"/projects/{quote_path(self.project, safe='')}/{path}"
+    Attributes:
+        git: the board's repository.
+        url: path or address of the bare one.
+        main: the commit that branches are compared with.
+    """
+
+    git: Git
+    url: str
+    main: str
+
+    def fetch(self) -> tuple[arrivals.Arrival, ...]:
+        """Return what lies on those branches, and on those of other remotes."""
+        done = fetch_arrivals(self.git, {_REMOTE: self.url}, self.form, requests=False)[_REMOTE]
+        if isinstance(done, StoreError):
+            raise done
+        return _list_fetched(self.git, self.form, self.main, done)
+
+    def locate(self, source: str, name: str) -> Handle | None:
+        """Return the name itself, if it came on its own branch."""
+        return Handle(name) if source == f"branch {arrivals.arrival_branch(name)}" else None
+
+
+def _read_plain(path: Path) -> str:
+    """Read a small plain file; a link is not followed, for others may write to the folder."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return ""
+        return file.read(_REPLY_LIMIT).decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a forge needs of the world.
+
+    Attributes:
+        client: as `new_client` makes it.
+        environ: where the token is.
+        token_host: the one host that the token may be sent to, as `ForgeSpec.host` has it; "" for
+            none.
+        clock: Unix time in seconds.
+        sleep: waits for so many seconds.
+    """
+
+    client: "httpx2.Client"
+    environ: Mapping[str, str] = field(repr=False)
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    token_host: str = ""
+
+
+def new_client() -> "httpx2.Client":
+    """Make a client for forges, which waits half a minute and follows no redirect."""
+    import httpx2  # noqa: PLC0415 - heavy, and most boards have no forge that is asked
+
+    name = {"User-Agent": f"heldout/{heldout.__version__}"}
+    return httpx2.Client(headers=name, timeout=_PATIENCE, follow_redirects=False)
+
+
+def open_forge(spec: ForgeSpec, git: Git, form: Form, *, main: str, world: Surroundings) -> Forge:
+    """Open the forge that a board names.
+
+    Args:
+        spec: checked by `check_forge`.
+        git: the board's repository.
+        form: the board's envelope.
+        main: the commit that requests are compared with.
+        world: client, environment, clock.
+
+    Raises:
+        SetupError: the token is malformed.
+        StoreError: the token is for another host: it is not sent, and nothing is asked.
+    """
+    if spec.kind == "folder":
+        return FolderForge(root=git.root / Path(spec.url).expanduser(), form=form)
+    if spec.kind == "git":
+        return GitForge(git=git, url=spec.url, form=form, main=main)
+    token = read_token(world.environ)
+    if token and spec.host != world.token_host:
+        known = world.token_host or "no host yet"
+        raise StoreError(
+            f"{TOKEN} is for {known} and was not sent to {spec.host}, which [forge] of "
+            f"board.toml names; if that is right: heldout inbox --token-host {spec.host}"
+        )
+    dialect = DIALECTS[spec.kind]
+    header, scheme = dialect.token
+    own = {header: f"{scheme}{token}"} if token else {}  # without one public boards can be read
+    rest = Rest(
+        client=world.client,
+        root=api_root(spec),
+        headers={**dialect.headers, **own},
+        token=token,
+        clock=world.clock,
+        sleep=world.sleep,
+    )
+    return HostedForge(
+        kind=spec.kind,
+        rest=rest,
+        project=spec.project,
+        git=Git(git.root, environment=git_environment(token, spec.clone_url)),
+        clone_url=spec.clone_url,
+        form=form,
+        main=main,
+    )

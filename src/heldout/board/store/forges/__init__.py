@@ -1,1 +1,0 @@
-"""Where submissions arrive: a folder, GitHub, GitLab or Forgejo."""
