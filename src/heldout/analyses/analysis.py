@@ -1,7 +1,6 @@
 """What every analysis is, and the one table of them; a module is imported when it is asked for."""
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -10,6 +9,8 @@ from heldout.answers.answer import Answer
 from heldout.options import check_bounds
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from numpy.random import Generator
 
 
@@ -37,7 +38,7 @@ class Draws:
     """
 
     seed: int = 0
-    executor: Executor | None = None
+    executor: "Executor | None" = None
 
     def rng(self) -> "Generator":
         """A generator at its start."""
