@@ -103,13 +103,7 @@ def rate_documents(judges: Mapping[str, Judgments], *, relevant: int | None = No
         InputError: code `too-few-judges`.
     """
     if len(judges) < _PAIR:
-        raise InputError.of(
-            "too-few-judges",
-            "judges",
-            f"{len(judges)}: {', '.join(judges)}",
-            "at least two judges",
-            "name another file of judgments, or one whose second column names judges",
-        )
+        raise InputError.of("too-few-judges", "judges", f"{len(judges)}: {', '.join(judges)}")
     units = sorted(
         {
             (query, document)
@@ -314,8 +308,7 @@ def _find_categories(ratings: Ratings) -> tuple[float, ...]:
             "too-many-grades",
             "ratings",
             f"{len(found):,} different grades",
-            f"at most {_MOST_GRADES}",
-            "is the last column the grade?",
+            most_grades=_MOST_GRADES,
         )
     return tuple(found)
 

@@ -309,13 +309,7 @@ def plan_power(
         values, rng, level=options.level, trials=options.trials, executor=executor
     )
     if not spread.middle > 0:
-        raise InputError.of(
-            "no-spread",
-            "scores",
-            "half of the pairs have equal differences on every query",
-            "a pilot whose systems differ",
-            "leave out runs that are the same",
-        )
+        raise InputError.of("no-spread", "scores")
     if any(difference < spread.middle * _SMALLEST for difference in options.differences):
         least = min(options.differences)
         raise _bad_option(f"a difference of {least:g}", "one that takes at most some 10^18 queries")

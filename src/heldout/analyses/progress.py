@@ -162,10 +162,7 @@ def trace_progress(
     entries = board.scored(view)
     if all(entry.baseline for entry in entries):
         raise InputError.of(
-            "no-entries",
-            f"view {view.view}",
-            f"{len(entries)} baselines and nothing else",
-            "an entry with a score",
+            "no-entries", f"view {view.view}", f"{len(entries)} baselines and nothing else"
         )
     table = view.rows(entries)
     rows = {} if table is None else {e.id: row for e, row in zip(entries, table, strict=True)}

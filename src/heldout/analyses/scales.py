@@ -183,9 +183,7 @@ def _read_grades(text: str, length: int) -> dict[int, int]:
     for part in text.split(","):
         match = _GRADE.fullmatch(part)
         if match is None or int(match[1]) == 0 or int(match[1]) in counts:
-            raise InputError.of(
-                "scale-grades", "--grades", text, "different grades above 0, as in 1,2 or 1:5,2:3"
-            )
+            raise InputError.of("scale-grades", "--grades", text)
         counts[int(match[1])] = length if match[2] is None else int(match[2])
     return counts
 

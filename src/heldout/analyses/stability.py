@@ -129,7 +129,7 @@ def rank_ranges(
             "too-few-flips",
             "flips",
             f"{flips}, whose smallest p is {1 / (1 + flips):.2g}",
-            f"enough for p <= {alpha:.2g}",
+            alpha=alpha,
         )
     matrix = score_matrix(table, better=better)
     p = max_t(matrix.values, rng, flips=flips, step_down=step_down, executor=executor)

@@ -380,11 +380,7 @@ def bootstrap_views(
     """
     if len(views) < _LEAST:
         raise InputError.of(
-            "too-few-views",
-            "views",
-            f"{len(views)}: {', '.join(view.name for view in views)}",
-            "at least two",
-            "another measure, query set or file of judgments is another view",
+            "too-few-views", "views", f"{len(views)}: {', '.join(view.name for view in views)}"
         )
     tables = {view.name: (view, view.table) for view in views if view.table is not None}
     systems = _find_shared([view for view, _ in tables.values()])

@@ -507,7 +507,7 @@ def _sides(a: Any, b: Any) -> ComparedRuns:
     first, second = _side(a, "A"), _side(b, "B")
     for name in sorted(first.keys() & second.keys()):
         if first[name] == second[name]:
-            raise InputError.of("same-run", name, "the same run as A and as B", "different runs")
+            raise InputError.of("same-run", name, "the same run as A and as B")
     if first.keys() & second.keys():
         first = {f"{name} (A)": one for name, one in first.items()}
         second = {f"{name} (B)": one for name, one in second.items()}

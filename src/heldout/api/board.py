@@ -218,7 +218,6 @@ class BoardSubmission:
                 "no-identity",
                 self.id,
                 f"a submission that is {self.status}, without an identity in the public log",
-                "a published entry whose embargo is over",
             )
         return format_header(describe_identity(self.identity, tag=self.id)).decode()
 

@@ -105,7 +105,7 @@ def rank(
     chosen = choose_ranker(method, settings, reranking, out, progress=TERMINAL)
     name = tag or chosen.name
     if name.split() != [name]:
-        raise InputError.of("rank-tag", "--tag", repr(name[:40]), "a name without spaces")
+        raise InputError.of("rank-tag", "--tag", repr(name[:40]))
     texts = take_subset(read_whole(place, progress=TERMINAL), subset, seed)
     task = RankingTask(documents=texts.documents, queries=texts.queries, depth=depth)
     work = f"{plural(len(task.queries), 'query', 'queries')} over "

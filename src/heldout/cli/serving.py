@@ -541,11 +541,7 @@ def _invite(
     alike = [] if team is None else list_alike(team.name, list_teams(database))
     if team is not None and any(one.closed is None for one in alike):
         raise InputError.of(
-            "team-alike",
-            "TEAM",
-            f"{team.name!a}, which looks like {alike[0].name!a}",
-            "a team that no other one is taken for",
-            "see `heldout invite --list`, and shut out the false one with --bar",
+            "team-alike", "TEAM", f"{team.name!a}, which looks like {alike[0].name!a}"
         )
     mailer = mails.read_mailer(os.environ) if mail else None
     if mail and mailer is None:
@@ -613,6 +609,4 @@ def _find_team(database: "Database", name: str) -> "Team":
     for team in list_teams(database):
         if team_key(team.name) == team_key(name):
             return team
-    raise InputError.of(
-        "team-unknown", "TEAM", quote(name), "a team that `heldout invite --list` prints"
-    )
+    raise InputError.of("team-unknown", "TEAM", quote(name))

@@ -280,13 +280,7 @@ def _team_reader(intake: Intake) -> _TeamReader:
 
 def refuse_token() -> InputError:
     """A call brought no token of a team."""
-    return InputError.of(
-        "team-token",
-        "token",
-        "no token of a team, or one that was replaced",
-        "Authorization: Bearer TOKEN",
-        "make a new token on your team's page, or ask the organiser for an invitation",
-    )
+    return InputError.of("team-token", "token")
 
 
 def _add_team(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
@@ -321,9 +315,7 @@ def _add_team(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
         for one in intake.overview(who).submissions:
             if one.id == submission:
                 return _submission(one)
-        raise InputError.of(
-            "upload-unknown", "submission", quote(submission), "a submission of your team"
-        )
+        raise InputError.of("upload-unknown", "submission", quote(submission))
 
 
 def _submission(one: ShownSubmission) -> SubmissionDocument:
@@ -475,16 +467,8 @@ def _add_handlers(api: FastAPI) -> None:
 
 
 _LOG = logging.getLogger("heldout.web")
-_UNAVAILABLE = Problem(
-    "server-unavailable",
-    "server",
-    "a server that cannot reach its files",
-    "one that can",
-    "ask again in a moment",
-)
-_BUG = Problem(
-    "server-error", "server", "a mistake in the server", "none", "write to the organiser"
-)
+_UNAVAILABLE = Problem.of("server-unavailable", "server")
+_BUG = Problem.of("server-error", "server")
 
 
 def problem_answer(

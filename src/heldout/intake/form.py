@@ -132,10 +132,4 @@ def cut_off(found: str, *, hint: str = "nothing was stored: send it again") -> I
 
 
 def _no_form(found: str) -> InputError:
-    return InputError.of(
-        code="upload-form",
-        path="upload",
-        found=found,
-        expected=f"multipart/form-data with up to three files in the field {_FIELD}",
-        hint=f"curl -F {_FIELD}=@FILE -F {_FIELD}=@FILE -F {_FIELD}=@FILE URL",
-    )
+    return InputError.of("upload-form", "upload", found, field=_FIELD)

@@ -58,9 +58,7 @@ def check_mail_address(text: str) -> str:
     address = text.strip()
     if not address or (len(address) <= LONGEST_ADDRESS and _MAIL.fullmatch(address)):
         return address
-    raise InputError.of(
-        "team-mail", "mail address", quote(address), "one address, as ada@example.org"
-    )
+    raise InputError.of("team-mail", "mail address", quote(address))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

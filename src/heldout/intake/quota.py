@@ -120,6 +120,6 @@ def check_quota(connection: Connection, team: int, quota: Quota, *, now: datetim
         "upload-quota",
         "upload",
         f"{plural(len(state.used), 'submission')} since {state.since:%d %B %Y, %H:%M} UTC",
-        f"fewer than {state.limit}",
-        f"the next one may come at {state.next_allowed:%d %B %Y, %H:%M:%S} UTC",
+        limit=state.limit,
+        next_allowed=state.next_allowed,
     )

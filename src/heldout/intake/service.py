@@ -264,8 +264,8 @@ class Intake:
                 "upload-busy",
                 "upload",
                 f"{self.forms.total()} forms under way, {self.forms[team.id]} of them yours",
-                f"fewer than {_FORMS}, and than {_FORMS_OF_TEAM} of one team",
-                "try again in a few minutes; nothing was stored",
+                forms=_FORMS,
+                forms_of_team=_FORMS_OF_TEAM,
             )
         self.forms[team.id] += 1
         try:

@@ -316,6 +316,4 @@ def new_client() -> httpx2.Client:
 
 
 def _refused(found: str) -> InputError:
-    return InputError.of(
-        "sign-in", "sign-in", found, "the provider's answer to this sign-in", "sign in again"
-    )
+    return InputError.of("sign-in", "sign-in", found)

@@ -245,13 +245,7 @@ def _check_file(
         with store.part(upload.id, file.name).open("rb") as part:
             digest = hashlib.file_digest(part, "sha256").hexdigest()
     except FileNotFoundError:
-        raise InputError.of(
-            code="upload-lost",
-            path=file.name,
-            found="no bytes any more",
-            expected=f"{file.size:,} bytes that were here",
-            hint="a disk of the server was lost: send the upload again",
-        ) from None
+        raise InputError.of("upload-lost", file.name, size=file.size) from None
     except OSError as error:
         raise StoreError(f"{file.name} cannot be read: {error.strerror}") from error
     if digest != file.digest:

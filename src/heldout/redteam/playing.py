@@ -194,7 +194,7 @@ def _choose_measure(name: str | None, spec: BoardSpec | None) -> Measure:
     measure = read_own_measure(name)
     if measure.kind.better != "higher":
         found = f"{measure}, where lower is better"
-        raise InputError.of("redteam-measure", "-m", found, "a measure where higher is better")
+        raise InputError.of("redteam-measure", "-m", found)
     return measure
 
 
@@ -284,7 +284,7 @@ def _pair(a: Scores, b: Scores, where: str) -> Exchange:
         return exchange(a, b)
     except ValueError:
         found = f"two systems whose scores do not differ {where}"
-        raise InputError.of("redteam-runs", "--runs", found, "two systems that differ") from None
+        raise InputError.of("redteam-runs", "--runs", found) from None
 
 
 _DECIMALS = 3

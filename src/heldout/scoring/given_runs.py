@@ -242,9 +242,7 @@ def _format_rows(scored: Mapping[str, Mapping[str, float]], name: str) -> bytes:
     """Rows of TREC form, numbered as they stand; scores have all their digits."""
     for one in chain(scored, *scored.values()):
         if len(one.split()) != 1:
-            raise InputError.of(
-                "blank-in-id", name, quote(one), "ids without blanks", "Parquet may have any"
-            )
+            raise InputError.of("blank-in-id", name, quote(one))
     tag = "_".join(name.split())
     lines = [
         f"{query} Q0 {document} {rank} {score!r} {tag}\n"

@@ -444,7 +444,7 @@ def _refuse_same_run(sides: Mapping[str, Sequence[str]]) -> None:
                 twice = f"the same run as {places[place]} and as {side}"
                 if places[place] == side:
                     twice = f"the same run twice in {side}"
-                raise InputError.of("same-run", path, twice, "different runs")
+                raise InputError.of("same-run", path, twice)
             places[place] = side
 
 

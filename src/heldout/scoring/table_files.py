@@ -172,7 +172,7 @@ def _build(
     summary = next(filter(is_summary, queries), None)
     if summary is not None:
         found = f"a row called {summary!r}, which would count as one more query"
-        raise InputError.of("scores-summary", path, found, "a row for each query, no means")
+        raise InputError.of("scores-summary", path, found)
     known = ~np.isnan(values)
     np.nan_to_num(values, copy=False, nan=0.0)
     return table_of_values(systems, queries, values, known)
@@ -202,7 +202,7 @@ def _check_names(column: "Texts", path: str) -> None:
     if missing.any():
         row = int(missing.to_numpy().argmax()) + 1
         found = f"no value in column {quote(column.name)}"
-        raise InputError.of("frame-missing", path, found, "an id in each row", line=row)
+        raise InputError.of("frame-missing", path, found, line=row)
 
 
 def _code_names(column: "Texts", path: str) -> tuple[list[str], NDArray[np.int64]]:

@@ -277,13 +277,7 @@ def fit_strengths(
 
 
 def _not_finite(found: str) -> InputError:
-    return InputError.of(
-        "no-finite-strengths",
-        "comparisons",
-        found,
-        "a way from each item to each other by wins",
-        "a small prior, such as 0.01, makes strengths finite",
-    )
+    return InputError.of("no-finite-strengths", "comparisons", found)
 
 
 def sandwich_differences(

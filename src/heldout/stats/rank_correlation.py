@@ -199,11 +199,7 @@ def _refuse_ties(scores: Scores, name: str) -> None:
     if (counts > 1).any():
         place = int(np.argmax(counts > 1))
         raise InputError.of(
-            "tied-scores",
-            name,
-            f"{float(values[place])!r} {int(counts[place])} times",
-            "different scores",
-            "tau_ap_a takes ties in the estimate, tau_ap_b in both rankings",
+            "tied-scores", name, f"{float(values[place])!r} {int(counts[place])} times"
         )
 
 
@@ -289,7 +285,7 @@ def rank_biased_overlap(x: Ranking, y: Ranking, p: float, *, ties: RboTies = "a"
         InputError: codes `bad-persistence`, `bad-ranking`.
     """
     if not 0 < p < 1:
-        raise InputError.of("bad-persistence", "p", quote(p), "a number above 0 and below 1")
+        raise InputError.of("bad-persistence", "p", quote(p))
     _check(x, "the first ranking")
     _check(y, "the second ranking")
     short, long = sorted((x, y), key=_length)

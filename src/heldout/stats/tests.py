@@ -214,10 +214,7 @@ def run_test(
     first, second = check_scores(a, "A"), check_scores(b, "B")
     if test.paired and len(first) != len(second):
         raise InputError.of(
-            "test-lengths",
-            f"test {name}",
-            f"{len(first)} scores of A and {len(second)} of B",
-            "scores on the same queries",
+            "test-lengths", f"test {name}", f"{len(first)} scores of A and {len(second)} of B"
         )
     if not (len(first) and len(second)):
         found = Found(used=0, difference=None, why="no query")

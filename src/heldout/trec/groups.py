@@ -132,7 +132,7 @@ def read_document_groups(
             before = members.get(columns[0], ())
             if weight is None:
                 found = f"weight {show(columns[2])}"
-                log.add(Problem("bad-weight", path, found, "a decimal number above 0", line=number))
+                log.add(Problem.of("bad-weight", path, found, line=number))
             elif any(group == name for name, _ in before):
                 log.add(_repeated(columns, "each document once in a group", path, number))
             else:
@@ -238,7 +238,7 @@ def _repeated(columns: Sequence[bytes], expected: str, path: str, number: int) -
 def _check_number(groups: Mapping[str, object], path: str) -> None:
     if len(groups) > _MOST_GROUPS:
         raise InputError.of(
-            "too-many-groups", path, f"{len(groups):,} groups", f"at most {_MOST_GROUPS:,}"
+            "too-many-groups", path, f"{len(groups):,} groups", most_groups=_MOST_GROUPS
         )
 
 

@@ -367,9 +367,7 @@ def _keys(run: MemoryRun, order: Order) -> Floats:
     """Return what is compared: higher is better."""
     if order == "msmarco":
         if run.ranks is None:
-            raise InputError.of(
-                "no-ranks", run.name, "scores alone", "a column rank, which msmarco orders by"
-            )
+            raise InputError.of("no-ranks", run.name)
         return -run.ranks.astype(np.float64)
     if run.scores is None:
         raise InputError.of("no-scores", run.name, "ranks alone", order=order)

@@ -66,9 +66,7 @@ def compare_with_baseline(
     systems = measured[0].table.systems
     if baseline not in systems or len(systems) == 1:
         named = ", ".join(name_one(one) for one in systems)
-        raise InputError.of(
-            "baseline-run", "baseline", quote(baseline), f"one of several runs: {named}"
-        )
+        raise InputError.of("baseline-run", "baseline", quote(baseline), named=named)
     found = tuple(
         row
         for one in measured

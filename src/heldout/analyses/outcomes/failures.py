@@ -428,9 +428,7 @@ def check_page(path: Path) -> None:
             wrote.
     """
     if path.suffix.lower() not in _SUFFIXES:
-        raise InputError.of(
-            "page-name", str(path), quote(path.name), "the name of a page, such as out.html"
-        )
+        raise InputError.of("page-name", str(path), quote(path.name))
     if (path.is_symlink() or path.exists()) and not (path.is_file() and _begins(path)):
         raise StoreError(f"{path} is no page of heldout compare --html: give another name")
     folder = page_folder(path)

@@ -726,9 +726,7 @@ def _check(pairs: Pairs) -> None:
         a, b = pairs[int(place)]
         shared = [run for run in a.runs if run in b.runs]
         if shared:
-            raise InputError.of(
-                "same-run", quote(shared[0]), "the same run as A and as B", "different runs"
-            )
+            raise InputError.of("same-run", quote(shared[0]), "the same run as A and as B")
 
 
 def _order(ranks: FirstRanks, judged: JudgedPairs) -> RunOrder:

@@ -78,11 +78,7 @@ def draw_tasks(
     """
     if len(tests) < settings.tests:
         raise InputError.of(
-            "too-few-tests",
-            "tests.jsonl",
-            f"{len(tests)} tests",
-            f"at least the {settings.tests} of a task",
-            "write pairs of a known answer and an off-topic passage",
+            "too-few-tests", "tests.jsonl", f"{len(tests)} tests", tests=settings.tests
         )
     shuffled = [pairs[place] for place in rng.permutation(len(pairs)).tolist()]
     groups = [

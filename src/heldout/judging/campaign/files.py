@@ -105,7 +105,6 @@ class CampaignFolder:
                     "bad-test",
                     str(self.path / "tests.jsonl"),
                     f"{test.left} against {test.right}, answer {test.answer}",
-                    "two passages and the one to be preferred",
                     line=number,
                 )
         return tests

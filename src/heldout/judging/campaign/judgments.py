@@ -406,8 +406,6 @@ def pooled_tops(pools: Iterable[Pool]) -> Mapping[str, Tops]:
                         "deep-pool",
                         "pool.jsonl",
                         f"several documents of {run} for query {pool.query}",
-                        "first documents alone",
-                        "name the run files: --runs 'GLOB'",
                     )
                 found[run][pool.query] = (one.doc,)
     return dict(sorted(found.items()))

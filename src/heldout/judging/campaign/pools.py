@@ -195,10 +195,7 @@ def sample_pools(
     fit = [pool for pool in pools if pool.pairs]
     if count > len(fit):
         raise InputError.of(
-            "too-few-pools",
-            "pool",
-            f"{len(fit):,} pools of two or more passages",
-            f"{count:,} to sample",
+            "too-few-pools", "pool", f"{len(fit):,} pools of two or more passages", count=count
         )
     chosen = rng.choice(len(fit), size=count, replace=False)
     return tuple(fit[place] for place in sorted(chosen.tolist()))
@@ -319,11 +316,6 @@ def missing_texts(items: Iterable[Item], texts: Texts) -> list[Problem]:
     missing = {one.query for one in shown if not texts.queries.get(one.query)}
     missing |= {doc for one in shown for doc in texts.docs_of(one) if not texts.docs.get(doc)}
     return [
-        Problem(
-            "text-missing",
-            "pool.jsonl",
-            f"no text of {quote(name)}, which a task shows",
-            "a text for each query and passage",
-        )
+        Problem.of("text-missing", "pool.jsonl", f"no text of {quote(name)}, which a task shows")
         for name in sorted(missing)
     ]

@@ -132,12 +132,7 @@ def publish_labels(
     _check(spec, record.set, public=public)
     check_unchanged(compare_held_out(session.vault, session.history(), spec))
     if not any(labels.values()):
-        raise InputError.of(
-            "no-labels",
-            "judgments",
-            "no query has a best known answer",
-            "pools with known answers, or judgments of their pairs",
-        )
+        raise InputError.of("no-labels", "judgments")
     versions = list_versions(session).get(record.set, ())
     data = format_labels(labels)
     if versions and versions[-1].digest == digest_bytes(data):
@@ -238,11 +233,7 @@ def _check(spec: BoardSpec, query_set: str, *, public: bool) -> None:
     check_set(spec, query_set)
     if public and spec.sets[query_set].held_out and spec.release.rule != "rounded":
         raise InputError.of(
-            "every-score-public",
-            "--public",
-            f'release.rule = "{spec.release.rule}"',
-            "rounded scores, for every entry's score is published",
-            "without --public the labels are a reserve, for analyses alone",
+            "every-score-public", "--public", f'release.rule = "{spec.release.rule}"'
         )
 
 

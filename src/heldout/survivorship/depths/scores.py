@@ -114,9 +114,8 @@ def score_depths(
         raise InputError.of(
             "no-survivor",
             annotations.source,
-            found=f"{plural(len(annotations.records), 'query', 'queries')}, and no document "
+            f"{plural(len(annotations.records), 'query', 'queries')}, and no document "
             "selected for any",
-            expected="at least one query with a selected document",
         )
     depths = tuple(range(1, annotations.depth + 1))
     queries = tuple(record.query for record in survivors)
@@ -208,10 +207,7 @@ def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, .
         raise InputError.of(
             "no-shown",
             annotations.source,
-            found=f"{plural(len(annotations.records), 'query', 'queries')}, and what was shown "
-            "for none",
-            expected="a source that says what was shown, or run files",
-            hint="--runs 'GLOB'",
+            f"{plural(len(annotations.records), 'query', 'queries')}, and what was shown for none",
         )
     return shown
 

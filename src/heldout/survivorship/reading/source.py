@@ -261,10 +261,4 @@ def read_annotations(place: Path, *, texts: bool) -> Annotations:
 
 
 def _unknown(place: Path, found: str) -> InputError:
-    return InputError.of(
-        "no-annotations",
-        str(place),
-        found=found,
-        expected="qrels for each depth, MS MARCO QnA, or passages shown",
-        hint="docs/reference/annotations.md has the formats",
-    )
+    return InputError.of("no-annotations", str(place), found)

@@ -211,9 +211,8 @@ def _check_shares(cells: Sequence[TrainingCell], counts: TripleCounts, seed: int
             raise InputError.of(
                 "equal-shares",
                 "--learning-curve",
-                found=f"{other.name} and {cell.condition.name} have the same "
+                f"{other.name} and {cell.condition.name} have the same "
                 f"{plural(len(queries), 'query', 'queries')}",
-                expected="shares that differ by a query at least",
             )
 
 

@@ -367,7 +367,7 @@ def _check_drawn(found: Iterable[tuple[Condition, TripleDraw]], source: str) -> 
     for condition, draw in found:
         if not draw.per_label:
             what = f"no triple for {condition.name}"
-            raise InputError.of("no-triples", source, what, "at least one for each condition")
+            raise InputError.of("no-triples", source, what)
 
 
 def make_triples(
