@@ -404,7 +404,7 @@ class Judging:
         )
 
     def _last_end(self, arrival: questions.LandingVisitor | None) -> dict[str, object]:
-        """What a worker ended before, and its code, for who came by that worker's own signed link.
+        """Return what a worker ended before, and its code, for who came by its own signed link.
 
         An id alone is known to others: they would read what its owner earned, and the code.
         """
