@@ -11,7 +11,7 @@ opponent: BM25 that leaves function words out, as both defaults do.
 
 import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -82,7 +82,7 @@ class RememberingEncoder:
         self,
         texts: Sequence[str],
         side: str,
-        encode: Callable[[Sequence[str]], NDArray[np.float32]],
+        encode: Callable[[Sequence[str]], Iterable[NDArray[np.float32]]],
     ) -> NDArray[np.float32]:
         new = [text for text in dict.fromkeys(texts) if side + text not in self._known]
         if new:

@@ -112,7 +112,7 @@ def _load_dense(_folder: Path, precision: Any) -> Reranker:
     return load_encoder(DenseSettings(precision=precision))
 
 
-def _load_cross_encoder(folder: Path, precision: Any) -> Reranker:
+def _load_duo(folder: Path, precision: Any) -> Reranker:
     return load_cross_encoder(DuoT5Settings(model=str(folder), precision=precision))
 
 
@@ -154,7 +154,7 @@ _RANKERS: dict[str, Ranker] = {
     "monoT5, T5-base": Ranker(build=_build_monot5, load=_load_cross_encoder),
     "duoT5, T5-base": Ranker(
         build=_build_monot5,
-        load=_load_cross_encoder,
+        load=_load_duo,
         shown=20,
         questions=lambda documents: documents * (documents - 1),
         sample=7,

@@ -267,8 +267,12 @@ def test_an_engine_that_starts_no_container_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, why: str
 ) -> None:
     drain = containers._drain
-    late = lambda *given: (time.sleep(0.1), drain(*given))  # noqa: E731 - read after its end
-    monkeypatch.setattr(containers, "_drain", late)
+
+    def drain_late(*given: Any) -> None:
+        time.sleep(0.1)
+        drain(*given)
+
+    monkeypatch.setattr(containers, "_drain", drain_late)
     environ = make_program(tmp_path, "engine", text)
     found = find("podman or docker", {**environ, "HELDOUT_ENGINE": str(tmp_path / "engine")})
     assert (found.state, found.version, why in found.why) == ("broken", "podman 5.4.2", True)

@@ -56,7 +56,7 @@ def test_what_fails_elsewhere_is_not_laid_to_standard_output(
     module = type(sys)("heldout.cli.elsewhere")
     vars(module)["doctor"] = doctor
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    entry = Command(place="elsewhere:doctor", group="start", help="")
+    entry = Command(module="elsewhere", group="start", help="")
     monkeypatch.setattr("heldout.cli.program._Program.table", {**COMMANDS, "doctor": entry})
     done = CliRunner().invoke(main, ["doctor"])
     assert (done.exit_code, done.stderr) == (
@@ -99,7 +99,7 @@ def test_ctrl_c_inside_a_library_is_no_traceback(monkeypatch: pytest.MonkeyPatch
     module = type(sys)("heldout.cli.interrupted")
     vars(module)["doctor"] = doctor
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    entry = Command(place="interrupted:doctor", group="start", help="")
+    entry = Command(module="interrupted", group="start", help="")
     monkeypatch.setattr("heldout.cli.program._Program.table", {**COMMANDS, "doctor": entry})
     done = CliRunner().invoke(main, ["doctor"])
     assert (done.exit_code, done.stderr) == (1, "Aborted!\n")

@@ -255,8 +255,8 @@ def test_a_board_is_attacked_through_its_own_rules(files: Path) -> None:
     found(files)
     write_rules(files, 'rule = "clear"\nsubmissions = 7', decimals=2)
     small = ("--board", "board", "--runs", "a.tsv", "b.tsv", "--seeds", "10", "--thorough")
-    small = (*small, "--attack", "best of n")
-    value = json_of(call(*small, "--json"))
+    few = (*small, "--attack", "best of n")
+    value = json_of(call(*few, "--json"))
     assert value["own_release"] == "clear"
     assert {row["submissions"] for row in value["attacks"]} == {7}
     first = [row for row in value["attacks"] if not row["fresh"]]
@@ -266,7 +266,7 @@ def test_a_board_is_attacked_through_its_own_rules(files: Path) -> None:
     assert [row["seeds"] for row in first] == [10] * 4
     again = [(row["release"], row["seeds"]) for row in value["attacks"] if row["fresh"]]
     assert again == [(name, 10) for name in (own, *others)]
-    shown = call(*small).stdout
+    shown = call(*few).stdout
     assert "release   the board's own: clear" in shown
     assert "7 submissions at 2 in 30 days take one team 0.3 years" in shown
     assert "runs.complete" not in shown

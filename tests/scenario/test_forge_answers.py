@@ -13,9 +13,10 @@ from heldout.board.organiser.answer import answer
 from heldout.board.policy.checks import Finding
 from heldout.board.scores.session import Session
 from heldout.board.store.arrivals import Arrival
-from heldout.board.store.forges import FolderForge, Handle, Outcome
+from heldout.board.store.forges import Forge, Handle, Outcome
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
+from heldout.envelope.keys import Form
 from heldout.ids import Digest
 
 pytestmark = pytest.mark.slow
@@ -26,10 +27,11 @@ FINDINGS = (
 )
 
 
-@dataclass
-class Memory:
-    """A forge that remembers what it was told."""
+@dataclass(frozen=True)
+class Memory(Forge):
+    """A forge that remembers what it was asked to say."""
 
+    form: Form = "age"
     comments: dict[str, str] = field(default_factory=dict)
     labels: set[str] = field(default_factory=set)
     closed: set[str] = field(default_factory=set)
@@ -39,9 +41,6 @@ class Memory:
 
     def locate(self, source: str, name: str) -> Handle | None:
         return Handle("7") if source == f"branch submission/{name}" else None
-
-    def copies(self, handle: Handle) -> tuple[Handle, ...]:
-        return (handle,)
 
     def comment(self, handle: Handle, text: str, *, event: Digest) -> Outcome:
         assert handle == "7"
@@ -55,7 +54,7 @@ class Memory:
 
     def label(self, handle: Handle, *names: str) -> Outcome:
         assert handle == "7"
-        self.labels |= set(names)
+        self.labels.update(names)
         return "done"
 
 
@@ -72,9 +71,7 @@ def session(town: Town, *, now: str = DAY) -> Iterator[Session]:
         )
 
 
-def tell(
-    town: Town, forge: Memory | FolderForge, name: str, findings: Sequence[Finding] = FINDINGS
-) -> Outcome:
+def tell(town: Town, forge: Forge, name: str, findings: Sequence[Finding] = FINDINGS) -> Outcome:
     with session(town) as sat:
         facts = {"eval": {"queries answered": 30}}
         return answer(sat, forge, name, findings=findings, facts=facts)

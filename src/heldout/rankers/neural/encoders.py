@@ -11,7 +11,7 @@ Vectors of documents may be stored in a folder, so that a killed run goes on whe
 
 import hashlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -42,7 +42,7 @@ from heldout.rankers.run import RankingTask, Run, TextPair, rank_scores
 
 Floats = NDArray[np.float32]
 
-EncodeTexts = Callable[[Sequence[str]], Sequence[Floats]]
+EncodeTexts = Callable[[Sequence[str]], Iterable[Floats]]
 """From texts to the vectors of each: shape (dimensions,), or one per token."""
 
 _SHARD = 256
@@ -113,7 +113,7 @@ def _name(digest: Digest, texts: Sequence[str]) -> str:
     return total.hexdigest()[:32]
 
 
-def _pack(found: Sequence[Floats]) -> Vectors:
+def _pack(found: Iterable[Floats]) -> Vectors:
     vectors = [np.atleast_2d(one) for one in found]
     sizes = np.array([len(rows) for rows in vectors], dtype=np.int64)
     return Vectors(rows=np.concatenate(vectors).astype(np.float32, copy=False), sizes=sizes)
@@ -146,10 +146,10 @@ class Encoder(Protocol):
     def digest(self) -> Digest:
         """SHA-256 of all that the vectors depend on."""
 
-    def encode_queries(self, texts: Sequence[str]) -> Sequence[Floats]:
+    def encode_queries(self, texts: Sequence[str]) -> Iterable[Floats]:
         """Vectors of queries."""
 
-    def encode_documents(self, texts: Sequence[str]) -> Sequence[Floats]:
+    def encode_documents(self, texts: Sequence[str]) -> Iterable[Floats]:
         """Vectors of documents."""
 
 
