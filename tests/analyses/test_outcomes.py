@@ -216,10 +216,6 @@ def test_r1_against_r13_is_significant_on_signed_ranks_only_as_long_as_it_is_not
     assert plain["esl_signed_rank"][_R1_R13] == 0.017467
 
 
-def test_signed_ranks_and_t_disagree_on_r12_against_r13_before_correction() -> None:
-    assert _ESL_T[_R12_R13] < 0.05 < _ESL_SIGNED_RANK[_R12_R13]
-
-
 def test_a_line_that_was_not_declared_does_not_enlarge_the_family() -> None:
     ps: dict[Line, NDArray[np.float64]] = {
         "binomial": np.array([0.01]),

@@ -278,16 +278,6 @@ def test_a_pipe_gets_plain_text() -> None:
     assert "evil\\x1b[31m\\u202e.tsv" in text
 
 
-@pytest.mark.usefixtures("files")
-def test_program_exit_codes() -> None:
-    judged = ("--qrels", "dev.qrels", "-m", "RR@10")
-    assert as_program("evaluate", "bm25.tsv", *judged).returncode == 0
-    failed = as_program("evaluate", "bm25.tsv", "bad.tsv", *judged, "--json")
-    assert failed.returncode == 1
-    assert json.loads(failed.stdout)["runs"][0]["scores"] == {"RR@10": 0.625}
-    assert as_program("evaluate", "nowhere", *judged).returncode == 2
-
-
 @pytest.mark.real
 @pytest.mark.usefixtures("files")
 def test_a_real_run(data: Callable[[str], Path]) -> None:

@@ -29,35 +29,22 @@ def test_an_unknown_method_or_parameter_is_refused() -> None:
     assert refused("bm25", k2="1") == "rank-parameter"
 
 
+NO_VALUES = {
+    "bm25": ("k1=-0.1", "k1=nan", "k1=inf", "k1=many", "b=1.1", "stem=perhaps"),
+    "query-likelihood": ("mu=0", "lam=1", "smoothing=none"),
+    "rm3": ("documents=0", "terms=1.5", "original=2", "b=-1"),
+    "char-ngrams": ("length=0",),
+    "fusion": ("of=bm25,fusion", "of=", "k=-1", "rule=max", "of=bm25,monot5"),
+    "dense": ("batch=0", "similarity=euclidean", "device=tpu"),
+    "colbert": ("batch=0",),
+}
+
+
 @pytest.mark.parametrize(
-    ("method", "name", "value"),
-    [
-        ("bm25", "k1", "-0.1"),
-        ("bm25", "k1", "nan"),
-        ("bm25", "k1", "inf"),
-        ("bm25", "k1", "many"),
-        ("bm25", "b", "1.1"),
-        ("bm25", "stem", "perhaps"),
-        ("query-likelihood", "mu", "0"),
-        ("query-likelihood", "lam", "1"),
-        ("query-likelihood", "smoothing", "none"),
-        ("rm3", "documents", "0"),
-        ("rm3", "terms", "1.5"),
-        ("rm3", "original", "2"),
-        ("rm3", "b", "-1"),
-        ("char-ngrams", "length", "0"),
-        ("fusion", "of", "bm25,fusion"),
-        ("fusion", "of", ""),
-        ("fusion", "k", "-1"),
-        ("fusion", "rule", "max"),
-        ("fusion", "of", "bm25,monot5"),
-        ("dense", "batch", "0"),
-        ("dense", "similarity", "euclidean"),
-        ("dense", "device", "tpu"),
-        ("colbert", "batch", "0"),
-    ],
+    ("method", "given"), [(method, one) for method, all_ in NO_VALUES.items() for one in all_]
 )
-def test_a_value_that_does_not_fit_is_refused(method: str, name: str, value: str) -> None:
+def test_a_value_that_does_not_fit_is_refused(method: str, given: str) -> None:
+    name, _, value = given.partition("=")
     assert refused(method, **{name: value}) == "rank-parameter"
 
 

@@ -145,45 +145,10 @@ def test_the_third_position_weighs_less_than_the_first_two() -> None:
     assert awrf(name, ["d0", "d1"], A_AND_B, geometric) == pytest.approx(1, abs=1e-12)
 
 
-@given(documents=LISTS.filter(bool), members=MEMBERS)
-def test_a_ranking_with_just_the_exposure_of_the_target_scores_1(
-    documents: list[str], members: dict[str, dict[str, float]]
-) -> None:
-    members = {"d0": {"A": 1}, **members}
-    exposure = dict.fromkeys(sorted({g for every in members.values() for g in every}), 0.0)
-    for place, document in enumerate(documents[:10]):
-        every = members.get(document, {})
-        for group, share in every.items():
-            exposure[group] += share / sum(every.values()) / math.log2(max(place + 1, 2))
-    total = sum(exposure.values())
-    if total:
-        target = {group: share / total for group, share in exposure.items()}
-        assert awrf("AWRF@10", documents, members, target) == pytest.approx(1, abs=1e-9)
-
-
-@given(name=MEASURES, documents=LISTS.filter(bool), members=MEMBERS, order=st.permutations(GROUPS))
-def test_names_of_groups_do_not_matter(
-    name: str, documents: list[str], members: dict[str, dict[str, float]], order: list[str]
-) -> None:
-    new = dict(zip(GROUPS, order, strict=True))
-    renamed = {d: {new[g]: w for g, w in every.items()} for d, every in members.items()}
-    before, after = (awrf(name, documents, one) for one in (members, renamed))
-    assert (before is None) == (after is None)
-    if before is not None:
-        assert after == pytest.approx(before, abs=1e-12)
-
-
 def test_without_a_target_it_is_the_share_of_the_documents() -> None:
     members = {"d0": {"A": 1.0}, "d1": {"B": 1.0}, "d2": {"B": 1.0}, "d3": {"B": 1.0}}
     declared = {"A": 0.25, "B": 0.75}
     assert awrf("AWRF@4", ["d0", "d1"], members) == awrf("AWRF@4", ["d0", "d1"], members, declared)
-
-
-def test_an_unknown_document_keeps_its_position_and_counts_for_nobody() -> None:
-    unknown_first = awrf("AWRF@3", ["new", "d0", "d1"], A_AND_B, EVEN)
-    shares = [1.0, 1 / math.log2(3)]  # of positions 2 and 3
-    expected = 1 - float(jensenshannon(shares, [0.5, 0.5])) ** 2
-    assert unknown_first == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_list_of_unknown_documents_has_no_awrf_and_an_unanswered_query_counts_0() -> None:
@@ -231,15 +196,6 @@ def test_a_target_and_a_file_of_other_groups_are_refused(
     assert caught.value.problems[0].code == "unknown-group"
     assert group in caught.value.problems[0].found
     assert place in caught.value.problems[0].found
-
-
-@pytest.mark.parametrize(
-    "text", ["AWRF", "AWRF@101", "AWRF(p=0.5)@10", "AWRF(weight='linear')@10", "AWRF(rel=1)@10"]
-)
-def test_names_that_mean_nothing_are_refused(text: str) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_measure(text)
-    assert caught.value.problems[0].code == "measure-parameter"
 
 
 @pytest.mark.parametrize(

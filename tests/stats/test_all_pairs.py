@@ -135,22 +135,6 @@ tables = hnp.arrays(
 
 
 @given(tables, st.integers(0, 2**32 - 1))
-def test_halves_can_change_places_and_systems_too(values: Floats, seed: int) -> None:
-    first = draw_halves(np.random.default_rng(seed), values.shape[1], 2)
-    there = compare_all(values, first)
-    swapped = compare_all(values[::-1], ~first)
-    last = len(values) - 1
-    for (a, b), (tests, place) in there.items():
-        other, other_place = swapped[last - b, last - a]
-        for name in get_args(PairedTest):
-            expected = other.p[name][::-1, other_place]
-            np.testing.assert_allclose(tests.p[name][:, place], expected, rtol=0, atol=CLOSE)
-        np.testing.assert_allclose(
-            tests.means[:, place], -other.means[::-1, other_place], rtol=0, atol=2e-12
-        )
-
-
-@given(tables, st.integers(0, 2**32 - 1))
 def test_p_is_a_probability_or_undefined_just_where_one_test_is(values: Floats, seed: int) -> None:
     first = draw_halves(np.random.default_rng(seed), values.shape[1], 2)
     for (a, b), (tests, place) in compare_all(values, first).items():

@@ -1,6 +1,7 @@
 """Sign flips of all pairs: against every flip, against a plain step-down, under the null."""
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 
@@ -144,30 +145,24 @@ def dense_max_t(values: Scores, *, flips: int, step_down: bool) -> Scores:
     return table
 
 
-def make(kind: str, values: Scores) -> Scores:
-    """Scores of some kind, from scores between 0 and 1."""
-    rare = rng(8).random(values.shape) < 0.05
-    made: dict[str, Scores] = {
-        "many values": values,
-        "reciprocal ranks": 1 / np.ceil(10 * values),
-        "0 and 1": (values > 0.6).astype(np.float64),
-        "nearly alike": values[np.arange(len(values)) % 5] + 1e-6 * values * rare,
-        "few differences": np.where(rare, values, values[0]),
-        "one differs": np.where(np.arange(len(values))[:, np.newaxis] == 1, values, values[0]),
-        "rounding": 0.5 + 1e-13 * values,
-    }
-    return made[kind]
+def rare(values: Scores) -> NDArray[np.bool_]:
+    return rng(8).random(values.shape) < 0.05
 
 
-KINDS = (
-    "many values",
-    "reciprocal ranks",
-    "0 and 1",
-    "nearly alike",
-    "few differences",
-    "one differs",
-    "rounding",
-)
+# Scores of some kind, from scores between 0 and 1.
+KINDS: dict[str, Callable[[Scores], Scores]] = {
+    "many values": lambda values: values,
+    "reciprocal ranks": lambda values: 1 / np.ceil(10 * values),
+    "0 and 1": lambda values: (values > 0.6).astype(np.float64),
+    "nearly alike": lambda values: (
+        values[np.arange(len(values)) % 5] + 1e-6 * values * rare(values)
+    ),
+    "few differences": lambda values: np.where(rare(values), values, values[0]),
+    "one differs": lambda values: np.where(
+        np.arange(len(values))[:, np.newaxis] == 1, values, values[0]
+    ),
+    "rounding": lambda values: 0.5 + 1e-13 * values,
+}
 
 
 @pytest.mark.parametrize("step_down", [True, False])
@@ -176,7 +171,7 @@ def test_pairs_that_are_passed_over_change_no_bit(kind: str, *, step_down: bool)
     """More systems than a tile has, more queries than are multiplied at once, several groups."""
     source = rng(7)
     for systems, queries, flips in ((150, 30, 100), (30, 600, 700), (2, 5, 30)):
-        values = make(kind, 1 / (1 + np.exp(-correlated(source, systems, queries))))
+        values = KINDS[kind](1 / (1 + np.exp(-correlated(source, systems, queries))))
         expected = dense_max_t(values, flips=flips, step_down=step_down).tobytes()
         found = max_t(values, rng(), flips=flips, step_down=step_down)
         assert found.tobytes() == expected

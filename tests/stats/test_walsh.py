@@ -31,12 +31,6 @@ def test_the_pseudomedian_is_their_median(of: list[float]) -> None:
     assert found == pytest.approx(float(np.median(lay_out(of))), abs=2e-12)
 
 
-@given(st.lists(values, min_size=1, max_size=15))
-def test_the_mirror_image_is_mirrored(of: list[float]) -> None:
-    one, other = WalshAverages(np.array(of)), WalshAverages(-np.array(of))
-    assert one.find(1) == pytest.approx(-other.find(other.count), abs=2e-12)
-
-
 def test_no_zero_has_a_sign() -> None:
     assert str(WalshAverages(np.array([-0.0, 0.0])).median()) == "0.0"
 

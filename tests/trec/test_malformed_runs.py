@@ -33,6 +33,13 @@ def row(columns: str) -> bytes:
 
 M = b"1\ta\t1\n1\tb\t2\n"
 T = b"1 Q0 a 1 2.5 t\n1 Q0 b 2 1.5 t\n"
+SCORES: list[tuple[Order, str, tuple[str, ...]]] = [
+    ("trec", "score-nan", ("nan", "nan(0)")),
+    ("trec9", "score-nan", ("-NaN",)),
+    ("trec", "score-infinite", ("inf", "-Infinity", "1e999")),
+    ("trec9", "score-infinite", ("1e39",)),
+    ("trec", "score-not-a-number", ("0x10", "1_000", "1,5", "12abc", "--1", "1e", "\uff11")),
+]
 
 CASES = [
     Case(name="empty", data=b"", errors={"empty-file": None}),
@@ -56,15 +63,10 @@ CASES = [
     Case(name="rank 0 beside others", data=b"1\ta\t1\n1\tb\t2\n1\tc\t0\n", errors={"rank-zero": 3}),
     Case(name="rank -1", data=b"1\ta\t1\n1\tb\t-1\n", errors={"rank-negative": 2}),
     Case(name="rank -999", data=b"1\ta\t-999\n", errors={"rank-negative": 1}),
-    Case(name="rank 1.0", data=b"1\ta\t1.0\n", errors={"rank-not-a-number": 1}),
-    Case(name="rank +1", data=b"1\ta\t+1\n", errors={"rank-not-a-number": 1}),
-    Case(name="rank 1_0", data=b"1\ta\t1_0\n", errors={"rank-not-a-number": 1}),
-    Case(name="rank 0x1", data=b"1\ta\t0x1\n", errors={"rank-not-a-number": 1}),
-    Case(name="rank 1e0", data=b"1\ta\t1e0\n", errors={"rank-not-a-number": 1}),
-    Case(name="rank NaN", data=b"1\ta\tNaN\n", errors={"rank-not-a-number": 1}),
-    Case(name="full-width rank", data="1\ta\t\uff11\n".encode(), errors={"rank-not-a-number": 1}),
-    Case(name="arabic rank", data="1\ta\t\u0661\n".encode(), errors={"rank-not-a-number": 1}),
-    Case(name="huge rank", data=b"1\ta\t" + b"9" * 6000 + b"\n", errors={"rank-not-a-number": 1}),
+    *(
+        Case(name=f"rank {rank[:9]}", data=row(f"1\ta\t{rank}"), errors={"rank-not-a-number": 1})
+        for rank in ("1.0", "+1", "1_0", "0x1", "1e0", "NaN", "\uff11", "\u0661", "9" * 6000)
+    ),
     Case(name="same rank twice", data=b"1\ta\t1\n1\tb\t2\n1\tc\t2\n",
          errors={"rank-repeated": 3}),
     Case(name="gap", data=b"1\ta\t1\n1\tb\t2\n1\tc\t5\n", errors={"rank-missing": 3}),
@@ -77,46 +79,25 @@ CASES = [
          errors={"repeated-document": 3}),
     Case(name="repeated far apart", data=T + b"2 Q0 a 3 0.5 t\n1 Q0 b 1 9 t\n", order="trec",
          errors={"repeated-document": 4}),
-    Case(name="score nan", data=T + b"1 Q0 c 3 nan t\n", order="trec", errors={"score-nan": 3}),
-    Case(name="score -NaN", data=T + b"1 Q0 c 3 -NaN t\n", order="trec9", errors={"score-nan": 3}),
-    Case(name="score nan(0)", data=T + b"1 Q0 c 3 nan(0) t\n", order="trec",
-         errors={"score-nan": 3}),
-    Case(name="score inf", data=T + b"1 Q0 c 3 inf t\n", order="trec",
-         errors={"score-infinite": 3}),
-    Case(name="score -Infinity", data=T + b"1 Q0 c 3 -Infinity t\n", order="trec",
-         errors={"score-infinite": 3}),
-    Case(name="score 1e999", data=T + b"1 Q0 c 3 1e999 t\n", order="trec",
-         errors={"score-infinite": 3}),
-    Case(name="score beyond float32", data=T + b"1 Q0 c 3 1e39 t\n", order="trec9",
-         errors={"score-infinite": 3}),
-    Case(name="score 0x10", data=T + b"1 Q0 c 3 0x10 t\n", order="trec",
-         errors={"score-not-a-number": 3}),
-    Case(name="score 1_000", data=T + b"1 Q0 c 3 1_000 t\n", order="trec",
-         errors={"score-not-a-number": 3}),
-    Case(name="score 1,5", data=T + b"1 Q0 c 3 1,5 t\n", order="trec",
-         errors={"score-not-a-number": 3}),
-    Case(name="score 12abc", data=T + b"1 Q0 c 3 12abc t\n", order="trec",
-         errors={"score-not-a-number": 3}),
-    Case(name="score --1", data=T + b"1 Q0 c 3 --1 t\n", order="trec",
-         errors={"score-not-a-number": 3}),
-    Case(name="score 1e", data=T + b"1 Q0 c 3 1e t\n", order="trec",
-         errors={"score-not-a-number": 3}),
-    Case(name="full-width score", data=T + "1 Q0 c 3 \uff11 t\n".encode(), order="trec",
-         errors={"score-not-a-number": 3}),
-    Case(name="bad UTF-8", data=M + b"1\tc\xff\t3\n", errors={"bad-utf8": 3}),
-    Case(name="overlong UTF-8", data=M + b"1\t\xc0\xaf\t3\n", errors={"bad-utf8": 3}),
-    Case(name="surrogate", data=M + b"1\t\xed\xa0\x80\t3\n", errors={"bad-utf8": 3}),
+    *(
+        Case(name=f"score {score}, {order}", data=T + row(f"1 Q0 c 3 {score} t"), order=order,
+             errors={code: 3})
+        for order, code, scores in SCORES
+        for score in scores
+    ),
+    *(
+        Case(name=f"bytes {wrong!r}", data=M + b"1\t" + wrong + b"\t3\n", errors={"bad-utf8": 3})
+        for wrong in (b"c\xff", b"\xc0\xaf", b"\xed\xa0\x80")
+    ),
     Case(name="latin-1 tag", data=T + b"2 Q0 a 1 2.5 Universit\xe9\n", order="trec",
          errors={"bad-utf8": 3}),
-    Case(name="escape sequence", data=M + b"1\t\x1b[2Jc\t3\n", errors={"control-character": 3}),
-    Case(name="lone carriage return", data=b"1\ta\t1\r1\tb\t2\r", errors={"control-character": 1}),
     Case(name="form feed", data=M + b"1\tc\x0c3\n", errors={"control-character": 3}),
-    Case(name="delete", data=M + b"1\tc\x7f\t3\n", errors={"control-character": 3}),
-    Case(name="right-to-left override", data=M + "1\t\u202ec\t3\n".encode(),
-         errors={"control-character": 3}),
-    Case(name="zero width", data=M + "1\tc\u200b\t3\n".encode(), errors={"control-character": 3}),
-    Case(name="no-break space", data=M + "1\tc\u00a0\t3\n".encode(),
-         errors={"control-character": 3}),
+    Case(name="lone carriage return", data=b"1\ta\t1\r1\tb\t2\r", errors={"control-character": 1}),
+    *(
+        Case(name=f"document {name!r}", data=M + row(f"1\t{name}\t3"),
+             errors={"control-character": 3})
+        for name in ("\x1b[2Jc", "c\x7f", "\u202ec", "c\u200b", "c\u00a0")
+    ),
     Case(name="NUL", data=M + b"1\tc\0\t3\n", errors={"nul-byte": 3}),
     Case(name="UTF-16", data="1\ta\t1\n".encode("utf-16"), errors={"nul-byte": 1}),
     Case(name="unknown query", data=M + b"3\ta\t1\n", expected=Expected(queries={"1", "2"}),
