@@ -57,7 +57,7 @@ def test_what_fails_elsewhere_is_not_laid_to_standard_output(
     vars(module)["doctor"] = doctor
     monkeypatch.setitem(sys.modules, module.__name__, module)
     entry = Command(module="elsewhere", group="start", help="")
-    monkeypatch.setattr("heldout.cli.program._Program.table", {**COMMANDS, "doctor": entry})
+    monkeypatch.setattr(main, "table", {**COMMANDS, "doctor": entry})
     done = CliRunner().invoke(main, ["doctor"])
     assert (done.exit_code, done.stderr) == (
         2,
@@ -100,7 +100,7 @@ def test_ctrl_c_inside_a_library_is_no_traceback(monkeypatch: pytest.MonkeyPatch
     vars(module)["doctor"] = doctor
     monkeypatch.setitem(sys.modules, module.__name__, module)
     entry = Command(module="interrupted", group="start", help="")
-    monkeypatch.setattr("heldout.cli.program._Program.table", {**COMMANDS, "doctor": entry})
+    monkeypatch.setattr(main, "table", {**COMMANDS, "doctor": entry})
     done = CliRunner().invoke(main, ["doctor"])
     assert (done.exit_code, done.stderr) == (1, "Aborted!\n")
 

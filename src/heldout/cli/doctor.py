@@ -10,7 +10,7 @@ import heldout
 from heldout.cli.options import with_options
 from heldout.cli.printing import Console, answers, print_facts, print_json, print_table
 from heldout.errors import plural
-from heldout.files.executors import count_cores
+from heldout.files.process import count_cores
 from heldout.installation import PartState, find_parts
 from heldout.options import Json
 

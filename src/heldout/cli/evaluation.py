@@ -24,8 +24,8 @@ from heldout.cli.printing import (
 )
 from heldout.collections.named import load_qrels, load_queries
 from heldout.errors import InputError, OptionError, Problem, plural
-from heldout.files.executors import hold_freed_memory
 from heldout.files.frames import find_parquet, write_parquet
+from heldout.files.process import hold_freed_memory
 from heldout.ids import find_near
 from heldout.options import Jobs, Json, Opt
 from heldout.scoring.evaluate import KindScores, MeasureScores, score_kinds

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heldout.errors import InputError, Problem, SetupError, plural
-from heldout.files.executors import count_cores
 from heldout.files.frames import PARQUET, read_parquet
+from heldout.files.process import count_cores
 from heldout.ids import Near, find_near, find_surely_near, say_near
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.cache import Key, ScoreCache, StoredRun, code_version, digest_file, find_cache

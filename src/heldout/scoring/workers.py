@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
-from heldout.files.executors import hold_freed_memory
+from heldout.files.process import hold_freed_memory
 
 Outcome = TypeVar("Outcome")
 

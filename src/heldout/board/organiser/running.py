@@ -27,7 +27,7 @@ from heldout.board.store.vault import Vault
 from heldout.envelope.keys import RUN_LIMIT
 from heldout.errors import InputError
 from heldout.files.durable import Folder
-from heldout.files.executors import count_cores
+from heldout.files.process import count_cores
 from heldout.ids import digest_bytes
 
 FOLDER = "running"

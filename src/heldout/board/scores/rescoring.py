@@ -35,7 +35,7 @@ from heldout.board.store.sharing import REMEMBERED
 from heldout.envelope.bundle import OpenedRun
 from heldout.errors import HeldoutError, InputError, Problem, TrustError
 from heldout.files.durable import File
-from heldout.files.executors import count_cores
+from heldout.files.process import count_cores
 from heldout.ids import digest_bytes, query_set_of
 from heldout.scoring.cache import code_version
 from heldout.trec.orders import Order
