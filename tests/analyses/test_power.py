@@ -2,23 +2,27 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from simulated_boards import rng
 
+import calling
 from drawings import tips
 from heldout.analyses import power as report
 from heldout.analyses.power import MOST_QUERIES, PowerOptions, plan_power, simulate_power
 from heldout.answers.table import to_latex, to_markdown
-from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.power import detectable_difference, queries_needed
+
+answer = partial(calling.answer, "analyse", "power")
+call = partial(calling.call, "analyse", "power")
+refused = partial(calling.refused, "analyse", "power")
 
 
 def pilot(systems: int = 5, queries: int = 60, seed: int = 0) -> ScoreTable:
@@ -133,10 +137,6 @@ def test_pilots_that_say_nothing_are_refused(rows: dict[str, list[float]], code:
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(analyse, ["power", *map(str, arguments)])
-
-
 def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
     path = tmp_path / "pilot.csv"
     scores = pilot()
@@ -147,18 +147,16 @@ def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
         + "\n"
     )
     told = ("--scores", path, "--difference", 0.05, "--trials", 60)
-    found = json.loads(run(*told, "--json").stdout)
-    text = run(*told, "--explain", "--chart", tmp_path / "p.svg").output
+    found = answer(*told)
+    text = call(*told, "--explain", "--chart", tmp_path / "p.svg").output
 
     assert found["pairs"] == 10
     assert {one["test"] for one in found["simulated"]} == {"t", "signed-rank", "sign"}
     assert "a difference of 0.05 takes" in text
     assert "one comparison, none of a family" in text
     assert ">10,000</text>" in (tmp_path / "p.svg").read_text()
-    assert run(*told, "--json", "--jobs", 1).stdout_bytes == run(*told, "--json").stdout_bytes
-    done = run("--scores", path, "--difference", 0)
-    assert done.exit_code == 2
-    assert "power-option" in done.output
+    assert call(*told, "--json", "--jobs", 1).stdout_bytes == call(*told, "--json").stdout_bytes
+    assert "power-option" in refused("--scores", path, "--difference", 0)
     result = plan_power(scores, rng(), PowerOptions(trials=5))
     for one in report.tables(result):
         assert to_markdown(one)
@@ -167,7 +165,7 @@ def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_trec_dl_2021_can_tell_eight_hundredths_apart(data: Callable[[str], Path]) -> None:
-    done = run(
+    done = call(
         "--runs", data("trec-dl-2021-passage/runs") / "*.gz",
         "--qrels", data("trec-dl-2021-passage/qrels.dl21-passage.txt.gz"),
         "-m", "nDCG@10", "--size", 53, "--trials", 300, "--test", "t", "--json",

@@ -1,15 +1,14 @@
 """`heldout analyse stability`: the same answer in every form, and what bad input is told."""
 
-import json
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
+import calling
 from drawings import root_of
 from heldout.analyses.analysis import Draws
 from heldout.analyses.stability import (
@@ -19,9 +18,11 @@ from heldout.analyses.stability import (
     chart,
     rank_ranges,
 )
-from heldout.cli.program import analyse
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import table_of
+
+answer = partial(calling.answer, "analyse", "stability")
+call = partial(calling.call, "analyse", "stability")
 
 
 @pytest.fixture
@@ -37,19 +38,8 @@ def scores(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(analyse, ["stability", *map(str, arguments)])
-
-
-def as_json(*arguments: object) -> dict[str, Any]:
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
-
-
 def test_json_has_the_keys_that_scripts_call(scores: Path) -> None:
-    found = as_json("--scores", scores, "--flips", 999)
+    found = answer("--scores", scores, "--flips", 999)
 
     assert found["systems"] == ["best", "good", "plain", "other"]
     assert found["trials"] == 1000
@@ -63,13 +53,13 @@ def test_json_has_the_keys_that_scripts_call(scores: Path) -> None:
 
 
 def test_the_ranges_do_not_depend_on_the_number_of_trials(scores: Path) -> None:
-    few, many = (as_json("--scores", scores, "--flips", 999, "--trials", n) for n in (10, 500))
+    few, many = (answer("--scores", scores, "--flips", 999, "--trials", n) for n in (10, 500))
 
     assert few["ranges"]["p"] == many["ranges"]["p"]
 
 
 def test_the_terminal_says_who_leads_and_which_hypotheses_were_tested(scores: Path) -> None:
-    text = run("--scores", scores, "--flips", 999, "--explain").output
+    text = call("--scores", scores, "--flips", 999, "--explain").output
 
     assert text.startswith("best leads, and is separated from all other systems with 95% ")
     assert "3     3–4    plain" in text
@@ -102,7 +92,7 @@ def test_few_queries_say_why_a_better_system_may_have_a_wider_range(
     path = tmp_path / "scores.csv"
     rows = (f"q{n},{0.9 - n % 2},{0.3 + 0.001 * (n % 3)},{0.2}" for n in range(queries))
     path.write_text("\n".join(["query,wild,steady,low", *rows]) + "\n")
-    text = " ".join(run("--scores", path).output.split())
+    text = " ".join(call("--scores", path).output.split())
     said = f"on {queries} queries ranges are wide, and a higher rank may have a wider one"
     assert text.count(said) == times
 
@@ -124,7 +114,7 @@ def test_a_result_knows_its_input_and_options() -> None:
 @pytest.mark.real
 def test_trec_covid_round_1_is_told_apart_at_its_ends_only(data: Callable[[str], Path]) -> None:
     runs = data("trec-covid-round1/runs-depth100")
-    found = as_json(
+    found = answer(
         "--runs", runs / "[a-h]*.gz", "--qrels", data("trec-covid-round1/qrels-round1.txt.gz"),
         "-m", "P@5", "--order", "trec9", "--flips", 1999,
     )  # fmt: skip
@@ -141,7 +131,7 @@ def test_trec_covid_round_1_is_told_apart_at_its_ends_only(data: Callable[[str],
 
 @pytest.mark.real
 def test_the_first_of_dl_2021_is_stable_and_still_not_alone(data: Callable[[str], Path]) -> None:
-    found = as_json(
+    found = answer(
         "--runs", data("trec-dl-2021-passage/runs") / "*.gz",
         "--qrels", data("trec-dl-2021-passage/qrels.dl21-passage.txt.gz"),
         "-m", "nDCG@10", "--order", "trec9",
@@ -181,7 +171,7 @@ def test_equal_systems_are_first_among_equals(tmp_path: Path) -> None:
     path = tmp_path / "equal.csv"
     path.write_text("query,a,b,c\n" + "".join(f"q{n},{n},{n},0\n" for n in range(1, 9)))
 
-    text = run("--scores", path, "--flips", 99).output
+    text = call("--scores", path, "--flips", 99).output
 
     assert "first     a, first among equals: b has its scores on every query" in text
 
@@ -193,9 +183,9 @@ def test_a_long_table_is_cut_and_says_how_to_see_all(tmp_path: Path) -> None:
     lines = [f"q{n},{','.join(map(str, row))}" for n, row in enumerate(rows)]
     path.write_text("\n".join([f"query,{','.join(names)}", *lines]) + "\n")
 
-    cut = run("--scores", path, "--flips", 99, "--trials", 5).output
-    whole = run("--scores", path, "--flips", 99, "--trials", 5, "--all").output
-    markdown = run("--scores", path, "--flips", 99, "--trials", 5, "--markdown").output
+    cut = call("--scores", path, "--flips", 99, "--trials", 5).output
+    whole = call("--scores", path, "--flips", 99, "--trials", 5, "--all").output
+    markdown = call("--scores", path, "--flips", 99, "--trials", 5, "--markdown").output
 
     assert "31 more rows are left out here" in cut
     assert "more      --all: all rows and tables" in cut

@@ -1,13 +1,15 @@
 """`heldout analyse progress`, `drift` and `teams`, from tables; from a board see tests/scenario."""
 
-import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from heldout.cli.program import main
+import calling
+
+answer = partial(calling.answer, "analyse")
+call = partial(calling.call, "analyse")
+refused = partial(calling.refused, "analyse")
 
 SYSTEMS = ("bm25", "lamp1", "lamp2", "lamp3")
 
@@ -29,18 +31,6 @@ def tables(tmp_path: Path) -> dict[str, str]:
     entries += [f"lamp{n},2026-0{n + 1}-01,Lamp,BERT number {n},no" for n in (1, 2, 3)]
     (tmp_path / "entries.csv").write_text("\n".join(entries) + "\n")
     return {name: str(tmp_path / f"{name}.csv") for name in (*lines, "entries")}
-
-
-def call(*arguments: str) -> Result:
-    result = CliRunner().invoke(main, ["analyse", *arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
-
-
-def answer(*arguments: str) -> Any:
-    result = call(*arguments, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 def test_progress_of_a_table_with_dates(tables: dict[str, str], tmp_path: Path) -> None:
@@ -133,9 +123,7 @@ def test_tables_can_go_into_a_paper(tables: dict[str, str], analysis: str, form:
 def test_what_is_missing_is_said(
     tables: dict[str, str], arguments: tuple[str, ...], told: str
 ) -> None:
-    result = call(*(argument.format(**tables) for argument in arguments))
-    assert result.exit_code == 2
-    assert told in result.output
+    assert told in refused(*(argument.format(**tables) for argument in arguments))
 
 
 def test_the_picture_of_teams_has_the_slope_of_each(tables: dict[str, str], tmp_path: Path) -> None:
@@ -153,6 +141,4 @@ def test_teams_without_a_slope_have_no_picture(tables: dict[str, str], tmp_path:
     entries.write_text(entries.read_text().replace("Lamp,BERT number 1", "Moon,BERT number 1"))
     told = ("--scores", tables["scores"], "--entries", tables["entries"])
     more = ("--reserve-scores", tables["reserve"], "--chart", str(tmp_path / "x.svg"))
-    result = call("teams", *told, *more)
-    assert result.exit_code == 2
-    assert "no picture" in result.output
+    assert "no picture" in refused("teams", *told, *more)

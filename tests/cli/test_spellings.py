@@ -5,11 +5,10 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.cli.program import main
+from calling import call
 from heldout.errors import InputError
 from heldout.ids import find_near, find_surely_near, say_near
 from heldout.judging.campaign.pools import build_pools
@@ -100,10 +99,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write(name: str, lines: list[str]) -> None:
     Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(main, list(arguments))
 
 
 @pytest.mark.parametrize(
