@@ -31,6 +31,10 @@ from heldout.scoring.first_ranks import FirstRanks, MethodSide, first_ranks
 from heldout.scoring.table import table_of
 
 A, B = MethodSide(name="a", runs=("a",)), MethodSide(name="b", runs=("b",))
+GROUPS = (
+    MethodSide(name="a", runs=("a0", "a1", "a2")),
+    MethodSide(name="b", runs=("b0", "b1", "b2")),
+)
 
 
 def _ranks(rows: dict[str, list[int]], *, k: int = 100) -> FirstRanks:
@@ -270,6 +274,14 @@ def test_to_find_more_without_a_longer_search_does_no_harm() -> None:
     assert _judge(a, longer, k=10).word == "no verdict"
 
 
+def _assert_both_ways(rows: dict[str, list[int]], word: str, *, k: int = 100) -> None:
+    """Check that the second group is better by this verdict, whichever is called B."""
+    for sides, better in ((GROUPS, "B"), (GROUPS[::-1], "A")):
+        (one,) = analyse_outcomes(_ranks(rows, k=k), [sides], DeclaredRules()).pairs
+        assert one.verdict.word == word
+        assert one.verdict.better == (None if word == "no verdict" else better)
+
+
 def test_groups_that_find_more_without_a_longer_search_do_no_harm() -> None:
     rng = np.random.default_rng(1)
     rows = {}
@@ -277,10 +289,7 @@ def test_groups_that_find_more_without_a_longer_search_do_no_harm() -> None:
         noise = rng.integers(0, 2, (2, 400))
         rows[f"a{at}"] = [*(6 + noise[0]), *[0] * 60]
         rows[f"b{at}"] = [*(6 + noise[1]), *rng.integers(0, 3, 60)]
-    groups = [MethodSide(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
-    for first, second, better in ((groups[0], groups[1], "B"), (groups[1], groups[0], "A")):
-        (one,) = analyse_outcomes(_ranks(rows, k=10), [(first, second)], DeclaredRules()).pairs
-        assert (one.verdict.word, one.verdict.better) == ("do no harm", better)
+    _assert_both_ways(rows, "do no harm", k=10)
 
 
 def test_two_ways_to_do_no_harm_have_half_of_alpha_each() -> None:
@@ -299,11 +308,7 @@ def test_groups_that_rank_better_must_not_find_fewer(lost: int, word: str) -> No
         rows[f"a{at}"] = [*(8 + noise[0]), at % 2]
         rows[f"b{at}"] = [*(5 + noise[1]), (at + 1) % 2]
         rows[f"b{at}"][:lost] = [0] * lost
-    groups = [MethodSide(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
-    for first, second, better in ((groups[0], groups[1], "B"), (groups[1], groups[0], "A")):
-        (one,) = analyse_outcomes(_ranks(rows), [(first, second)], DeclaredRules()).pairs
-        assert one.verdict.word == word
-        assert one.verdict.better == (better if lost == 0 else None)
+    _assert_both_ways(rows, word)
 
 
 def test_what_pulls_in_opposite_directions_has_no_verdict() -> None:
@@ -545,8 +550,7 @@ def test_groups_are_judged_by_the_test_across_seeds() -> None:
     base = rng.integers(6, 12, 100)
     rows = {f"a{at}": (base + rng.integers(0, 3, 100)).tolist() for at in range(3)}
     rows |= {f"b{at}": (base - 5 + rng.integers(0, 3, 100)).tolist() for at in range(3)}
-    groups = [MethodSide(name=name, runs=tuple(f"{name}{at}" for at in range(3))) for name in "ab"]
-    found = analyse_outcomes(_ranks(rows), [(groups[0], groups[1])], DeclaredRules())
+    found = analyse_outcomes(_ranks(rows), [GROUPS], DeclaredRules())
     (judged,) = found.pairs
     assert judged.declared == "esl_crossed_t"
     assert judged.tests["found_crossed_t"].p is None  # every seed finds every query

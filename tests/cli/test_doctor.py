@@ -8,28 +8,26 @@ import time
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from packaging.requirements import Requirement
 
+import calling
 from heldout import installation
 from heldout.board.organiser import containers
-from heldout.cli.program import main
 from heldout.installation import PARTS, PartState, find_parts
 from heldout.trec.scanning import scanners
+
+call = partial(calling.call, "doctor")
 
 module = import_module("heldout.cli.doctor")
 ROOT = Path(__file__).parents[2]
 OPTIONAL = [part.name for part in PARTS if part.group != "base"]
-
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["doctor", *arguments])
 
 
 def states(document: dict[str, Any]) -> dict[str, str]:

@@ -1,17 +1,16 @@
 """Where an analysis gets its scores: the same table from any source, and what is refused."""
 
 import gzip
-import json
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
+import calling
 from heldout.cli.analyses.sources import Source, load_measures, load_scores
 from heldout.cli.options import add_options
 from heldout.cli.printing import reports_errors
-from heldout.cli.program import analyse, main
 from heldout.errors import InputError
 
 
@@ -187,35 +186,25 @@ def test_the_order_of_documents_is_told_on_the_terminal_and_in_json(folder: Path
     given = ["stability", "--runs", str(folder / "*.run*"), "--qrels", str(folder / "qrels")]
     given += ["-m", "RR@10", "--flips", "99"]
 
-    told = CliRunner().invoke(analyse, [*given, "--order", "trec9"])
-    found = json.loads(CliRunner().invoke(analyse, [*given, "--json"]).stdout)
-
-    assert "order     trec9: as trec, with scores rounded to float32" in told.output
-    assert found["orders"] == ["trec"]
+    told = calling.call("analyse", *given, "--order", "trec9").output
+    assert "order     trec9: as trec, with scores rounded to float32" in told
+    assert calling.answer("analyse", *given)["orders"] == ["trec"]
 
 
 def test_two_runs_are_compared_in_an_order_that_is_told(folder: Path) -> None:
     given = [str(folder / "a.run.gz"), str(folder / "b.run"), "--qrels", str(folder / "qrels")]
 
-    told = CliRunner().invoke(main, ["compare", *given])
-    found = json.loads(CliRunner().invoke(main, ["compare", *given, "--json"]).stdout)
-
-    assert "order     trec: score descending" in told.output
-    assert found["orders"] == ["trec"]
+    assert "order     trec: score descending" in calling.call("compare", *given).output
+    assert calling.answer("compare", *given)["orders"] == ["trec"]
 
 
 def test_what_all_runs_have_wrong_is_said_a_few_times_and_counted(folder: Path) -> None:
     (folder / "other").write_text("x1 0 good 1\n")
     runs = [write_run(folder / f"r{n}.run", {"q1": 1}) for n in range(20)]
     one, many = (
-        CliRunner().invoke(
-            analyse,
-            [
-                "stability",
-                *(f"--runs={run}" for run in some),
-                f"--qrels={folder / 'other'}",
-                "-mP@1",
-            ],
+        calling.call(
+            *("analyse", "stability", *(f"--runs={run}" for run in some)),
+            *(f"--qrels={folder / 'other'}", "-mP@1"),
         )
         for some in (runs[:1], runs)
     )

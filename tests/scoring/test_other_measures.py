@@ -267,17 +267,8 @@ def test_lists_are_in_heldouts_order(
     order: Order, documents: tuple[str, ...], tmp_path: Path
 ) -> None:
     """`b` and `c` differ in float64 alone, `a` and `d` tie."""
-    run = write(
-        tmp_path,
-        "run",
-        "# a comment",
-        "q Q0 d 1 0.25 t",
-        "q Q0 c 2 0.5 t",
-        "q Q0 b 3 0.50000000001 t",
-        "q Q0 a 4 0.3 t",
-        "",
-        "other Q0 a 1 0.3 t",
-    )
+    lines = ("q Q0 d 1 0.25 t", "q Q0 c 2 0.5 t", "q Q0 b 3 0.50000000001 t", "q Q0 a 4 0.3 t")
+    run = write(tmp_path, "run", "# a comment", *lines, "", "other Q0 a 1 0.3 t")
     lists = scan_file(run, order=order, listed=9).lists
     assert lists["q"].documents == documents
 

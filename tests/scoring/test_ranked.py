@@ -34,22 +34,9 @@ TREC_EVAL = [
     ("nDCG@100", "ndcg_cut_100", False),
 ]
 EACH = [
-    "RR@10",
-    "nDCG",
-    "nDCG@5",
-    "nDCG(dcg='exp-log2')@10",
-    "nDCG(gains={1:0,3:7,4:7})@10",
-    "AP",
-    "AP(rel=2)@10",
-    "P@5",
-    "R(rel=2)@5",
-    "Success@3",
-    "Bpref",
-    "RBP(p=0.5,rel=1)",
-    "RBP(max_rel=4)@10",
-    "ERR@20",
-    "Unjudged@10",
-    "RR(judged_only=True)",
+    *("RR@10", "nDCG", "nDCG@5", "nDCG(dcg='exp-log2')@10", "nDCG(gains={1:0,3:7,4:7})@10"),
+    *("AP", "AP(rel=2)@10", "P@5", "R(rel=2)@5", "Success@3", "Bpref", "RBP(p=0.5,rel=1)"),
+    *("RBP(max_rel=4)@10", "ERR@20", "Unjudged@10", "RR(judged_only=True)"),
 ]
 
 
