@@ -166,7 +166,6 @@ def test_constant_scores_say_nothing_and_are_told_so() -> None:
     found = measure(table(np.full((3, 8), 0.5)), splits=3)
     assert found.correlation is None
     assert all(agreement.undefined == 1 for agreement in found.columns.values())
-    assert found.correlation is None
     assert any("no p-value" in note for note in list_notes(report.tables(found)[0]))
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from calling import answer, call, refused
 from heldout.answers.table import format_p
-from heldout.cli.program import analyse, main
 
 QUERIES = 60
 FIXED = {"k", "queries", "neither", "a_only", "b_only", "both", "esl", "rr", "tests", "corrected"}
@@ -46,14 +46,12 @@ def files(tmp_path: Path) -> Path:
 
 def _compare(files: Path, *arguments: str) -> Result:
     names = [",".join(str(files / part) for part in word.split(",")) for word in arguments[:2]]
-    return CliRunner().invoke(
-        main, ["compare", *names, "--qrels", str(files / "qrels"), *arguments[2:]]
-    )
+    return call("compare", *names, "--qrels", files / "qrels", *arguments[2:])
 
 
 def _outcomes(files: Path, *arguments: str) -> Result:
-    source = ["--runs", str(files / "*.run"), "--qrels", str(files / "qrels")]
-    return CliRunner().invoke(analyse, ["outcomes", *source, *arguments])
+    source = ("--runs", files / "*.run", "--qrels", files / "qrels")
+    return call("analyse", "outcomes", *source, *arguments)
 
 
 def test_compare_prints_the_verdict_first_then_the_evidence(files: Path) -> None:
@@ -229,10 +227,8 @@ def test_what_cannot_be_compared_is_refused_by_name(
 
 @pytest.mark.parametrize("words", ["", ","])
 def test_a_side_without_a_run_is_named(files: Path, words: str) -> None:
-    judged = ["--qrels", str(files / "qrels")]
-    result = CliRunner().invoke(main, ["compare", words, str(files / "b1.run"), *judged])
-    assert result.exit_code == 2
-    assert "no-run  A" in result.stderr
+    said = refused("compare", words, files / "b1.run", "--qrels", files / "qrels")
+    assert "no-run  A" in said
 
 
 def test_what_counts_0_for_another_reason_is_told(files: Path) -> None:
@@ -289,7 +285,7 @@ def test_of_many_pairs_the_terminal_shows_some_and_paper_and_programs_all(tmp_pa
     table.write_text("\n".join([f"query,{','.join(f's{at}' for at in range(11))}", *rows]) + "\n")
 
     def run(*arguments: str) -> str:
-        result = CliRunner().invoke(analyse, ["outcomes", "--scores", str(table), *arguments])
+        result = call("analyse", "outcomes", "--scores", table, *arguments)
         assert result.exit_code == 0
         return result.stdout
 
@@ -303,13 +299,10 @@ def test_of_many_pairs_the_terminal_shows_some_and_paper_and_programs_all(tmp_pa
 def test_outcomes_takes_a_table_of_reciprocal_ranks_and_no_other(tmp_path: Path) -> None:
     table = tmp_path / "scores.csv"
     table.write_text(f"query,a,b\nx,1,0.5\ny,0,{1 / 3!r}\nz,0.25,1\n")
-    value = json.loads(
-        CliRunner().invoke(analyse, ["outcomes", "--scores", str(table), "--json"]).stdout
-    )
-    assert value["pairs"][0]["both"] == 2
+    asked = ("analyse", "outcomes", "--scores", table)
+    assert answer(*asked)["pairs"][0]["both"] == 2
     table.write_text("query,a,b\nx,1,0.5\ny,0,0.33\n")
-    result = CliRunner().invoke(analyse, ["outcomes", "--scores", str(table)])
-    assert (result.exit_code, "not-reciprocal-ranks" in result.stderr) == (2, True)
+    assert "not-reciprocal-ranks" in refused(*asked)
 
 
 def test_outcomes_refuses_a_measure_that_has_no_ranks_and_a_depth_beyond_it(files: Path) -> None:

@@ -134,14 +134,7 @@ def test_we_open_what_openssl_seals(
     method = RSA if wrap == "pkeyutl" else ("rsautl",)
     files = {
         names.key: run(
-            openssl,
-            *method,
-            "-encrypt",
-            "-pubin",
-            "-inkey",
-            "public.pem",
-            "-in",
-            "key",
+            *(openssl, *method, "-encrypt", "-pubin", "-inkey", "public.pem", "-in", "key"),
             at=tmp_path,
         ),
         names.metadata: run(openssl, *ENC, at=tmp_path, stdin=METADATA),

@@ -28,14 +28,9 @@ MEMBERS = st.dictionaries(
     min_size=1,
 )
 TARGETS = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
+WEIGHTS = ("weight='geometric'", "weight='geometric',p=.3")
 MEASURES = st.sampled_from(
-    [
-        "AWRF@1",
-        "AWRF@5",
-        "AWRF@10",
-        "AWRF(weight='geometric')@10",
-        "AWRF(weight='geometric',p=.3)@4",
-    ]
+    ["AWRF@1", "AWRF@5", "AWRF@10", f"AWRF({WEIGHTS[0]})@10", f"AWRF({WEIGHTS[1]})@4"]
 )
 
 

@@ -30,13 +30,6 @@ def test_a_category_between_counts_for_weights_though_nobody_chose_it() -> None:
     assert found == cohen_kappa(first, second, weights="linear", categories="abdxyz")
 
 
-def test_raters_by_chance_agree_by_nothing() -> None:
-    ratings = np.random.default_rng(2).integers(0, 3, (2, 20_000)).astype(float)
-    first, second = ratings[0].tolist(), ratings[1].tolist()
-    assert cohen_kappa(first, second).value == pytest.approx(0, abs=0.02)
-    assert krippendorff_alpha(ratings).value == pytest.approx(0, abs=0.02)
-
-
 def test_one_category_alone_is_undefined_and_not_perfect() -> None:
     one = "all ratings are in one category"
     assert cohen_kappa([1, 1], [1, 1]).why == one

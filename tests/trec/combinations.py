@@ -22,17 +22,8 @@ from heldout.trec.scans import Expected, Scan
 Qrels = Mapping[str, Mapping[str, int]]
 
 NAMES = {
-    "RR",
-    "nDCG",
-    "AP",
-    "P@3",
-    "R@5",
-    "Success@2",
-    "Bpref",
-    "RBP(p=0.7,max_rel=3)",
-    "ERR",
-    "FirstRel",
-    "Unjudged@4",
+    *("RR", "nDCG", "AP", "P@3", "R@5", "Success@2", "Bpref", "RBP(p=0.7,max_rel=3)", "ERR"),
+    *("FirstRel", "Unjudged@4"),
 }
 MEASURES: tuple[Measure, ...] = tuple(parse_measure(name) for name in sorted(NAMES))
 """Each measure that asks for judgments alone."""
