@@ -104,16 +104,14 @@ def _decode(data: bytes, path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError.of(
-            "bad-utf8", path, "bytes that are not UTF-8", "UTF-8", line=line
-        ) from None
+        raise InputError.of("bad-utf8", path, "bytes that are not UTF-8", line=line) from None
 
 
 def _check_header(header: Sequence[str], needed: Sequence[str], path: str, line: int) -> None:
     missing = [name for name in needed if name not in header]
     if missing:
         found = f"no column {', '.join(map(quote, missing[:_SHOWN]))}"
-        raise InputError.of("wrong-columns", path, found, line=line)
+        raise InputError.of("wrong-columns", path, found, ", ".join(needed), line=line)
     twice = {name for name in header if header.count(name) > 1}
     if twice:
         found = f"{quote(min(twice))} twice"
