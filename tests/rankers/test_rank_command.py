@@ -15,7 +15,6 @@ from small_task import ASKED, write_collection
 
 from heldout import __version__
 from heldout.cli.program import main
-from heldout.collections import source as collection_source
 from heldout.collections import stdlib_docs
 from heldout.collections.stdlib_docs import Docstring
 from heldout.rankers.methods import METHODS
@@ -153,7 +152,7 @@ def test_dev_and_eval_divide_the_embedded_collection(
         ),
         skipped=(stdlib_docs.SkippedModule(module="odd", reason="ImportError: no"),),
     )
-    monkeypatch.setattr(collection_source, "read_docstrings", lambda: source)
+    monkeypatch.setattr(stdlib_docs, "read_docstrings", lambda: source)
     seen: dict[str, set[str]] = {}
     for subset in ("dev", "eval", "all"):
         out = tmp_path / subset

@@ -348,8 +348,9 @@ def test_the_page_has_the_charts_and_says_what_it_is(boards: Boards, name: str) 
     assert "Official less dev score over time" in page
     assert "Re-ranking against full ranking" in page
     assert "a sign of overfitting, or of a broken file" in page
-    broken = "single) (0.249 on eval, 0.454 on dev)"
+    broken = "single)</bdi> (0.249 on eval, 0.454 on dev)"
     assert (broken in page.replace("\u00a0", " ")) == (name == "doc")
+    assert "&lt;bdi" not in page
     assert "A record of the old board" in page
     assert "Take part" not in page
     assert "../queries/" not in page
