@@ -13,7 +13,7 @@ from town import environment, found_town, sign_event
 from trusting import BASELINE, LAST, ONE, Files, change_scores, forge, read_files, settle
 
 from heldout.board.audit import archive_audit
-from heldout.board.audit.archive_audit import audit_archive
+from heldout.board.audit.archive_audit import EARLIER, audit_archive
 from heldout.board.log.events import GENESIS, Entry, Event, Opening, format_entry, parse_log
 from heldout.ids import digest_bytes, seal_digest
 
@@ -230,6 +230,7 @@ def invent(files: Files, query: str, score: float) -> None:
 def labels_changed_at_once(files: Files) -> None:
     """Before any score was told; every score but one is by the new ones."""
     old = str(digest_bytes(files["labels/eval.qrels"]))
+    files[f"{EARLIER}{old}"] = files["labels/eval.qrels"]
     files["labels/eval.qrels"] += b"eval1 0 another 0\n"
     new = str(digest_bytes(files["labels/eval.qrels"]))
     first, *rest = log_of(files)
@@ -281,8 +282,8 @@ ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
         labels_of_a_later_day,
         "event 0 does not commit to labels/eval.qrels",
     ),
-    "a score by labels that were in force no more": (score_by_labels_of_before, "are not here"),
-    "scores of queries that nobody asked": (invented_queries, "are not here"),
+    "a score by labels that were in force no more": (score_by_labels_of_before, "not in force"),
+    "scores of queries that nobody asked": (invented_queries, "not those of its queries"),
     "a score that the measure cannot give": (score_out_of_range, "not those of its queries"),
     "a score that is hidden where all are told": (hidden_score, "does not follow"),
     "a baseline whose score is hidden": (hidden_score_of_a_baseline, "does not follow"),

@@ -3,6 +3,7 @@
 `hold_against` holds the result against what others have: a receipt, an older copy of the log.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -47,14 +48,13 @@ from heldout.board.scores.kept import (
     ScoreFile,
     find_mixed,
     follows_on,
-    is_score_of,
     make_evidence,
     read_evidence,
     read_scores,
     say_mixed,
 )
 from heldout.board.scores.releasing import follows_rules
-from heldout.board.scores.score import open_manifest
+from heldout.board.scores.score import ViewScore, open_manifest
 from heldout.board.scores.sets import find_edited, load_queries
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.overdue import list_due_ends, list_wrong_ends, say_season
@@ -433,15 +433,17 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
             yield f"the vault has no scores of {submission.id}; restore them from the backup"
         elif not scores.views or not follows_rules(spec, submission, scores.views):
             yield f"the released score of {submission.id} is not that of the vault"
-        elif not all(
-            is_score_of(v, scores.views[v.name]) for v in spec.views if v.name in scores.views
-        ):
+        elif any(score.mean != _find_mean(score) for score in scores.views.values()):
             yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
         elif not _is_told_for(vault, history, spec, submission, scores):
             yield (
                 f"{submission.id} has a logged score that does not belong to the per-query "
                 f"scores in the vault"
             )
+
+
+def _find_mean(score: ViewScore) -> float:
+    return math.fsum(value for value in score.per_query.values() if value is not None) / score.n
 
 
 def _check_final(vault: Vault, history: History) -> Iterator[str]:
