@@ -8,11 +8,15 @@ import atexit
 import contextlib
 import functools
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+from attacks import ATTACKS
 from town import OTHER_TEAM, Answer, Town, copy_town, found_town, git, run_text
 
 from heldout.board.store.sharing import DERIVED_FOLDERS
@@ -108,3 +112,21 @@ def is_calm(answer: Answer) -> bool:
     """Nothing that a terminal obeys or that turns text around."""
     text = answer.out + answer.err
     return not set(text) & set("\x1b\x07\x00\u202e\u2066\u200b") and len(text) < 100_000
+
+
+def check_all_played(
+    contained: AbstractSet[str], request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a module played is what the page says of it, or a part where a part was asked for.
+
+    Of several processes that share the tests each plays a part.
+    """
+    here = f"scenario/{request.path.name}"
+    own = {attack.name for attack in ATTACKS if attack.module == here}
+    assert contained <= own
+    told = f"{len(contained)} of {len(own)} attacks played here, all contained"
+    with capsys.disabled():
+        sys.stdout.write(f"\n{told}; the page has {len(ATTACKS)}\n")
+    whole = len([item for item in request.session.items if item.path == request.path])
+    shared = hasattr(request.config, "workerinput")
+    assert contained == own or whole < len(own) or shared

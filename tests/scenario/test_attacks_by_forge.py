@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from stage import DAY, LATER, Stage, is_calm, unchanged
+from stage import DAY, LATER, Stage, check_all_played, is_calm, unchanged
 from town import found_town
 
 pytestmark = pytest.mark.slow
+contained: set[str] = set()
 
 
 NOWHERE = "a commit that is nowhere"  # as of a request that was taken back: nothing to tell
@@ -74,6 +75,7 @@ def test_a_forge_that_answers_nonsense(
         assert is_calm(answer)
         assert ("the forge did not answer" in answer.err) == (attack != NOWHERE)
         assert lying.waiting in answer.out
+    contained.add(f"a forge that answers with {attack}")
 
 
 def test_a_forge_that_answers_nonsense_to_a_comment(
@@ -86,3 +88,11 @@ def test_a_forge_that_answers_nonsense_to_a_comment(
     assert [row["id"] for row in lying.town.rows()] == [lying.waiting]
     assert lying.town.audit()["ok"]
     assert lying.nothing_ran()
+    contained.add("a forge that answers nonsense to a comment")
+
+
+def test_all_attacks_are_contained(
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Last: all that the table says of this module was played."""
+    check_all_played(contained, request, capsys)

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from stage import LATER, MINE, Stage, is_calm, sealed, set_stage
+from stage import LATER, MINE, Stage, check_all_played, is_calm, sealed, set_stage
 from town import Answer, Town, commit_tree, git, named
 
 from heldout.board.store.arrivals import Seen
 from heldout.files.durable import File
 
 pytestmark = [pytest.mark.slow, pytest.mark.night]
+contained: set[str] = set()
 
 Kind = Literal["elsewhere", "the vault", "nothing", "itself"]
 ID = "20261102-second"  # of the submission that waits; its draft lies in the clone
@@ -141,6 +142,7 @@ def test_a_symlink_in_the_organisers_board(
 ) -> None:
     with stage as here:
         _play(here, here.town.board, name, kind, _organise)
+    contained.add(f"a board in which {name} is a symlink to {kind}")
 
 
 @pytest.mark.parametrize(("name", "kind"), CLONE)
@@ -149,6 +151,7 @@ def test_a_symlink_in_a_clone(
 ) -> None:
     with stage as here:
         _play(here, here.town.clone, name, kind, _take_part)
+    contained.add(f"a clone in which {name} is a symlink to {kind}")
 
 
 @pytest.mark.parametrize(("name", "kind"), VAULT)
@@ -157,6 +160,7 @@ def test_a_symlink_in_the_vault(
 ) -> None:
     with stage as here:
         _play(here, here.town.vault, name, kind, _organise)
+    contained.add(f"a vault in which {name} is a symlink to {kind}")
 
 
 def _push_link(town: Town, target: str) -> None:
@@ -185,6 +189,7 @@ def test_a_reader_rebuilds_in_a_hostile_clone(
         assert f"{reader / 'leaderboard'} is a symlink" in answer.err
         assert "remove it" in answer.err
         assert _snapshot(home) == before
+    contained.add("a clone whose leaderboard leads into the reader's home")
 
 
 @pytest.mark.parametrize("command", ["rebuild", "inbox", "publish"])
@@ -206,6 +211,7 @@ def test_an_organiser_pulls_a_leaderboard_that_leads_into_the_vault(
         git(town.board, "commit", "-q", "-m", "The page again")
         assert town.organiser("rebuild", now=LATER).code == 0
         assert town.audit()["ok"]
+    contained.add(f"a leaderboard that leads into the vault, pulled before {command}")
 
 
 def test_only_pages_that_heldout_wrote_are_removed(
@@ -244,6 +250,7 @@ def test_only_pages_that_heldout_wrote_are_removed(
         assert not {"leaderboard/notes/draft.md", "leaderboard/out.html"} & set(tracked)
         told = town.organiser("rebuild", now=LATER).out
         assert told.count('heldout did not write "leaderboard/notes/draft.md"') == 1
+    contained.add("a manifest that names files outside the page")
 
 
 @pytest.mark.parametrize("moment", ["it was listed", "its digest was taken"])
@@ -283,6 +290,7 @@ def test_an_upload_that_is_swapped_for_the_labels(
         assert [problem["code"] for problem in told["problems"]] == [code]
         digest = hashlib.sha256(labels.read_bytes()).hexdigest()
         assert digest not in (town.board / "log.jsonl").read_text()
+    contained.add(f"an upload swapped for a symlink to the labels after {moment}")
 
 
 def test_no_public_file_has_the_digest_of_a_file_that_is_secret(
@@ -310,6 +318,20 @@ def test_no_public_file_has_the_digest_of_a_file_that_is_secret(
         ]
 
 
+def test_a_rebuild_finds_its_own_pages_done(
+    stage: "contextlib.AbstractContextManager[Stage]",
+) -> None:
+    """The manifest is of no time or machine: a clone's rebuild gives the same bytes."""
+    with stage as here:
+        town = here.town
+        assert town.organiser("rebuild", now=LATER).code == 0
+        town.share()
+        first = _snapshot(town.board / "leaderboard")
+        answer = town.participant("rebuild", "--json", now=LATER)
+        assert (answer.code, answer.json["changed"]) == (0, 0)
+        assert _snapshot(town.clone / "leaderboard") == first
+
+
 def test_a_submission_is_published_where_the_roots_are_reached_by_symlinks(
     stage: "contextlib.AbstractContextManager[Stage]",
 ) -> None:
@@ -323,3 +345,10 @@ def test_a_submission_is_published_where_the_roots_are_reached_by_symlinks(
         town.enter("late", now=LATER, seed=4, team=named("Late"))
         shutil.rmtree(town.root / "real-board" / "leaderboard")
         assert town.organiser("rebuild", now=LATER).code == 0
+
+
+def test_all_attacks_are_contained(
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Last: all that the table says of this module was played."""
+    check_all_played(contained, request, capsys)

@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from stage import LATER, MINE, Files, Stage, is_calm, set_stage, three
+from stage import LATER, MINE, Files, Stage, check_all_played, is_calm, set_stage, three
 from town import FOUNDED, Answer, Town, call, commit_tree, git
 
 pytestmark = [pytest.mark.slow, pytest.mark.night]
+contained: set[str] = set()
 
 ID = "20261102-second"  # of the submission that waits; its draft lies in the clone
 OTHER = "of another board than this clone has worked with"
@@ -148,6 +149,7 @@ def test_a_log_of_another_board_is_pulled(
             git(town.clone, "push", "-q", "origin", "HEAD:main")
             _refuses_all(town, OTHER)
         assert _state(town.clone) == before
+    contained.add(f"git pull of another board's log and keys, with {log}")
 
 
 def _overwrite(name: str) -> Files:
@@ -191,6 +193,7 @@ def test_a_pull_overwrites_nothing_of_a_clone(
         git(town.clone, "push", "-q", "--force", "origin", "HEAD:main")
         assert town.participant("submit", ID, now=LATER).code == 0
         assert here.nothing_ran()
+    contained.add(f"git pull of {name}")
 
 
 _TOPS = (".heldout", "drafts")
@@ -208,6 +211,7 @@ def test_a_pull_in_another_spelling(
         assert name in os.listdir(town.clone)  # noqa: PTH208 - the very spelling
         _refuses_all(town, "private-path")
         assert _state(town.clone) == before
+    contained.add(f"git pull of a folder {name}")
 
 
 def test_a_branch_is_checked_out(stage: "contextlib.AbstractContextManager[Stage]") -> None:
@@ -222,6 +226,7 @@ def test_a_branch_is_checked_out(stage: "contextlib.AbstractContextManager[Stage
         assert _state(town.clone) == before
         git(town.clone, "checkout", "-q", "main")
         assert town.participant("submit", ID, now=LATER).code == 0
+    contained.add("git checkout of a branch with .heldout and drafts")
 
 
 def test_a_clean_removes_nothing_of_a_clone(
@@ -259,6 +264,7 @@ def test_what_a_reset_leaves_is_not_taken_for_ones_own(
         pin = json.loads(after["pinned.json"])  # it has seen more of the same log since
         assert (pin["board"], pin["last"][0]) == (json.loads(before["pinned.json"])["board"], 4)
         assert {**after, "pinned.json": before["pinned.json"]} == before
+    contained.add("a key of a team, pulled, and left in the tree by git reset")
 
 
 def test_what_a_reset_leaves_in_a_new_clone_is_not_taken_for_ones_own(
@@ -273,6 +279,7 @@ def test_what_a_reset_leaves_in_a_new_clone_is_not_taken_for_ones_own(
         git(clone, "push", "-q", "--force", "origin", "HEAD:main")
         assert town.participant("audit", now=LATER, clone=clone).code == 0
         assert _state(clone).keys() == {"pinned.json"}
+    contained.add("the same in a clone where no command was called before")
 
 
 def test_a_main_branch_that_was_not_pulled(
@@ -290,6 +297,7 @@ def test_a_main_branch_that_was_not_pulled(
         assert (told.code, "private-path" in told.out) == (1, True), told
         assert _refs(town) == sent
         assert _state(town.clone) == before
+    contained.add("a main branch with .heldout that was not pulled")
 
 
 def test_an_organiser_pulls_a_link_to_the_vault(
@@ -309,6 +317,7 @@ def test_an_organiser_pulls_a_link_to_the_vault(
         git(town.board, "rm", "-q", ".heldout")
         git(town.board, "commit", "-q", "-m", "Without it")
         assert town.organiser("rebuild", now=LATER).code == 0
+    contained.add("an organiser pulls .heldout as a symlink to the vault")
 
 
 def test_a_branch_of_a_submission_brings_a_pin(
@@ -321,6 +330,7 @@ def test_a_branch_of_a_submission_brings_a_pin(
         told = [one for one in town.take_in(now=LATER)["received"] if one["kind"] == "refused"]
         assert [[p["code"] for p in one["problems"]] for one in told] == [["private-path"]]
         assert MINE not in (town.board / "log.jsonl").read_text()
+    contained.add("a submission's branch that brings .heldout/pinned.json")
 
 
 def _zip(path: Path, files: Mapping[str, bytes]) -> Path:
@@ -378,3 +388,11 @@ def test_a_hostile_board_zip_over_an_unpacked_board(
             assert wanted in answer.out + answer.err, answer
         assert sorted(sent.iterdir()) == arrived
         assert {path: path.read_bytes() for path in before} == before
+    contained.add(f"a board.zip of another board, unpacked over the first, with {brought}")
+
+
+def test_all_attacks_are_contained(
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Last: all that the table says of this module was played."""
+    check_all_played(contained, request, capsys)
