@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 
 import click
 import msgspec
@@ -32,6 +33,8 @@ from heldout.board.rules.spec_file import parse_spec
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TEXTS = ("path", "found", "expected", "hint")
+"""Parameters of a problem after its code."""
 KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
@@ -134,17 +137,28 @@ def test_each_message_has_a_code_that_is_documented_and_used() -> None:
     assert [code for code in messages if f'"{code}"' not in sources] == []
 
 
-def test_a_problem_without_texts_has_them_among_the_messages() -> None:
+def find_words(text: str) -> set[str]:
+    """What stands in the braces of a message."""
+    return {re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(text) if name}
+
+
+def test_a_problem_without_texts_has_them_and_all_their_words_among_the_messages() -> None:
     messages = tomllib.loads((ROOT / "src/heldout/messages.toml").read_text("utf-8"))
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name("Problem" | "InputError"), attr="of"),
-                    args=[ast.Constant(str(code)), _, *texts],
-                ) if len(texts) < 2 and "expected" not in [one.arg for one in node.keywords]:
-                    assert texts or "found" in messages[code], (path, node.lineno)
-                    assert "expected" in messages[code]
+                    args=[ast.Constant(str(code)), *texts],
+                    keywords=named,
+                ):
+                    given = {*TEXTS[: len(texts)], *(one.arg for one in named)}
+                    if "expected" in given or None in given:
+                        continue
+                    row = messages[code]
+                    assert {"found", "expected"} <= {*given, *row}, (path, node.lineno)
+                    needed = (text for key, text in row.items() if key not in given)
+                    assert set().union(*map(find_words, needed)) <= given, (path, node.lineno)
 
 
 def test_no_documented_code_is_made_up_and_the_rows_are_sorted() -> None:

@@ -26,14 +26,12 @@ def check_registrant(registrant: registration.Registrant, spec: BoardSpec) -> It
         spec: the board's rules; a team may not be called as the board.
     """
     fields = {"institution": registrant.institution, "contact": registrant.contact}
-    reserved = (spec.name, spec.title)
+    reserved, most = (spec.name, spec.title), registration.LONGEST_NAME
     for evidence in name_evidence(registrant.team, "team", reserved=reserved):
         yield Problem.of("team-named", "registration:team", evidence)
     for name, text in {"team": registrant.team, **fields}.items():
-        if not text.isprintable() or len(text) > registration.LONGEST_NAME:
-            yield Problem.of(
-                "wrong-field", f"registration:{name}", quote(text), registration=registration
-            )
+        if not text.isprintable() or len(text) > most:
+            yield Problem.of("wrong-field", f"registration:{name}", quote(text), most=most)
 
 
 def revoked_before(
