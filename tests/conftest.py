@@ -6,8 +6,11 @@ import re
 import shutil
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Collection, Generator, Iterator
 from importlib.abc import MetaPathFinder
+from importlib.metadata import distributions
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -78,23 +81,53 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
-def _is_of_an_extra(module: str) -> bool:
-    """Check that a package is named in pyproject.toml, or comes with one that is."""
-    named = (REPOSITORY / "pyproject.toml").read_text("utf-8").lower().replace("-", "_")
-    return module.lower() in named or module in ("dask", "nbformat", "starlette")
+_EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"][
+    "optional-dependencies"
+]
+_BROUGHT = {"dask": "cluster", "grimp": "test", "nbformat": "test", "starlette": "web"}
+"""Packages that come with one of an extra."""
+
+
+def _is_missing(requirement: str) -> bool:
+    """Check that a package of an extra is not installed."""
+    return not any(distributions(name=re.split(r"[^\w-]", requirement, maxsplit=1)[0]))
+
+
+def _find_missing(report: pytest.CollectReport | pytest.TestReport) -> str | None:
+    """Name what a failure lacks of `.[test]`, or `None` where that is nothing or is demanded."""
+    if not report.failed or os.environ.get("HELDOUT_REQUIRE_TOOLS") == "1":
+        return None
+    text = str(report.longrepr)
+    named = "\n".join(chain.from_iterable(_EXTRAS.values())).lower().replace("-", "_")
+    for module in re.findall(r"No module named '(\w+)", text):
+        if (module in _BROUGHT or module.lower() in named) and not importlib.util.find_spec(module):
+            return str(module)
+    extras = re.findall(r"pip install '?heldout\[(\w+)", text)
+    return next((one for one in extras if any(map(_is_missing, _EXTRAS.get(one, ())))), None)
+
+
+def _skip_without_extra(report: pytest.CollectReport | pytest.TestReport, path: Path) -> None:
+    """Skip what needs a package of `.[test]` where only `.[test-core]` is installed."""
+    if missing := _find_missing(report):
+        report.outcome = "skipped"
+        report.longrepr = (str(path), 0, f"Skipped: not installed: {missing}")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Skip a module that imports a package of `.[test]` where only `.[test-core]` is installed."""
     report = yield
-    missing = re.search(r"No module named '(\w+)", str(report.longrepr))
-    demanded = os.environ.get("HELDOUT_REQUIRE_TOOLS") == "1"
-    if report.failed and not demanded and missing and _is_of_an_extra(missing[1]):
-        report.outcome = "skipped"
-        report.longrepr = (str(collector.path), 0, f"Skipped: not installed: {missing[1]}")
+    _skip_without_extra(report, collector.path)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _skip_without_extra(report, item.path)
     return report
 
 

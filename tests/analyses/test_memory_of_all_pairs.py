@@ -61,6 +61,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [n if n != "outcomes" else pytest.param(n, marks=pytest.mark.night) for n in CASES]
 )

@@ -79,6 +79,7 @@ def test_rare_harm_of_groups_of_seeds_is_seldom_called_none() -> None:
     assert share <= RULES.alpha
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("both", "later"), [(700, (0.02, 25)), (700, (0.01, 50)), (1500, (0.5 / 99, 99))]
 )

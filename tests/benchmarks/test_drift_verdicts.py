@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from scipy.stats import binom
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -15,6 +16,7 @@ from drift_verdicts import WORLDS, judge_board  # noqa: E402 - a folder, no pack
 BOARDS = 20
 
 
+@pytest.mark.slow
 def test_only_boards_that_learn_dev_are_called_drifting() -> None:
     for number, world in enumerate(WORLDS):
         rng = np.random.default_rng([number, 8])

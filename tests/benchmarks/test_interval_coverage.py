@@ -71,6 +71,7 @@ def test_an_interval_of_a_lower_level_holds_less(case: Case) -> None:
     assert found.held <= binom.ppf(1 - UNLIKELY, found.intervals, 0.5)
 
 
+@pytest.mark.slow
 def test_the_page_can_be_made_by_anyone() -> None:
     command = [sys.executable, str(BENCHMARKS / "interval_coverage.py")]
     ran = subprocess.run(

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -14,6 +15,7 @@ from validity_rows import ROWS, Row  # noqa: E402 - the same
 from validity_scores import simulate  # noqa: E402 - the same
 
 
+@pytest.mark.slow
 def test_it_runs_and_prints_every_row() -> None:
     command = [sys.executable, str(BENCHMARKS / "validity.py"), "--quick"]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -28,6 +28,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_rules_are_refused_soon(name: str) -> None:
     start = time.process_time()

@@ -72,6 +72,7 @@ def two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rescoring, "count_cores", lambda: 2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_processes")
 def test_side_by_side_is_as_one_by_one(
     entered: tuple[ScoredBoard, Sequence[str]], monkeypatch: pytest.MonkeyPatch
@@ -140,6 +141,7 @@ def files_of(board: ScoredBoard) -> dict[str, bytes]:
     return {path.relative_to(board.root).as_posix(): path.read_bytes() for path in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_a_correction_finds_what_its_parts_scored(
     town: ScoredBoard,

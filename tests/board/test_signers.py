@@ -234,6 +234,7 @@ def test_a_signature_is_verified_once_for_all_copies_of_a_log(
     assert len(calls) == len(log.entries)
 
 
+@pytest.mark.slow
 def test_a_log_of_two_thousand_events_is_verified_at_once() -> None:
     log = BoardLog(private=ANN).open("short = 1\n")
     for number in range(2_000):

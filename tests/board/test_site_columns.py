@@ -122,6 +122,7 @@ def test_the_docs_have_the_table() -> None:
     assert "\n".join(lines) in DOCS.read_text("utf-8"), "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_every_json_file_has_a_schema_number() -> None:
     boards = [render_board(board, RULES[name], facts()) for name, board in BOARDS.items()]
     several, rules = seasonal()

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).with_name("sample_boards.py")
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_bytes(tmp_path: Path) -> None:
     started = [
         subprocess.Popen(

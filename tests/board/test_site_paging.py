@@ -59,6 +59,7 @@ def test_an_entry_leads_back_to_the_page_with_its_row() -> None:
         assert f"../{one}#entry-{name}" in Document(MANY[f"entries/{name}.html"]).links
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [150, 151, 2_000])
 def test_no_page_of_the_table_is_over_300_kb_before_charts(size: int) -> None:
     files = render_table_pages(busy(size - 2))

@@ -93,6 +93,7 @@ def plant(run: dict[str, list[int]], how: int, much: float, seed: int) -> dict[s
     return made or run
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.integers(0, 1 << 20), st.sampled_from([2, 3, 5, 10, 100]))
 def test_planted_variants_at_all_thresholds_are_proposed(seed: int, width: int) -> None:
@@ -184,6 +185,7 @@ def look_up(
     return find_likeness(new, every, find).ensemble, len(read)
 
 
+@pytest.mark.slow
 def test_fusions_are_found_with_the_same_figures_and_few_runs_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

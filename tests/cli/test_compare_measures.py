@@ -113,6 +113,7 @@ def test_outcomes_that_do_not_fit_stand_behind_all(real: tuple[Path, Path, Path]
     assert "--all: all rows and tables" in shown
 
 
+@pytest.mark.slow
 def test_of_all_runs_of_dl_2021_those_that_differ_from_bm25_on_ndcg_have_an_answer(
     data: Data,
 ) -> None:

@@ -304,6 +304,7 @@ def test_everything_fits_the_screen(width: int, state: installation.State) -> No
     assert max(map(len, screen.lines)) <= width
 
 
+@pytest.mark.slow
 def test_a_look_imports_no_extra() -> None:
     code = (
         "import sys; from heldout.cli import main\n"

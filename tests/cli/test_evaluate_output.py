@@ -21,6 +21,8 @@ WORST = ("1 Q0 x 1 1 t", "2 Q0 x 1 1 t", "10 Q0 x 1 1 t")
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three runs and their judgments."""
+    pytest.importorskip("ir_measures")
+    pytest.importorskip("pytrec_eval")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HELDOUT_CACHE", "off")
     for name, lines in (("qrels", QRELS), ("worst", WORST), ("good", GOOD), ("fair", FAIR)):
@@ -231,10 +233,9 @@ def test_a_run_from_a_pipe_is_read_once() -> None:
 
     os.mkfifo("pipe.run")
     text = Path("good.run").read_text()
-    writer = threading.Thread(target=lambda: Path("pipe.run").write_text(text))
+    writer = threading.Thread(target=lambda: Path("pipe.run").write_text(text), daemon=True)
     writer.start()
     found = evaluate("pipe.run", "-m", "RR", "-m", "Rprec")
-    writer.join()
     assert found.exit_code == 2
     assert "error  read-once  pipe.run" in found.stderr
 

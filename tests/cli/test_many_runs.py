@@ -100,6 +100,7 @@ def test_what_failed_is_named_at_the_end() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("files")
 def test_the_store_is_used_and_can_be_left_alone(files: Path) -> None:
     evaluate("r0.run", "--no-cache")

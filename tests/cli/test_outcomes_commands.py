@@ -242,6 +242,7 @@ def test_what_counts_0_for_another_reason_is_told(files: Path) -> None:
     assert f"no-common-document  {files / 'ids.run'}" in result.stderr
 
 
+@pytest.mark.slow
 def test_judgments_may_come_through_a_pipe(files: Path) -> None:
     program = [sys.executable, "-m", "heldout", "compare", "a1.run", "b1.run", "--json"]
     piped, plain = (

@@ -193,6 +193,7 @@ def real() -> DocstringSource:
     return read_docstrings()
 
 
+@pytest.mark.slow
 def test_the_running_python_has_enough(real: DocstringSource) -> None:
     collection = build_collection(real.docstrings)
     assert 4_000 < len(collection.documents) < 20_000

@@ -19,6 +19,7 @@ def tool() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_the_drawing_is_that_of_the_contract_and_the_code(tool: ModuleType) -> None:
     drawn = (ROOT / "docs" / "images" / "architecture.svg").read_text("utf-8")
 

@@ -118,6 +118,7 @@ class A:
     )
 
 
+@pytest.mark.slow
 def test_every_error_code_is_documented() -> None:
     found = {
         code: path.name

@@ -135,6 +135,7 @@ def test_file_names(form: Form, names: tuple[str, str, str]) -> None:
     assert set(sealed(form).files) == set(names)
 
 
+@pytest.mark.slow
 @both_forms
 @settings(max_examples=20)
 @given(data=st.data())

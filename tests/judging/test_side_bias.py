@@ -47,6 +47,7 @@ def judge_all(
     return found, lengths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("left", "length"), [(0.0, 0.0), (0.4, 0.6)])
 def test_intervals_hold_planted_effects(left: float, length: float) -> None:
     held, trials, values = np.zeros(2), 60, []

@@ -28,6 +28,7 @@ _TABLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size", "share", "judgments"), _TABLE)
 def test_the_true_best_is_found_as_often_as_the_table_says(
     name: str, size: int, share: float, judgments: float

@@ -35,6 +35,7 @@ def test_the_default_depends_on_what_is_installed(
 def test_without_a_method_the_default_ranks_and_may_re_rank(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("bm25s")
     monkeypatch.setattr(methods, "has_encoder", lambda: False)
     write_collection(tmp_path)
     runs = []

@@ -27,6 +27,8 @@ QUESTIONS = {query: text for query, text in ASKED.items() if text}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    pytest.importorskip("bm25s")
+    pytest.importorskip("Stemmer")
     return write_collection(tmp_path)
 
 
@@ -207,6 +209,7 @@ for method in METHODS:
 
 
 def test_every_hash_seed_gives_the_same_bytes() -> None:
+    pytest.importorskip("bm25s")
     library = Path(__file__).parent.parent / "collections" / "fixtures" / "library.py"
     runs = [
         subprocess.run(

@@ -167,6 +167,7 @@ def test_the_best_of_n_gains_what_the_best_of_n_normal_draws_does() -> None:
     assert abs(worths(found).mean()) < 4 * 0.5 / 60**0.5  # and its last run is worth nothing
 
 
+@pytest.mark.slow
 def test_a_single_number_without_noise_is_worth_two_fifths_of_u(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -240,6 +241,7 @@ def test_what_rounded_scores_give_away_the_clear_rule_does_not(attack: str) -> N
     assert rounded.mean() > held.mean() + 0.5
 
 
+@pytest.mark.slow
 def test_feedback_is_worth_nothing_on_what_ranks_and_everything_where_it_does() -> None:
     pair = pair_of(1000)
     found = {

@@ -72,6 +72,7 @@ def passes_over_log(town: Town, monkeypatch: pytest.MonkeyPatch) -> int:
     return len(began)
 
 
+@pytest.mark.slow
 def test_the_number_of_processes_is_constant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

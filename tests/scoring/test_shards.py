@@ -165,6 +165,7 @@ def test_scores_that_cannot_be_stored_fail_the_part(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_what_a_part_cannot_do_is_refused(options: Sequence[str], said: str) -> None:
+    pytest.importorskip("ir_measures")
     done = call("--shard", "1/2", *options)
     assert (done.exit_code, said in done.stderr) == (2, True)
 

@@ -28,6 +28,7 @@ def look(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["lines", "scatter"])
 def test_intervals_hold_about_as_often_as_they_say_where_the_model_holds(world: World) -> None:
     """At 95% no more than 11 of 80 miss, but once in 1,000 runs; the benchmark tells it closer."""

@@ -49,6 +49,7 @@ def test_places_types_and_texts_come_out() -> None:
     assert found.notes == ()
 
 
+@pytest.mark.slow
 @given(marks=_MARKS, order=st.permutations(COLUMNS), compressed=st.booleans())
 def test_the_order_of_columns_and_rows_does_not_matter(
     marks: list[list[int]], order: list[str], *, compressed: bool

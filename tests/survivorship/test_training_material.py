@@ -111,6 +111,7 @@ def test_options_of_annotations_are_refused_where_none_are_named(place: Path, op
     assert not (place / "x").exists()
 
 
+@pytest.mark.slow
 def test_of_a_sequence_nothing_stays_but_what_the_steps_take() -> None:
     places = {QueryId(f"q{n}"): {DocId(f"p{n}"): 1 + n % 4} for n in range(100)}
 

@@ -30,6 +30,7 @@ def at_most(limit: int) -> Iterator[None]:
     assert peak < limit
 
 
+@pytest.mark.slow
 def test_hashing_a_long_id_beside_short_ones() -> None:
     ids = [b"%x" % number for number in range(QUERIES)]
     with at_most(MOST):
@@ -38,6 +39,7 @@ def test_hashing_a_long_id_beside_short_ones() -> None:
     assert hashes[-1] == hash_documents([LONG])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scanner", SCANNERS)
 def test_scanning_a_run_of_many_queries_and_a_long_id(scanner: str) -> None:
     queries = QUERIES // 5

@@ -41,6 +41,7 @@ def harness(program: Callable[[str], str], tmp_path_factory: pytest.TempPathFact
     return built
 
 
+@pytest.mark.slow
 def test_the_scanner_says_what_the_slow_way_says_and_stays_in_its_memory(
     harness: Path, tmp_path: Path
 ) -> None:
@@ -102,6 +103,7 @@ def test_scores_are_read_as_python_and_numpy_read_them(order: Order) -> None:
     assert verdict.read > verdict.cases // 2
 
 
+@pytest.mark.slow
 def test_more_queries_than_one_scan_may_have() -> None:
     queries = 5000
     run = b"".join(b"q%d Q0 d 1 1 t\n" % query for query in range(queries))
