@@ -16,7 +16,7 @@ from heldout.intake.mail import Notice, add_notice, list_notices, send_notices
 from heldout.intake.tables import INTAKE, teams
 from heldout.intake.teams import create_invitation, list_teams, open_session, replace_tokens
 from heldout.intake.uploads import get_upload, list_uploads
-from heldout.intake.worker import KEPT_FOR, DueWorker
+from heldout.intake.worker import RETENTION, DueWorker
 
 database = intake_stage.database
 stage = intake_stage.stage
@@ -76,7 +76,7 @@ def test_what_has_ended_goes_after_its_term_and_nothing_else(stage: Stage) -> No
     token = replace_tokens(stage.database, team.id, now=NOW)
     open_session(stage.database, token, now=NOW, valid=timedelta(minutes=1))
     add_note(stage, team.id, "sent")
-    stage.clock.move(KEPT_FOR)
+    stage.clock.move(RETENTION)
     shown = list_uploads(stage.store, team.id)
     stage.work()
     assert rows(stage) == {"notices": 1, "invitations": 2, "tokens": 2}

@@ -70,13 +70,13 @@ class Answer:
         """
         shown = self.tables[table]
         names: dict[str, int] = {}
-        for place, column in enumerate(shown.columns):
+        for position, column in enumerate(shown.columns):
             name = column.name
-            names[f"{name} {place + 1}" if name in names or not name else name] = place
+            names[f"{name} {position + 1}" if name in names or not name else name] = position
         cells = list(zip(*shown.rows, strict=True)) or [()] * len(shown.columns)
         return {
-            name: [_number(cell, shown.columns[place]) for cell in cells[place]]
-            for name, place in names.items()
+            name: [_number(cell, shown.columns[position]) for cell in cells[position]]
+            for name, position in names.items()
         }
 
     def to_pandas(self, table: int = 0) -> Any:
@@ -180,16 +180,16 @@ def format_json(value: Any, *, newline: str = "\n") -> Iterator[str]:
         yield from _format_results(value, newline)
     elif _is_table(value):
         yield "["
-        for place, row in enumerate(value):
-            yield f"{',' if place else ''}{inner}"
+        for position, row in enumerate(value):
+            yield f"{',' if position else ''}{inner}"
             cells = _without_nan(row.tolist())
             text = json.dumps(cells, allow_nan=False, separators=(f",{inner}  ", ": "))
             yield f"[{inner}  {text[1:-1]}{inner}]" if cells else "[]"
         yield f"{newline}]" if len(value) else "]"
     elif _holds_late(value):
         yield "{"
-        for place, (key, one) in enumerate(value.items()):
-            yield f"{',' if place else ''}{inner}{json.dumps(key)}: "
+        for position, (key, one) in enumerate(value.items()):
+            yield f"{',' if position else ''}{inner}{json.dumps(key)}: "
             yield from format_json(one, newline=inner)
         yield f"{newline}}}"
     else:

@@ -75,7 +75,7 @@ class LateRows(Sequence[Row]):
 
         Args:
             count: how many there are.
-            make: the row at a place, from 0.
+            make: the row at a position, from 0.
         """
         self._count, self._make = count, make
 
@@ -83,13 +83,13 @@ class LateRows(Sequence[Row]):
         return self._count
 
     @overload
-    def __getitem__(self, place: int) -> Row: ...
+    def __getitem__(self, position: int) -> Row: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Row, ...]: ...
-    def __getitem__(self, place: int | slice) -> Row | tuple[Row, ...]:
-        if isinstance(place, slice):
-            return tuple(self._make(one) for one in range(*place.indices(self._count)))
-        return self._make(range(self._count)[place])
+    def __getitem__(self, position: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, position: int | slice) -> Row | tuple[Row, ...]:
+        if isinstance(position, slice):
+            return tuple(self._make(one) for one in range(*position.indices(self._count)))
+        return self._make(range(self._count)[position])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
@@ -110,7 +110,7 @@ class Table:
             are left out, why a value is undefined. Two lines as a rule.
         method: sentences on how it was made: tests, families, corrections, draws. A terminal
             prints them with `--explain`.
-        first: places of the rows to show where there is not room for all, those that matter most
+        first: positions of the rows to show where there is not room for all, those that matter most
             first; none where that is the order of the rows.
     """
 
@@ -175,8 +175,8 @@ def shorten(table: Table, most: int, *, what: str = "row") -> Table:
     if count <= most:
         return table
     groups: dict[Row, list[Cell]] = {}
-    for place in table.first or range(count):
-        name, *others = table.rows[place]
+    for position in table.first or range(count):
+        name, *others = table.rows[position]
         if len(groups) == most and tuple(others) not in groups:
             break
         groups.setdefault(tuple(others), []).append(name)
@@ -190,15 +190,15 @@ def shorten(table: Table, most: int, *, what: str = "row") -> Table:
 
 
 def ends_first(values: Sequence[float | None]) -> list[int]:
-    """Return the places of values: the largest, the smallest, the next largest and so on.
+    """Return the positions of values: the largest, the smallest, the next largest and so on.
 
     Args:
         values: undefined ones come last.
     """
-    known = [place for place, value in enumerate(values) if value is not None]
-    known.sort(key=lambda place: -(values[place] or 0.0))
+    known = [position for position, value in enumerate(values) if value is not None]
+    known.sort(key=lambda position: -(values[position] or 0.0))
     turns = [one for pair in zip(known, reversed(known), strict=True) for one in pair]
-    undefined = [place for place, value in enumerate(values) if value is None]
+    undefined = [position for position, value in enumerate(values) if value is None]
     return [*turns[: len(known)], *undefined]
 
 

@@ -103,7 +103,7 @@ def restore(
             raise InputError.of("restore-place", "--database", "no database in it", "no --database")
         notes = tuple(_finish_folders(manifest, aside))
         taken, lost = (0, ()) if newer is None else take_over(root / sealed.VAULT, newer)
-        _put_in_place(aside, folder, manifest.database, database)
+        _move_into(aside, folder, manifest.database, database)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return Restored(
@@ -131,7 +131,7 @@ def _finish_folders(manifest: sealed.BackupManifest, aside: Path) -> Iterator[st
             _make_private(root)
 
 
-def _put_in_place(
+def _move_into(
     aside: Path, folder: Path, state: sealed.DatabaseState | None, database: str | None
 ) -> None:
     """Load the database and give the folder its name; if one fails, neither is there."""
@@ -328,8 +328,8 @@ def check_backup(
         InputError, StoreError: as `restore`.
     """
     began = timer()
-    with TemporaryDirectory(prefix="heldout-drill-") as place:
-        folder = Path(place) / "restored"
+    with TemporaryDirectory(prefix="heldout-drill-") as parent:
+        folder = Path(parent) / "restored"
         done = restore(path, folder, identities=identities, newer=None)
         restored = timer()
         audit = None

@@ -89,7 +89,7 @@ def show_path(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoardPlace:
+class BoardCall:
     """Where and when a command works, and how it answers: options of a participant's command."""
 
     board_folder: Annotated[
@@ -121,7 +121,7 @@ class BoardPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VaultPlace(BoardPlace):
+class VaultCall(BoardCall):
     """The same of a command that reads a board and, where one is named, its vault."""
 
     vault: Annotated[
@@ -141,7 +141,7 @@ class VaultPlace(BoardPlace):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrganiserPlace(VaultPlace):
+class OrganiserCall(VaultCall):
     """The same of a command that opens the organiser's session."""
 
     accept_rules: Annotated[bool, Opt("Log edited rules without a question.")] = False

@@ -78,7 +78,7 @@ def demo(
         "demo",
         page=page.as_uri(),
         heldout=_own_command(),
-        places=f"--board {folder}/board --vault {folder}/vault",
+        options=f"--board {folder}/board --vault {folder}/vault",
         last=scenes[-1].id,
         folder=folder,
     )

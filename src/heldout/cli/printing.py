@@ -227,7 +227,7 @@ def fill_facts(name: str, /, **values: object) -> list[tuple[str, str]]:
 def print_problems(
     console: Console, problems: Sequence[Problem], *, counts: Mapping[str, int] | None = None
 ) -> None:
-    """Each problem with its place, then found, expected and hint below it.
+    """Each problem with its location, then found, expected and hint below it.
 
     What is expected and the hint are not said again where they are those of the problem before.
 
@@ -238,8 +238,8 @@ def print_problems(
     """
     before: tuple[str, ...] = ()
     for problem in problems:
-        head, place = f"{problem.severity:<{_INDENT}}", printable(problem.place)
-        rest = f"{printable(problem.code)}  {place}"
+        head, location = f"{problem.severity:<{_INDENT}}", printable(problem.place)
+        rest = f"{printable(problem.code)}  {location}"
         console.print(_style(console, head, rest, problem.severity))
         same = (problem.code, problem.expected, problem.hint)
         for name in ("found",) if same == before else ("found", "expected", "hint"):

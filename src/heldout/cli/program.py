@@ -294,9 +294,9 @@ class _Program(_Lazy):
         except OSError as error:
             if error.strerror is None or "--debug" in sys.argv:
                 raise
-            place = f"{error.filename}: " if error.filename else ""
-            where = "" if place else " (--debug shows where)"
-            _end(f"error     {place}{error.strerror}{where}", status=2)
+            path = f"{error.filename}: " if error.filename else ""
+            where = "" if path else " (--debug shows where)"
+            _end(f"error     {path}{error.strerror}{where}", status=2)
         except Exception as error:
             if not _is_interrupted(error):
                 raise

@@ -21,7 +21,7 @@ from heldout.rankers.options import DEFAULT_FIRST, Reranking
 @with_options
 def rank(
     *,
-    place: Annotated[
+    collection: Annotated[
         str,
         Opt(
             "Collection to rank: stdlib-docs, a folder (documents.tsv and queries.tsv, or "
@@ -106,14 +106,14 @@ def rank(
     name = tag or chosen.name
     if name.split() != [name]:
         raise InputError.of("rank-tag", "--tag", repr(name[:40]))
-    texts = take_subset(read_whole(place, progress=TERMINAL), subset, seed)
+    texts = take_subset(read_whole(collection, progress=TERMINAL), subset, seed)
     task = RankingTask(documents=texts.documents, queries=texts.queries, depth=depth)
     work = f"{plural(len(task.queries), 'query', 'queries')} over "
     work += plural(len(task.documents), "document")
     messages().print(f"ranking {work} with {chosen.name} ...")
     run = chosen.rank(task)
     what: dict[str, Any] = {
-        "collection": place,
+        "collection": collection,
         "method": chosen.name,
         "parameters": settings,
         "depth": depth,

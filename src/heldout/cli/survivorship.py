@@ -183,16 +183,16 @@ def triage(
       heldout prefer export triage
       heldout survive triage triage
     """
-    place = QuestionFolder(folder, form=TRIAGE)
+    asked = QuestionFolder(folder, form=TRIAGE)
     if source.named:
         allowed = {*_names(AnnotationSource), "folder", "seed", "sample", "split", "as_json"}
         refuse_other_options(allowed, why="queries are drawn, and counted by a call of its own")
-        drawn = draw_triage(place, source, sample=sample, split=split, seed=seed, progress=TERMINAL)
+        drawn = draw_triage(asked, source, sample=sample, split=split, seed=seed, progress=TERMINAL)
         print_answer(drawn, output)
         return
     allowed = {"folder", "seed", "level", *_FORMS}
     refuse_other_options(allowed, why="answers are counted; --annotations would draw queries")
-    print_answer(count_triage(place, seed=seed, level=level), output)
+    print_answer(count_triage(asked, seed=seed, level=level), output)
 
 
 @click.command
@@ -236,12 +236,12 @@ def answerable(
     if folder is None:
         print_answer(count_ranks(ranks or Path(), depth=pool.depth, level=level), output)
         return
-    place = QuestionFolder(folder, form=ANSWERABLE)
+    asked = QuestionFolder(folder, form=ANSWERABLE)
     if pool.runs:
-        print_answer(pool_discarded(place, pool, source, TERMINAL), output)
+        print_answer(pool_discarded(asked, pool, source, TERMINAL), output)
         return
     counted = count_answerable(
-        place, source, labels, seed=pool.seed, level=level, progress=TERMINAL
+        asked, source, labels, seed=pool.seed, level=level, progress=TERMINAL
     )
     print_answer(counted, output)
 

@@ -333,7 +333,7 @@ def check_schemas(database: Database, *schemas: Schema) -> str:
     return "ok" if found == [one.version for one in schemas] else "database-other"
 
 
-def keep_others_out(connection: sa.Connection) -> None:
+def exclude_others(connection: sa.Connection) -> None:
     """Wait until no other transaction is here, and keep them waiting until this one ends.
 
     For what is done seldom and whole: making tables, loading a campaign.
@@ -349,7 +349,7 @@ def _make_tables(connection: sa.Connection, *, name: str, schema: Schema) -> Non
     Raises:
         DatabaseError: code `database-other`.
     """
-    keep_others_out(connection)
+    exclude_others(connection)
     found = schema.find_version(connection)
     if found == schema.version:
         return  # another process has just made them

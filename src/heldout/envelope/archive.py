@@ -235,7 +235,7 @@ def _parse_header(block: bytes) -> _Header | None:
     _require(magic in _MAGICS and kind in (*_FILES, _DIRECTORY, _PAX))
     _require(not any(block[157:257]))  # a link's target
     for pattern, fields in _IGNORED_NUMBERS.items():
-        _require(all(pattern.fullmatch(block, *place) for place in fields))
+        _require(all(pattern.fullmatch(block, *position) for position in fields))
     prefix = _text(block[345:500])
     # GNU tar keeps other things here: times of an incremental dump, the map of a sparse file.
     _require(not prefix or magic == _MAGICS[0])

@@ -242,10 +242,10 @@ def shared_answer(request: Request, data: bytes, etag: str, media: str, **header
         media: their type.
         headers: further ones.
     """
-    told = {"ETag": etag, "Cache-Control": _SHARED, "Access-Control-Allow-Origin": "*", **headers}
+    sent = {"ETag": etag, "Cache-Control": _SHARED, "Access-Control-Allow-Origin": "*", **headers}
     if etag in (one.strip() for one in request.headers.get("if-none-match", "").split(",")):
-        return Response(status_code=304, headers=told)
-    return Response(data, media_type=media, headers=told)
+        return Response(status_code=304, headers=sent)
+    return Response(data, media_type=media, headers=sent)
 
 
 _TeamReader = Callable[..., Team]
@@ -485,5 +485,5 @@ def problem_answer(
         "expected": problem.expected,
         "hint": problem.hint,
     }
-    told = {**more, **(headers or {}), ERROR_CODE: problem.code}
-    return JSONResponse(document, status, told, media_type=_PROBLEM_TYPE)
+    sent = {**more, **(headers or {}), ERROR_CODE: problem.code}
+    return JSONResponse(document, status, sent, media_type=_PROBLEM_TYPE)

@@ -140,8 +140,8 @@ class Pages:
         chosen = self._provider(provider)
         flow = new_flow(chosen, ties=ties)
         with new_client() as client:
-            place = self._reach(chosen, client).address(flow)
-        answer = go_to(place)
+            address = self._reach(chosen, client).address(flow)
+        answer = go_to(address)
         answer.set_cookie(
             _FLOW_COOKIE,
             sign_flow(flow, key=self.intake.key),

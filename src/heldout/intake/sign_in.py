@@ -66,11 +66,11 @@ def read_providers(environ: Mapping[str, str]) -> tuple[Provider, ...]:
     """
     found = []
     for variable, settings in _KNOWN.items():
-        told = environ.get(variable, "").strip()
-        client, colon, secret = told.partition(":")
-        if told and not (client and colon and secret):
+        configured = environ.get(variable, "").strip()
+        client, colon, secret = configured.partition(":")
+        if configured and not (client and colon and secret):
             raise SetupError(f"{variable} is not CLIENT_ID:CLIENT_SECRET")
-        if told:
+        if configured:
             found.append(Provider(client_id=client, client_secret=secret, **settings))
     return tuple(found)
 
@@ -149,9 +149,9 @@ class SignIn:
         Raises:
             StoreError: the provider does not answer.
         """
-        place = self.provider.authorize or self._discover()["authorization_endpoint"]
+        endpoint = self.provider.authorize or self._discover()["authorization_endpoint"]
         address, _ = self._oauth().create_authorization_url(
-            place, state=flow.state, code_verifier=flow.verifier, nonce=flow.nonce
+            endpoint, state=flow.state, code_verifier=flow.verifier, nonce=flow.nonce
         )
         return str(address)
 
@@ -174,10 +174,10 @@ class SignIn:
         from joserfc.errors import JoseError  # noqa: PLC0415 - the same
 
         found = None if not self.provider.issuer else self._discover()
-        place = self.provider.token if found is None else found["token_endpoint"]
+        endpoint = self.provider.token if found is None else found["token_endpoint"]
         try:
             token = self._oauth().fetch_token(
-                place,
+                endpoint,
                 authorization_response=f"{self.back}?{urlencode(answer)}",
                 state=flow.state,
                 code_verifier=flow.verifier,
@@ -297,17 +297,17 @@ class _Session:
         return self.call("POST", url, content=body, headers=sent)
 
 
-def _lasting_name(told: object) -> str:
+def _lasting_name(name: object) -> str:
     """Return what a provider calls a person for ever.
 
     Raises:
         TypeError, ValueError: it names nobody.
     """
-    if not isinstance(told, str | int) or isinstance(told, bool):
+    if not isinstance(name, str | int) or isinstance(name, bool):
         raise TypeError
-    if not 0 < len(str(told).strip()) <= _LONGEST_NAME or not str(told).isprintable():
+    if not 0 < len(str(name).strip()) <= _LONGEST_NAME or not str(name).isprintable():
         raise ValueError
-    return str(told)
+    return str(name)
 
 
 def new_client() -> httpx2.Client:

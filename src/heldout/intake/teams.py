@@ -17,7 +17,7 @@ from sqlalchemy import delete as remove
 
 from heldout.board.log.manifest import team_key
 from heldout.board.policy.names import compare_names, mixed_words
-from heldout.database.database import Database, keep_others_out
+from heldout.database.database import Database, exclude_others
 from heldout.errors import InputError, quote
 from heldout.intake.mail import check_mail_address
 from heldout.intake.tables import NAMED, identities, invitations, teams, tokens
@@ -158,7 +158,7 @@ def accept_invitation(
     """
 
     def accept(connection: Connection) -> Team:
-        keep_others_out(connection)
+        exclude_others(connection)
         found = _open_invitation(connection, secret, now=now)
         team = found.team or _add_team(connection, name=name, mail=mail, now=now)
         used = update(invitations).where(invitations.c.id == found.id)
@@ -323,7 +323,7 @@ def replace_tokens(
     """
 
     def replace(connection: Connection) -> str:
-        keep_others_out(connection)
+        exclude_others(connection)
         _team_row(connection, team)
         if session is not None:
             _check_session(connection, team, session, now=now)
@@ -364,7 +364,7 @@ def open_session(
         return None
 
     def begin(connection: Connection) -> str | None:
-        keep_others_out(connection)
+        exclude_others(connection)
         team = find(connection)
         if team is None:
             return None
@@ -470,7 +470,7 @@ def link_identity(
     """
 
     def link(connection: Connection) -> None:
-        keep_others_out(connection)
+        exclude_others(connection)
         _check_session(connection, team, session, now=now)
         found = connection.execute(_team_of_identity(provider, subject)).scalar()
         if found == team:

@@ -23,7 +23,7 @@ from sqlalchemy import ColumnElement, Connection, Row, case, func, insert, selec
 
 from heldout.board.policy.checks import QuotaState
 from heldout.board.store.uploads import UploadFolder, UploadKind, list_sums
-from heldout.database.database import Database, keep_others_out
+from heldout.database.database import Database, exclude_others
 from heldout.errors import InputError, StoreError, quote
 from heldout.files.durable import Folder
 from heldout.ids import Digest, digest_bytes
@@ -190,7 +190,7 @@ def begin_upload(
     name = secrets.token_hex(16)
 
     def begin(connection: Connection) -> Upload:
-        keep_others_out(connection)
+        exclude_others(connection)
         same = _find_same(connection, team, owner, files)
         if same is not None:
             return same
@@ -628,7 +628,7 @@ def complete_upload(
     """
 
     def complete(connection: Connection) -> Upload:
-        keep_others_out(connection)
+        exclude_others(connection)
         found = _own_upload(connection, team, upload)
         if found.state in ("complete", "accepted"):
             return found
@@ -660,7 +660,7 @@ def cancel_upload(store: UploadStore, team: int, upload: str, *, now: datetime) 
     """
 
     def cancel(connection: Connection) -> Upload:
-        keep_others_out(connection)
+        exclude_others(connection)
         found = _own_upload(connection, team, upload)
         if found.state == "open":
             end_upload(connection, upload, "cancelled", now=now)
@@ -745,7 +745,7 @@ def sweep(store: UploadStore, *, now: datetime) -> int:
     )
 
     def expire(connection: Connection) -> tuple[int, set[str]]:
-        keep_others_out(connection)  # none of them is completed meanwhile
+        exclude_others(connection)  # none of them is completed meanwhile
         old = connection.execute(old_ones).scalars().all()
         first, silence = (one.total_seconds() / 3600 for one in (limits.unbegun, limits.idle))
         why = (

@@ -22,7 +22,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from heldout.database.database import keep_others_out
+from heldout.database.database import exclude_others
 from heldout.errors import InputError, StoreError
 from heldout.files.durable import Folder
 from heldout.intake import uploads
@@ -30,7 +30,7 @@ from heldout.intake.board import STATES, BoardMoment, PublicBoard
 from heldout.intake.mail import Notice, add_notice, remove_notices, send_notices
 from heldout.intake.teams import list_teams, remove_ended
 
-KEPT_FOR = timedelta(days=30)
+RETENTION = timedelta(days=30)
 """How long notices are stored, and invitations and tokens that have ended."""
 
 _LOCK = "worker.lock"
@@ -119,7 +119,7 @@ class DueWorker:
             uploads.sweep(self.store, now=now)
             # Mail addresses are in them. Teams and uploads stay: quota and states need them.
             for remove in (remove_notices, remove_ended):
-                self.store.database.write(partial(remove, before=now - KEPT_FOR))
+                self.store.database.write(partial(remove, before=now - RETENTION))
 
     def _report(self) -> None:
         """Write a notice for every submission of a team that the log says something new of."""
@@ -211,7 +211,7 @@ def _end(
     now: datetime,
 ) -> None:
     """Write how it ended, and drop what it replaces."""
-    keep_others_out(connection)
+    exclude_others(connection)
     if problem is None:
         uploads.end_upload(connection, upload.id, "accepted", now=now)
         for replaced in uploads.replaced_uploads(connection, upload):

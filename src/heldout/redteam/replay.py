@@ -464,12 +464,12 @@ def tabulate_replay(found: TableReplay) -> list[Table]:
             rows=tuple(
                 (
                     name,
-                    *(_say(one.figures[key], digits) for one in found.lines[place :: len(ASSUMED)]),
+                    *(_say(one.figures[key], digits) for one in found.lines[row :: len(ASSUMED)]),
                 )
                 for key, name, digits in _ROWS
             ),
         )
-        for place, assumed in enumerate(ASSUMED)
+        for row, assumed in enumerate(ASSUMED)
     ]
 
 

@@ -141,7 +141,7 @@ def print_each(
         raise click.UsageError(
             "a chart shows one kind of query: --only FACET=KIND instead of --facet"
         )
-    part = _keep_only(facets, loaded)
+    part = _select_only(facets, loaded)
     with waiting("computing"):
         if facets.facet is None:
             answer = analyse(part)
@@ -158,7 +158,7 @@ def print_each(
     print_answer(answer, output)
 
 
-def _keep_only(facets: FacetSource, loaded: Loaded) -> Loaded:
+def _select_only(facets: FacetSource, loaded: Loaded) -> Loaded:
     queries = load_only(facets)
     if queries is None:
         return loaded

@@ -9,7 +9,7 @@ from typing import Annotated
 import click
 import msgspec
 
-from heldout.cli.context import VaultPlace
+from heldout.cli.context import VaultCall
 from heldout.cli.options import with_options
 from heldout.cli.printing import fill_facts
 from heldout.errors import StoreError
@@ -35,7 +35,7 @@ def backup(
         tuple[Path, ...],
         Opt("Further folder, as uploads or a campaign.", path="folder", exists=True),
     ] = (),
-    place: VaultPlace,
+    call: VaultCall,
 ) -> None:
     """Write board, vault, database and other folders into one encrypted file.
 
@@ -56,16 +56,16 @@ def backup(
     from heldout import __version__
     from heldout.backup.backing_up import Sources, back_up
 
-    has_board = place.vault is not None or place.board_folder is not None
+    has_board = call.vault is not None or call.board_folder is not None
     sources = Sources(
-        repository=place.board() if has_board else None,
-        vault=None if place.vault is None else place.need_vault(),
+        repository=call.board() if has_board else None,
+        vault=None if call.vault is None else call.need_vault(),
         database=database,
         folders=folder,
     )
-    made = back_up(file, sources, recipients=recipient, now=place.now, program=__version__)
+    made = back_up(file, sources, recipients=recipient, now=call.now, program=__version__)
     facts = fill_facts("backup", file=file, made=made)
-    place.answer({"file": str(file), **msgspec.to_builtins(made)}, facts)
+    call.answer({"file": str(file), **msgspec.to_builtins(made)}, facts)
 
 
 @click.command()
@@ -85,7 +85,7 @@ def restore(
     check: Annotated[
         bool, Opt("Restore into a temporary folder, audit it, and remove it again.")
     ] = False,
-    place: VaultPlace,
+    call: VaultCall,
 ) -> None:
     """Restore a backup into an empty folder, or check that it could be.
 
@@ -109,29 +109,29 @@ def restore(
         raise click.UsageError("give either --to DIR or --check")
     if check and database is not None:
         raise click.UsageError("--check restores into a SQLite file: leave --database out")
-    keys = _read_keys(place, identity)
-    newer = None if place.board_folder is None else place.board()
+    keys = _read_keys(call, identity)
+    newer = None if call.board_folder is None else call.board()
     if to is not None:
         done = restore_backup(file, to, identities=keys, database=database, newer=newer)
         document = {one.name: getattr(done, one.name) for one in fields(done)}
         whole = msgspec.to_builtins(done.manifest)  # without its files
         whole["folders"] = sorted(whole["folders"])
         document |= {"folder": str(done.folder), "manifest": whole}
-        place.answer(document, fill_facts("restored", done=done))
+        call.answer(document, fill_facts("restored", done=done))
         return
     drill = check_backup(file, identities=keys, newer=newer)
-    place.answer(msgspec.to_builtins(drill), fill_facts("backup_checked", drill=drill))
+    call.answer(msgspec.to_builtins(drill), fill_facts("backup_checked", drill=drill))
     if drill.audit is not None and drill.audit.faults:
         raise click.exceptions.Exit(1)
 
 
-def _read_keys(place: VaultPlace, files: tuple[Path, ...]) -> list[str]:
+def _read_keys(call: VaultCall, files: tuple[Path, ...]) -> list[str]:
     """The private keys of --identity, and those of a vault that is still there."""
     from heldout.board.store.vault import Vault
 
     keys = [one.read_text("utf-8-sig") for one in files]
-    if place.vault is not None:
-        keys += Vault(place.vault.absolute(), read_only=True).identities()
+    if call.vault is not None:
+        keys += Vault(call.vault.absolute(), read_only=True).identities()
     if not keys:
         raise StoreError("which key opens it? name its file: --identity FILE")
     return keys

@@ -17,10 +17,10 @@ import msgspec
 from heldout.board.rules.template import Stake
 from heldout.cli.board.participant import RunFiles
 from heldout.cli.context import (
-    BoardPlace,
+    BoardCall,
     Identifier,
-    OrganiserPlace,
-    VaultPlace,
+    OrganiserCall,
+    VaultCall,
     at_board,
     next_facts,
     read_clock,
@@ -277,7 +277,7 @@ def describe(
             metavar="NAME|DIR",
         ),
     ] = None,
-    place: VaultPlace,
+    call: VaultCall,
 ) -> None:
     """Describe the query sets: sizes, lengths, judgments, overlaps, and what they can show.
 
@@ -305,10 +305,10 @@ def describe(
     from heldout.board.store.vault import Vault
     from heldout.redteam.gap import find_own_gap
 
-    repository = place.board()
+    repository = call.board()
     vault = None
-    if place.vault is not None:
-        vault = Vault.open(place.vault.absolute(), board=repository.root, read_only=True)
+    if call.vault is not None:
+        vault = Vault.open(call.vault.absolute(), board=repository.root, read_only=True)
     spec = repository.tree_spec()
     check_recipients(spec, repository.tree_rules(), vault)
     sets = load_sets(repository, spec, vault=vault)
@@ -326,10 +326,10 @@ def describe(
     if vault is not None:
         history = vault.history()
         numbers = count_numbers(history, counted)
-        price = find_price(vault, history, spec, day=place.now.date())
+        price = find_price(vault, history, spec, day=call.now.date())
         if clear:
-            gap = find_own_gap(vault, spec.on(place.now.date()), sets, known_runs)
-    if place.as_json:
+            gap = find_own_gap(vault, spec.on(call.now.date()), sets, known_runs)
+    if call.as_json:
         document = {**msgspec.to_builtins(description), "views": views, "gap": gap}
         print_json({**document, "numbers": numbers, "price": price})
         return
@@ -364,7 +364,7 @@ def baseline(
     name: Identifier,
     runs: RunFiles,
     description: Annotated[str, Opt("Description of the system.", metavar="TEXT")],
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Score an organiser's own run and show it: no rank, no trophy, no quota.
 
@@ -377,13 +377,13 @@ def baseline(
     from heldout.board.organiser.rebuild import catch_up
     from heldout.board.organiser.words import rebuilt_facts, released_fact
 
-    with place.session() as session:
+    with call.session() as session:
         decision = add_baseline(session, name, runs.files, description=description)
         rebuilt = catch_up(session, news=decision.event is not None)
     row = next(row for row in rebuilt.standings.rows if row.id == name)
     before = "   (done before)" if decision.done_before else ""
     facts = [("baseline", f"{name}{before}"), released_fact(row, session.spec())]
-    place.answer(
+    call.answer(
         {"id": name, "scores": {key: float(v) for key, v in row.scores.items()}},
         [*facts, *rebuilt_facts(rebuilt), *next_facts(session.repository)],
     )
@@ -413,14 +413,14 @@ def _print(description: Description) -> None:
     print_facts(answers(), [("", ""), *(("", note) for note in described.list_notes(description))])
 
 
-def _count_documents(place: str) -> CollectionFacts:
+def _count_documents(collection: str) -> CollectionFacts:
     from heldout.board.scores.describe import describe_collection
     from heldout.collections.source import read_whole
 
-    found = read_whole(place, progress=TERMINAL)
+    found = read_whole(collection, progress=TERMINAL)
     if not found.documents:
         problem = Problem(
-            code="empty-file", path=place, found="no document", expected="at least one"
+            code="empty-file", path=collection, found="no document", expected="at least one"
         )
         raise InputError(problem)
     return describe_collection(found.documents.values())
@@ -515,7 +515,7 @@ def import_msmarco(
 
 @click.command("publish-page")
 @with_options
-def publish_page(*, place: BoardPlace) -> None:
+def publish_page(*, call: BoardCall) -> None:
     """Publish the leaderboard on GitHub Pages or GitLab Pages.
 
     Writes the workflow of the board's forge and commits it. After each push, and once a day, the
@@ -530,12 +530,12 @@ def publish_page(*, place: BoardPlace) -> None:
     """
     from heldout.board.organiser.creation import publish_page as publish
 
-    repository = place.board()
+    repository = call.board()
     with repository.locked():
-        made = publish(repository, now=place.now)
+        made = publish(repository, now=call.now)
     before = "" if made.changed or made.commit else "   (done before)"
     facts = [("workflow", f"{made.path}{before}")]
     if made.home:
         facts.append(("page", made.home))
     following = next_facts(repository, made.steps)
-    place.answer(msgspec.to_builtins(made), [*facts, *following])
+    call.answer(msgspec.to_builtins(made), [*facts, *following])

@@ -11,7 +11,7 @@ import click
 
 from heldout.cli.context import (
     Identifier,
-    OrganiserPlace,
+    OrganiserCall,
     at_board,
     ended_in_order,
     next_facts,
@@ -57,7 +57,7 @@ def inbox(
     every: Annotated[
         bool, Opt("Show refusals again that were shown before.", names=("--all",))
     ] = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Take in what has arrived, and say what waits.
 
@@ -79,14 +79,14 @@ def inbox(
     from heldout.board.organiser.words import rebuilt_facts, rules_facts
     from heldout.board.store.arrivals import remove_deliveries
 
-    with place.session() as session:
+    with call.session() as session:
         if token_host is not None:
             _set_token_host(session, token_host)
         taken = take_in(
             session, reach_forge(), folders=folders, accepted=accept, ask_remote=not no_fetch
         )
         receipts = taken.receipts
-        if place.as_json:
+        if call.as_json:
             print_json(_document(session, taken))
         else:
             print_facts(answers(), [*rules_facts(taken.rules), *rebuilt_facts(taken.rebuilt)[:-1]])
@@ -213,7 +213,7 @@ def run(
             metavar="OPTIONS",
         ),
     ] = "",
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Run the program of a submission on the board's queries; what it writes becomes its runs.
 
@@ -230,25 +230,25 @@ def run(
     from heldout.board.organiser.running import find_meter, plan_run, record_run, run_plan
 
     def read() -> RunPlan | None:
-        with place.session() as session:
+        with call.session() as session:
             return plan_run(session, submission)
 
     plan = persist(read)
     if plan is None:
-        _report(place, submission, None)
+        _report(call, submission, None)
         return
     with ended_in_order():
         ran = run_plan(plan, find_engine(engine, container_flags, os.environ), meter=find_meter())
 
     def record() -> None:
-        with place.session() as session:
+        with call.session() as session:
             record_run(session, plan, ran)
 
     persist(record)
-    _report(place, submission, ran)
+    _report(call, submission, ran)
 
 
-def _report(place: OrganiserPlace, submission: str, ran: Ran | None) -> None:
+def _report(call: OrganiserCall, submission: str, ran: Ran | None) -> None:
     """Say what was written and what it cost, or that it was run before."""
     facts = fill_facts("run", submission=submission, ran=ran)
     document = {
@@ -258,4 +258,4 @@ def _report(place: OrganiserPlace, submission: str, ran: Ran | None) -> None:
         "costs": None if ran is None else ran.costs,
         "engine": None if ran is None else ran.engine,
     }
-    place.answer(document, [*facts, *next_facts(place.board(), [f"heldout review {submission}"])])
+    call.answer(document, [*facts, *next_facts(call.board(), [f"heldout review {submission}"])])

@@ -12,7 +12,7 @@ import click
 from heldout.cli.context import (
     Identifier,
     Identifiers,
-    OrganiserPlace,
+    OrganiserCall,
     Why,
     at_board,
     check_reason,
@@ -49,7 +49,7 @@ def review(
     *,
     ids: Identifiers,
     score: Annotated[bool, Opt("Show the scores; it is logged.")] = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Open, score and judge submissions. Nothing is decided and nothing is published.
 
@@ -65,21 +65,21 @@ def review(
 
     shown: list[dict[str, Any]] = []
     against = False
-    with place.session() as session:
+    with call.session() as session:
         sets = load_sets(session.repository, session.spec(), vault=session.vault)
         spec = session.spec()
         for result in review_all(session, sets, ids):
             scores = show_score(session, result) if score else None
             against |= bool(result.stands_against)
-            if place.as_json:
+            if call.as_json:
                 shown.append(words.review_document(result, scores, spec))
             else:
-                print_facts(answers(), words.review_facts(result, now=place.now))
+                print_facts(answers(), words.review_facts(result, now=call.now))
                 print_problems(answers(), result.scores.metadata_problems)
                 for run in result.scores.runs.values():
                     print_problems(answers(), run.problems, counts=run.counts)
                 print_facts(answers(), words.verdict_facts(result, scores, spec))
-    if place.as_json:
+    if call.as_json:
         print_json({"reviews": shown})
     if against:
         raise click.exceptions.Exit(1)
@@ -94,7 +94,7 @@ def publish(
         str | None, Opt("Reason, where a finding asks for one.", check=check_reason, metavar="TEXT")
     ] = None,
     yes: Annotated[bool, Opt("Answer yes to every question.")] = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Release the scores of submissions and rebuild the page once. It cannot be taken back.
 
@@ -109,12 +109,12 @@ def publish(
     from heldout.board.organiser.review import review_all
     from heldout.board.scores.sets import load_sets
 
-    with place.session() as session:
+    with call.session() as session:
         sets = load_sets(session.repository, session.spec(), vault=session.vault)
         reviews = review_all(session, sets, ids)
         reason = _confirm(reviews, why or "", yes=yes)
         outcome = publish_all(session, reach_forge(), sets, reviews, why=reason)
-        _report(place, session, outcome, "published")
+        _report(call, session, outcome, "published")
 
 
 @click.command()
@@ -124,7 +124,7 @@ def reject(
     ids: Identifiers,
     why: Why,
     yes: _NamesNobody = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Refuse submissions, or a change of name of an entry. The reason is public.
 
@@ -138,9 +138,9 @@ def reject(
     """
     from heldout.board.organiser.decide import reject_all
 
-    with place.session() as session:
+    with call.session() as session:
         outcome = reject_all(session, reach_forge(), ids, why=why, anyway=yes)
-        _report(place, session, outcome, "rejected")
+        _report(call, session, outcome, "rejected")
 
 
 @click.command()
@@ -150,7 +150,7 @@ def ask(
     submission: Identifier,
     text: Annotated[str, Opt(argument=True, check=check_reason, metavar="TEXT")],
     yes: _NamesNobody = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Put a question to the team; it is public, and the submission waits for the answer.
 
@@ -163,9 +163,9 @@ def ask(
     """
     from heldout.board.organiser.decide import ask_team
 
-    with place.session() as session:
+    with call.session() as session:
         outcome = ask_team(session, reach_forge(), submission, text=text, anyway=yes)
-        _report(place, session, outcome, "asked")
+        _report(call, session, outcome, "asked")
 
 
 @click.command()
@@ -188,7 +188,7 @@ def correct(
             metavar="I/N",
         ),
     ] = None,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Publish errata: score entries or baselines again with today's labels, and say why.
 
@@ -205,14 +205,14 @@ def correct(
     if bool(ids) == all_earlier:
         raise click.UsageError("name entries, or give --all-earlier")
     if part is not None:
-        _score_part(ids, part, place)
+        _score_part(ids, part, call)
         return
     from heldout.board.organiser.decide import correct_all
 
-    with place.session() as session:
+    with call.session() as session:
         ids = ids or _list_earlier(session)
         outcome = correct_all(session, reach_forge(), ids, why=why, unchanged=anyway, anyway=yes)
-        _report(place, session, outcome, "corrected")
+        _report(call, session, outcome, "corrected")
 
 
 def _list_earlier(session: Session) -> tuple[str, ...]:
@@ -233,23 +233,23 @@ def _list_earlier(session: Session) -> tuple[str, ...]:
     return found
 
 
-def _score_part(ids: Sequence[str], part: str, place: OrganiserPlace) -> None:
+def _score_part(ids: Sequence[str], part: str, call: OrganiserCall) -> None:
     """Score a part of a correction's entries; exit code 1 where some have no score, 2 where all."""
     from heldout.board.organiser import words
     from heldout.board.organiser.decide import score_part
     from heldout.board.scores.session import look_at
     from heldout.scoring.shards import parse_shard
 
-    if place.accept_rules:
+    if call.accept_rules:
         raise click.UsageError("--shard logs nothing: without --accept-rules")
     shard = parse_shard(part)
-    session = look_at(place.board(), place.need_vault(), now=place.now)
+    session = look_at(call.board(), call.need_vault(), now=call.now)
     ids = ids or _list_earlier(session)
     found, entries = score_part(session, ids, shard, progress=TERMINAL), len(dict.fromkeys(ids))
     document = words.part_document(found, shard, entries=entries)
-    place.answer(document, words.part_facts(found, shard, entries=entries))
+    call.answer(document, words.part_facts(found, shard, entries=entries))
     failed = found.failed
-    if failed and not place.as_json:
+    if failed and not call.as_json:
         for problems in failed.values():
             messages().print()
             print_problems(messages(), problems)
@@ -266,7 +266,7 @@ def extend(
     day: Annotated[date, Opt(argument=True, metavar="DATE")],
     why: Why,
     yes: _NamesNobody = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Move the end of an embargo, for a reason.
 
@@ -276,9 +276,9 @@ def extend(
     """
     from heldout.board.organiser.decide import extend_embargo
 
-    with place.session() as session:
+    with call.session() as session:
         outcome = extend_embargo(session, reach_forge(), submission, until=day, why=why, anyway=yes)
-        _report(place, session, outcome, "extended")
+        _report(call, session, outcome, "extended")
 
 
 @click.command()
@@ -291,7 +291,7 @@ def rebuild(
     restore_rules: Annotated[
         bool, Opt("Put the log's rules back where board.toml was edited.")
     ] = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Make everything public again from the log and the time.
 
@@ -311,22 +311,22 @@ def rebuild(
     from heldout.board.organiser import words
     from heldout.board.organiser.rebuild import bring_up_to_date, rebuild_public
 
-    if place.vault is None and (restore_rules or place.accept_rules):
+    if call.vault is None and (restore_rules or call.accept_rules):
         raise click.UsageError("the rules are the organisers': name the vault, --vault DIR")
-    if restore_rules and place.accept_rules:
+    if restore_rules and call.accept_rules:
         raise click.UsageError("--accept-rules or --restore-rules, not both")
-    if place.vault is None:
-        rebuilt = rebuild_public(place.board(), now=place.now)
+    if call.vault is None:
+        rebuilt = rebuild_public(call.board(), now=call.now)
     else:
-        with place.session(late=yes, restore=restore_rules) as session:
+        with call.session(late=yes, restore=restore_rules) as session:
             rebuilt = bring_up_to_date(session)
     facts = words.rebuilt_facts(rebuilt)
-    if place.vault is not None:
-        facts += next_facts(place.board())
+    if call.vault is not None:
+        facts += next_facts(call.board())
     elif rebuilt.changed:
         facts.append(("note", "without a vault nothing is committed: git diff shows what changed,"))
         facts.append(("", "git checkout leaderboard takes it back; organisers add --vault DIR"))
-    place.answer(words.rebuilt_document(rebuilt), facts)
+    call.answer(words.rebuilt_document(rebuilt), facts)
 
 
 def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
@@ -353,7 +353,7 @@ def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
     return why
 
 
-def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str) -> None:
+def _report(call: OrganiserCall, session: Session, outcome: Outcome, verb: str) -> None:
     """Say what became of submissions; exit code 1 where one is not as was asked for."""
     from heldout.board.organiser import words
 
@@ -385,7 +385,7 @@ def _report(place: OrganiserPlace, session: Session, outcome: Outcome, verb: str
     )
     commands += ["heldout prefer maintain CAMPAIGN --documents FILE"] * bool(waiting)
     facts += next_facts(session.repository, commands)
-    place.answer({**document, **words.rebuilt_document(rebuilt)}, facts)
+    call.answer({**document, **words.rebuilt_document(rebuilt)}, facts)
     if len(outcome.done) < len(outcome.decisions):
         raise click.exceptions.Exit(1)
 
@@ -403,7 +403,7 @@ def finalists(
         Opt("Reason for other finalists than before; public.", check=check_reason, metavar="TEXT"),
     ] = None,
     yes: _NamesNobody = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Name the published entries that the final view scores, before anybody knows these scores.
 
@@ -417,12 +417,12 @@ def finalists(
     from heldout.board.organiser.finals import name_finalists
     from heldout.board.organiser.rebuild import catch_up
 
-    with place.session() as session:
+    with call.session() as session:
         if why is not None:
             check_text(session, why, *ids, anyway=yes)
         step = name_finalists(session, ids, why=why or "")
         rebuilt = catch_up(session, news=step.event is not None)
-        _report_final(place, session, step, rebuilt)
+        _report_final(call, session, step, rebuilt)
 
 
 @click.command()
@@ -434,7 +434,7 @@ def final(
         Opt("Reason for opening it again with other scores.", check=check_reason, metavar="TEXT"),
     ] = None,
     yes: Annotated[bool, Opt("Do not ask; log the reason as it stands.")] = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Publish the finalists' scores on the final view, and who wins. It cannot be taken back.
 
@@ -456,7 +456,7 @@ def final(
     from heldout.board.organiser.finals import check_ended, end_seasons_again, open_final
     from heldout.board.organiser.rebuild import catch_up
 
-    with place.session() as session:
+    with call.session() as session:
         known, ends = session.history().final, session.history().season_ends
         if why is not None:
             about = {name for one in ends.values() for name in one.opened.scores}
@@ -468,7 +468,7 @@ def final(
             ended = replace(rebuilt, ends=(*again, *rebuilt.ends))
             if not ended.ends:
                 check_ended(session)
-            place.answer(
+            call.answer(
                 words.rebuilt_document(ended),
                 [*words.rebuilt_facts(ended), *next_facts(session.repository)],
             )
@@ -484,18 +484,16 @@ def final(
             require_yes("Open the final?")
         step = open_final(session, why=why or "")
         rebuilt = catch_up(session, news=step.event is not None or bool(again))
-        _report_final(place, session, step, replace(rebuilt, ends=(*again, *rebuilt.ends)))
+        _report_final(call, session, step, replace(rebuilt, ends=(*again, *rebuilt.ends)))
 
 
-def _report_final(
-    place: OrganiserPlace, session: Session, step: FinalStep, rebuilt: Rebuilt
-) -> None:
+def _report_final(call: OrganiserCall, session: Session, step: FinalStep, rebuilt: Rebuilt) -> None:
     from heldout.board.organiser import words
 
     known = step.final
     before = "" if step.event is not None else "   (done before)"
     after = [] if known.opened else [f"after {session.spec().closes}: heldout board final"]
-    place.answer(
+    call.answer(
         {**words.final_document(known), "event": step.event, **words.rebuilt_document(rebuilt)},
         [
             ("final", f"{known.view}{before}"),

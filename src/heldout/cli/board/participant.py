@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import msgspec
 
-from heldout.cli.context import BoardPlace, Identifier, SendTo, find_server, find_target, show_path
+from heldout.cli.context import BoardCall, Identifier, SendTo, find_server, find_target, show_path
 from heldout.cli.options import with_options
 from heldout.cli.printing import (
     answers,
@@ -95,7 +95,7 @@ def draft(
         str | None,
         Opt("Image of a program that makes the runs, in their place.", metavar="NAME@sha256:…"),
     ] = None,
-    place: BoardPlace,
+    call: BoardCall,
 ) -> None:
     """Make the dated id of a submission, its folder, and metadata to fill in.
 
@@ -118,7 +118,7 @@ def draft(
     from heldout.board.participant.draft import draft as make_draft
     from heldout.board.rules.changes import difference_facts
 
-    repository, today = place.board(), place.now.date()
+    repository, today = call.board(), call.now.date()
     print_facts(messages(), difference_facts(check_tree_rules(repository, repository.log())))
     check_public_files(repository)
     if embargo is not None:
@@ -142,7 +142,7 @@ def draft(
     named = {one.name for one in taken} | {"program"}
     left = {field: text for field, text in MEANINGS.items() if field not in named}
     print_problems(messages(), found.notes)
-    place.answer(
+    call.answer(
         {
             "id": submission,
             "folder": str(folder),
@@ -175,7 +175,7 @@ def check(
         tuple[str, str] | None,
         Opt("Pull request whose form is checked, at refs/pull/N/head.", metavar="BASE REF"),
     ] = None,
-    place: BoardPlace,
+    call: BoardCall,
 ) -> None:
     """Run the organisers' own checks, as far as they go without held-out labels.
 
@@ -196,15 +196,15 @@ def check(
             f"{printable(submission)} is a file, and this command checks a draft by its ID; "
             "for a run file: heldout validate RUN --queries FILE"
         )
-    repository = place.board()
+    repository = call.board()
     found: Check | RequestCheck
     if form is not None:
         found = check_request(repository, *form)
-        _print_request(found, form[1], as_json=place.as_json)
+        _print_request(found, form[1], as_json=call.as_json)
     else:
-        found = check_draft(repository, parse_submission_id(submission or ""), now=place.now)
-        print_check(found, repository, place)
-        if found.ok and not place.as_json:
+        found = check_draft(repository, parse_submission_id(submission or ""), now=call.now)
+        print_check(found, repository, call)
+        if found.ok and not call.as_json:
             print_facts(answers(), [("", ""), ("next", f"heldout submit {found.id}")])
     if not found.ok:
         raise click.exceptions.Exit(1)
@@ -221,14 +221,14 @@ def _print_request(found: RequestCheck, head: str, *, as_json: bool) -> None:
         print_problems(answers(), found.problems)
 
 
-def print_check(found: Check, repository: Repository, place: BoardPlace) -> None:
+def print_check(found: Check, repository: Repository, call: BoardCall) -> None:
     """Print what a check says of a draft."""
     from heldout.board.rules.changes import difference_facts
 
-    if place.as_json:
+    if call.as_json:
         print_json(_document(found))
         return
-    print_facts(answers(), _check_facts(found, repository, place))
+    print_facts(answers(), _check_facts(found, repository, call))
     noted = any(scan.problems for scan in found.scans.values())
     if noted or found.files or found.metadata or found.findings or found.warnings:
         print_facts(answers(), [("", "")])
@@ -247,7 +247,7 @@ def print_check(found: Check, repository: Repository, place: BoardPlace) -> None
         answers().print(f"\n{plural(count, 'problem')}; nothing was sealed or sent. {fix}")
 
 
-def _check_facts(found: Check, repository: Repository, place: BoardPlace) -> list[tuple[str, str]]:
+def _check_facts(found: Check, repository: Repository, call: BoardCall) -> list[tuple[str, str]]:
     """A line for each run, one for the metadata, one for the quota."""
     from heldout.board.scores.releasing import describe_true
 
@@ -270,7 +270,7 @@ def _check_facts(found: Check, repository: Repository, place: BoardPlace) -> lis
         wrong=count_errors(found.metadata, {}),
         quota=found.quota,
         undecided=found.undecided,
-        now=place.now,
+        now=call.now,
     )
 
 
@@ -300,23 +300,23 @@ _DONE = "   (done before)"
 
 @click.command()
 @with_options
-def pack(*, submission: Identifier, place: BoardPlace) -> None:
+def pack(*, submission: Identifier, call: BoardCall) -> None:
     """Check and seal a draft, and send nothing: for those who look first.
 
     \b
     Example:
       heldout pack 20261120-lighthouse-monot5
     """
-    repository = place.board()
+    repository = call.board()
     with repository.locked():
-        found, packed = _check_and_pack(repository, submission, place)
+        found, packed = _check_and_pack(repository, submission, call)
     facts = [*_packed_facts(repository, found.id, packed), ("", "")]
-    place.answer(_sent_document(found.id, packed), [*facts, ("next", f"heldout submit {found.id}")])
+    call.answer(_sent_document(found.id, packed), [*facts, ("next", f"heldout submit {found.id}")])
 
 
 @click.command()
 @with_options
-def submit(*, submission: Identifier, to: SendTo = None, place: BoardPlace) -> None:
+def submit(*, submission: Identifier, to: SendTo = None, call: BoardCall) -> None:
     """Check, seal and send a draft: a branch of its own, or with --to a folder or a server.
 
     The branch is pushed to the remote `origin` where there is one. A server asks for your team's
@@ -330,11 +330,11 @@ def submit(*, submission: Identifier, to: SendTo = None, place: BoardPlace) -> N
     """
     from heldout.board.participant.send import send
 
-    repository = place.board()
+    repository = call.board()
     target = find_target(repository, to)
     with repository.locked():
-        found, packed = _check_and_pack(repository, submission, place)
-        sent = send(repository, found.id, packed, target, now=place.now)
+        found, packed = _check_and_pack(repository, submission, call)
+        sent = send(repository, found.id, packed, target, now=call.now)
     facts = [
         *_packed_facts(repository, found.id, packed),
         *seen_facts(found),
@@ -343,39 +343,39 @@ def submit(*, submission: Identifier, to: SendTo = None, place: BoardPlace) -> N
         ("", ""),
         ("next", f"heldout status {found.id}"),
     ]
-    place.answer(_sent_document(found.id, packed, sent), facts)
+    call.answer(_sent_document(found.id, packed, sent), facts)
 
 
 @click.command()
 @with_options
-def amend(*, submission: Identifier, to: SendTo = None, place: BoardPlace) -> None:
+def amend(*, submission: Identifier, to: SendTo = None, call: BoardCall) -> None:
     """Seal the draft's metadata again under the same key, one revision up, and send it.
 
     \b
     Example:
       heldout amend 20261120-lighthouse-monot5
     """
-    _update(submission, to, place, withdrawn=False)
+    _update(submission, to, call, withdrawn=False)
 
 
 @click.command()
 @with_options
-def withdraw(*, submission: Identifier, to: SendTo = None, place: BoardPlace) -> None:
+def withdraw(*, submission: Identifier, to: SendTo = None, call: BoardCall) -> None:
     """Take a submission back before it is published; the quota is given back.
 
     \b
     Example:
       heldout withdraw 20261120-lighthouse-monot5
     """
-    _update(submission, to, place, withdrawn=True)
+    _update(submission, to, call, withdrawn=True)
 
 
-def _update(submission: str, to: SendTo, place: BoardPlace, *, withdrawn: bool) -> None:
+def _update(submission: str, to: SendTo, call: BoardCall, *, withdrawn: bool) -> None:
     from heldout.board.participant.draft import read_metadata, require_draft
     from heldout.board.participant.send import send, update
     from heldout.board.policy.amending import check_update
 
-    repository = place.board()
+    repository = call.board()
     name = parse_submission_id(submission)
     require_draft(repository, name)
     manifest = read_metadata(repository, name)
@@ -388,7 +388,7 @@ def _update(submission: str, to: SendTo, place: BoardPlace, *, withdrawn: bool) 
         packed = update(repository, name, manifest, withdrawn=withdrawn)
         # With --to it goes all the same: what was sent may have gone elsewhere.
         if to is not None or withdrawn or not packed.sent_before:
-            sent = send(repository, name, packed, target, now=place.now)
+            sent = send(repository, name, packed, target, now=call.now)
     document = {"sent": "", **_sent_document(name, packed, sent), "withdrawn": withdrawn}
     what = "a withdrawal" if withdrawn else "new metadata"
     text = f"{what} under the key of {name}, revision {packed.revision}{_DONE * packed.done_before}"
@@ -398,18 +398,18 @@ def _update(submission: str, to: SendTo, place: BoardPlace, *, withdrawn: bool) 
         facts = [("unchanged", text)]
     else:
         facts.append(("sent", sent.sent + _DONE * sent.sent_before))
-    place.answer(document, [*facts, ("", ""), ("next", f"heldout status {name}")])
+    call.answer(document, [*facts, ("", ""), ("next", f"heldout status {name}")])
 
 
 def _check_and_pack(
-    repository: Repository, submission: str, place: BoardPlace
+    repository: Repository, submission: str, call: BoardCall
 ) -> tuple[Check, Packed]:
     from heldout.board.participant.checks import check
     from heldout.board.participant.send import pack as pack_draft
 
-    found = check(repository, parse_submission_id(submission), now=place.now)
+    found = check(repository, parse_submission_id(submission), now=call.now)
     if not found.ok or found.manifest is None:
-        print_check(found, repository, place)
+        print_check(found, repository, call)
         raise click.exceptions.Exit(1)
     return found, pack_draft(repository, found.id, found.manifest)
 
@@ -447,7 +447,7 @@ def _sent_document(name: SubmissionId, packed: Packed, sent: Sent | None = None)
 def status(
     *,
     submission: Annotated[str | None, Opt(argument=True, metavar="[ID]")] = None,
-    place: BoardPlace,
+    call: BoardCall,
 ) -> None:
     """Say how far a submission has come, by the board's public log.
 
@@ -466,7 +466,7 @@ def status(
     from heldout.board.rules.changes import difference_facts
     from heldout.board.standings.overdue import list_overdue_at
 
-    repository, now = place.board(), place.now
+    repository, now = call.board(), call.now
     log = repository.newest_log()
     with suppress(OSError):  # a clone that is only read remembers nothing
         repository.pin(log)
@@ -478,7 +478,7 @@ def status(
     rows = [_with_server(repository, row) for row in rows]
     closed = read_history(log).closed
     overdue = list_overdue_at(log, now=now) if log and submission is None else ()
-    if place.as_json:
+    if call.as_json:
         print_json({"submissions": rows, "closed": closed, "due": overdue_document(overdue)})
         return
     if log:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from heldout.cli.context import (
-    BoardPlace,
-    OrganiserPlace,
+    BoardCall,
+    OrganiserCall,
     SendTo,
     Why,
     at_board,
@@ -35,7 +35,7 @@ def register(
     contact: Annotated[str, Opt("Address for messages from the organisers.", metavar="TEXT")] = "",
     agree: Annotated[bool, Opt("Agree to the board's agreement, which you have read.")] = False,
     to: SendTo = None,
-    place: BoardPlace,
+    call: BoardCall,
 ) -> None:
     """Register a team, once, and again when the agreement has changed.
 
@@ -53,33 +53,31 @@ def register(
     from heldout.board.participant.team import current_agreement, own_registration, team_folder
     from heldout.board.participant.team import register as register_team
 
-    repository = place.board()
+    repository = call.board()
     log = repository.newest_log()
     spec, history = rules_to_seal_by(repository), read_history(log)
     names = {"team": team, "institution": institution, "contact": contact}
     before = own_registration(repository, spec, history)
     agreement = current_agreement(spec, history)
     if agreement is not None and not (before.own is not None and before.agreed):
-        _consent(agreement, agreed=agree, as_json=place.as_json)
+        _consent(agreement, agreed=agree, as_json=call.as_json)
     sent = ""
     try:
         with repository.locked():
             repository.pin(log)
-            own = register_team(repository, spec, history, names=names, now=place.now)
+            own = register_team(repository, spec, history, names=names, now=call.now)
             if not before.taken_in or before.own != own:
-                sent = send_registration(
-                    repository, own, find_target(repository, to), now=place.now
-                )
+                sent = send_registration(repository, own, find_target(repository, to), now=call.now)
     except InputError as error:
         fail(error, status=1)
     own_folder = show_path(team_folder(repository).path())
     facts = fill_facts("registered", own=own, sent=sent, folder=own_folder)
-    place.answer({"team": own.handle, "agreement": own.agreement or None, "sent": sent}, facts)
+    call.answer({"team": own.handle, "agreement": own.agreement or None, "sent": sent}, facts)
 
 
 @click.command()
 @at_board
-def teams(*, place: OrganiserPlace) -> None:
+def teams(*, call: OrganiserCall) -> None:
     """List the teams that have registered, with what only the organisers know of them.
 
     \b
@@ -88,7 +86,7 @@ def teams(*, place: OrganiserPlace) -> None:
     """
     from heldout.board.policy.registered import revoked_before
 
-    with place.session() as session:
+    with call.session() as session:
         history = session.history()
         current = history.agreements[-1] if history.agreements else None
         everybody = history.teams.values()
@@ -99,13 +97,13 @@ def teams(*, place: OrganiserPlace) -> None:
             facts += _team_facts(team, current)
             facts += [("", note) for note in notes[team.handle]]
         count = plural(len(everybody), "team")
-        place.answer({"teams": rows}, [*facts, ("teams", f"{count} registered")])
+        call.answer({"teams": rows}, [*facts, ("teams", f"{count} registered")])
 
 
 @click.command()
 @at_board
 def revoke(
-    *, team: Annotated[str, Opt(argument=True, metavar="TEAM")], why: Why, place: OrganiserPlace
+    *, team: Annotated[str, Opt(argument=True, metavar="TEAM")], why: Why, call: OrganiserCall
 ) -> None:
     """End a team's registration: what it sends is refused from now on.
 
@@ -119,12 +117,12 @@ def revoke(
     from heldout.board.organiser.rebuild import catch_up
     from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
 
-    with place.session() as session:
+    with call.session() as session:
         event = revoke_team(session, team, why=why)
         rebuilt = catch_up(session, news=event is not None)
         logged = "   (done before)" if event is None else f", event {event}"
         facts = [("revoked", f"{team}{logged}"), *rebuilt_facts(rebuilt)]
-        place.answer(
+        call.answer(
             {"team": team, "event": event, **rebuilt_document(rebuilt)},
             [*facts, *next_facts(session.repository)],
         )

@@ -13,8 +13,8 @@ import click
 import msgspec
 
 from heldout.cli.context import (
-    OrganiserPlace,
-    VaultPlace,
+    OrganiserCall,
+    VaultCall,
     Why,
     at_board,
     check_reason,
@@ -63,7 +63,7 @@ def audit(
         Path | None, Opt("Older copy of log.jsonl.", path="file", exists=True, metavar="LOG")
     ] = None,
     root: _Root = None,
-    place: VaultPlace,
+    call: VaultCall,
 ) -> None:
     """Verify the public log, and with a vault also its own: chain, openings, scores, files.
 
@@ -92,20 +92,20 @@ def audit(
             raise click.UsageError(
                 "an archive is audited by itself, without --receipt, --earlier or --timestamp-root"
             )
-        found = audit_archive(archived, public=_public_log(place))
+        found = audit_archive(archived, public=_public_log(call))
     else:
         roots = () if root is None else read_roots(root)
-        board = place.board()
-        found = audit_board(board, place.vault, roots=roots)
+        board = call.board()
+        found = audit_board(board, call.vault, roots=roots)
         if receipt or earlier is not None or board.has_seen_more(found.events):
             found, checked = hold_against(board, found, receipt, earlier)
-        if place.vault is None and not found.faults:
+        if call.vault is None and not found.faults:
             with suppress(OSError):  # a clone that is only read remembers nothing
                 board.pin(board.log())
     document = {"ok": not found.faults, **msgspec.to_builtins(found), "receipts": checked}
     received = [one.received for one in checked if one.received is not None]
     facts = fill_facts("audit", found=found, received=received, format_time=format_time)
-    place.answer(document, facts)
+    call.answer(document, facts)
     if found.faults:
         raise click.exceptions.Exit(1)
 
@@ -124,7 +124,7 @@ def archive(
         Opt("Evidence of the agreement, for --agreed; public.", check=check_reason, metavar="TEXT"),
     ] = None,
     yes: _Yes = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Close the board for good, and open it: one file by which anyone can score it again.
 
@@ -145,7 +145,7 @@ def archive(
         raise click.UsageError("--agreed is your word for a team's: say how you know, with --why")
     if why is not None and not agreed:
         raise click.UsageError("--why says how you know that a team agreed: name it with --agreed")
-    with place.session() as session:
+    with call.session() as session:
         catch_up(session, news=False)
         if session.history().closed is None and not yes:
             click.echo("This closes the board for good and opens its labels.", err=True)
@@ -156,7 +156,7 @@ def archive(
         document = {"file": str(file), "archive": made, "closed_before": not closed}
         name = session.spec().name
         facts = fill_facts("archive", name=name, file=file, made=made, closed=closed)
-        place.answer(
+        call.answer(
             {**document, **rebuilt_document(rebuilt)},
             [
                 *facts,
@@ -204,7 +204,7 @@ def rekey(
         ),
     ] = 14,
     yes: _Yes = False,
-    place: OrganiserPlace,
+    call: OrganiserCall,
 ) -> None:
     """Change the organisers' keys: a new one for this vault, others that join or leave.
 
@@ -226,10 +226,10 @@ def rekey(
     from heldout.envelope.bundle import short_recipient
 
     joining = _read_signers(add_signer)
-    if place.vault is not None and not keep_key:
+    if call.vault is not None and not keep_key:
         # A vault that has lost its key gets one first: without any, no session can be opened.
-        ensure_key(place.board(), place.vault.absolute(), now=place.now)
-    with place.session() as session:
+        ensure_key(call.board(), call.vault.absolute(), now=call.now)
+    with call.session() as session:
         if not yes and not is_begun(session.vault):
             lost = (
                 " The old private keys are removed from the vault: what was sealed for them and "
@@ -257,7 +257,7 @@ def rekey(
         short = partial(short_recipient, session.spec().envelope)
         facts = [*fill_facts("rekey", done=done, short=short), *rebuilt_facts(done.rebuilt)]
         facts += next_facts(session.repository, following)
-        place.answer({**document, "rebuilt": rebuilt_document(done.rebuilt)}, facts)
+        call.answer({**document, "rebuilt": rebuilt_document(done.rebuilt)}, facts)
 
 
 @click.command()
@@ -267,7 +267,7 @@ def signer(
     name: Annotated[
         str | None, Opt("Name to print the key under [that of your public key].", metavar="NAME")
     ] = None,
-    place: VaultPlace,
+    call: VaultCall,
 ) -> None:
     """Print the public key with which this vault signs events; it is made where there is none.
 
@@ -279,15 +279,15 @@ def signer(
     """
     from heldout.board.organiser.rekey import own_signer_key
 
-    repository = place.board()
-    own = own_signer_key(repository, place.need_vault(), name=name)
+    repository = call.board()
+    own = own_signer_key(repository, call.need_vault(), name=name)
     text = f"{own.name}={own.key}"
     signs = "signs events of this board" if own.signs else "signs nothing yet"
     facts = [("signer", text), ("state", signs)]
     if not own.signs:
         command = f"heldout board rekey --keep-key --add-signer '{text}' --why \"…\""
         facts += next_facts(repository, [f"another organiser: {command}"])
-    place.answer(own, facts)
+    call.answer(own, facts)
 
 
 @click.command()
@@ -306,7 +306,7 @@ def timestamp(
         Opt("Response to a request, to be stored.", path="file", exists=True),
     ] = None,
     root: _Root = None,
-    place: VaultPlace,
+    call: VaultCall,
 ) -> None:
     """Have an authority sign what the public log is now, and when: timestamps/SEQ.tsr.
 
@@ -326,7 +326,7 @@ def timestamp(
 
     if sum(given is not None for given in (authority, request, response)) != 1:
         raise click.UsageError("give one of --authority, --request and --response")
-    repository = place.board()
+    repository = call.board()
     with repository.locked():
         log = repository.log()
         if not log:
@@ -347,7 +347,7 @@ def timestamp(
             commands = f"git add {TIMESTAMPS} && git commit -m 'Time stamp' && git push"
             facts = [("stamped", f"event {stamp.event}, {format_time(stamp.at)}")]
             facts += [("wrote", stamp.file), ("next", commands)]
-    place.answer(document, facts)
+    call.answer(document, facts)
 
 
 def _read_signers(given: tuple[str, ...]) -> dict[str, str]:
@@ -366,14 +366,14 @@ def _read_signers(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _public_log(place: VaultPlace) -> tuple[Entry, ...]:
+def _public_log(call: VaultCall) -> tuple[Entry, ...]:
     """The public log of the board that one stands in; empty where one stands in none.
 
     Raises:
         StoreError: that log is damaged.
     """
     try:
-        board = place.board()
+        board = call.board()
     except StoreError:
         return ()
     return board.newest_log()

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from heldout.answers.answer import to_document
-from heldout.cli.context import OrganiserPlace, at_board
+from heldout.cli.context import OrganiserCall, at_board
 from heldout.cli.options import with_options
 from heldout.cli.printing import (
     TERMINAL,
@@ -199,7 +199,7 @@ def _next(waiting: int, drawn: Sequence[Task]) -> str:
 @click.command
 @at_board
 def maintain(
-    *, campaign: CampaignPath = Path(), options: RoundOptions, place: OrganiserPlace
+    *, campaign: CampaignPath = Path(), options: RoundOptions, call: OrganiserCall
 ) -> None:
     """Update a board's preference labels: challenges, new versions, what these changed.
 
@@ -215,9 +215,9 @@ def maintain(
       heldout prefer maintain campaign --documents documents.tsv
       heldout prefer maintain campaign --publish-labels
     """
-    with place.session() as session:
+    with call.session() as session:
         answer = maintain_labels(session, CampaignFolder(campaign), options, progress=TERMINAL)
-    print_answer(answer, TableOutput(as_json=place.as_json))
+    print_answer(answer, TableOutput(as_json=call.as_json))
 
 
 _MOST = 100_000

@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import Connection, Table, func, insert, select, update
 
-from heldout.database.database import Database, keep_others_out
+from heldout.database.database import Database, exclude_others
 from heldout.database.errors import DatabaseError
 from heldout.errors import InputError, Problem, quote
 from heldout.judging.campaign.pools import Pool, Texts, changed_text, gather_texts, missing_texts
@@ -107,7 +107,7 @@ def read_settings(connection: Connection) -> dict[int, Settings]:
 def _load(
     connection: Connection, settings: Settings, texts: Texts, given: tuple[Task, ...], now: datetime
 ) -> Loaded:
-    keep_others_out(connection)
+    exclude_others(connection)
     terms = read_settings(connection)
     waiting = _check_settings(settings, terms)
     known = Texts(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import Connection, Row, and_, case, distinct, func, insert, or_, select
 
-from heldout.database.database import Database, keep_others_out
+from heldout.database.database import Database, exclude_others
 from heldout.database.errors import DatabaseError
 from heldout.database.times import format_time
 from heldout.judging.campaign.judgments import Judgment
@@ -441,7 +441,7 @@ def record_payment(database: Database, payment: Payment, *, now: datetime) -> bo
     kind: _Paid = "reward" if payment.kind == "base" else "part"
 
     def write(connection: Connection) -> bool:
-        keep_others_out(connection)
+        exclude_others(connection)
         known = select(t.assignments.c.id).where(t.assignments.c.id == number)
         if connection.scalar(known) is None:
             raise DatabaseError("unknown-assignment", "there is no such assignment here")
@@ -506,7 +506,7 @@ def set_launch(
     """
 
     def write(connection: Connection) -> bool:
-        keep_others_out(connection)
+        exclude_others(connection)
         if read_launch(connection) == state:
             return False
         t.log_event(connection, state, at=now, text=text)
