@@ -18,7 +18,7 @@ from heldout.cli.printing import (
     print_json,
     print_problems,
     print_table,
-    reports_errors,
+    reported_errors,
 )
 from heldout.errors import InputError, Problem, SetupError, plural, printable
 
@@ -157,7 +157,7 @@ def call(error: Exception, *arguments: str) -> tuple[int, str, BaseException | N
         del debug
 
     @main.command()
-    @reports_errors
+    @reported_errors()
     def go() -> None:
         raise error
 

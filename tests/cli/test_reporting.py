@@ -14,7 +14,7 @@ from heldout.answers.table import Column, Table
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.cli.options import add_options
-from heldout.cli.printing import Output, print_answer, reports_errors, waiting
+from heldout.cli.printing import Output, print_answer, reported_errors, waiting
 
 TABLE = Table(
     title="Two systems",
@@ -47,7 +47,7 @@ def answer(*, drawn: bool = True) -> Answer:
 
 @click.command
 @add_options(output=Output)
-@reports_errors
+@reported_errors()
 def drawing(output: Output) -> None:
     """Stands for an analysis with a picture."""
     print_answer(answer(), output)
@@ -55,7 +55,7 @@ def drawing(output: Output) -> None:
 
 @click.command
 @add_options(output=Output)
-@reports_errors
+@reported_errors()
 def telling(output: Output) -> None:
     """Stands for an analysis without one."""
     print_answer(answer(drawn=False), output)

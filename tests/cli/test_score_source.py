@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 import calling
 from heldout.cli.analyses.sources import Source, load_measures, load_scores
 from heldout.cli.options import add_options
-from heldout.cli.printing import reports_errors
+from heldout.cli.printing import reported_errors
 from heldout.errors import InputError
 
 
@@ -127,7 +127,7 @@ def test_a_run_with_errors_stops_the_analysis_with_its_line(folder: Path) -> Non
 
 @click.command
 @add_options(source=Source)
-@reports_errors
+@reported_errors()
 def loading(source: Source) -> None:
     """Stands for any analysis."""
     scores = load_scores(source)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from qna_files import as_columns, pack, query
 
 from heldout.cli.options import with_options
-from heldout.cli.printing import TERMINAL, reports_errors
+from heldout.cli.printing import TERMINAL, reported_errors
 from heldout.options import Opt
 from heldout.survivorship.reading.passages import passage_id
 from heldout.survivorship.reading.source import TypedSource, read_source
@@ -30,7 +30,7 @@ SHOWN = {
 
 @click.command
 @with_options
-@reports_errors
+@reported_errors()
 def tell(*, source: TypedSource, texts: Annotated[bool, Opt()] = False) -> None:
     """What was read, as JSON."""
     found = read_source(source, texts=texts, progress=TERMINAL)

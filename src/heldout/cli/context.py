@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import click
 
-from heldout.cli.options import with_options
+from heldout.cli.options import check_reason
 from heldout.cli.printing import TERMINAL, answers, messages, print_facts, print_json
 from heldout.errors import SetupError, StoreError, plural, printable
 from heldout.options import Json, Now, Opt
@@ -28,17 +28,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ATTEMPTS = 3
-
-
-def check_reason(text: str) -> str:
-    """The text, if it has a letter or a digit: it stays in the log, and most reasons are public.
-
-    Raises:
-        click.BadParameter: it says nothing.
-    """
-    if not any(map(str.isalnum, text)):
-        raise click.BadParameter(f"{text!r} says nothing, and it would stay in the log for good")
-    return text
 
 
 Why = Annotated[str, Opt("Reason; it is public.", check=check_reason, metavar="TEXT")]
@@ -198,18 +187,14 @@ def ended_in_order() -> Iterator[None]:
             signal.signal(one, signal.SIG_DFL)
 
 
-def at_board(command: Callable[..., None]) -> Callable[..., Any]:
-    """As `with_options`, of a command that opens the organiser's session.
+def persistent(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command that opens the organiser's session be called again, as `persist` does."""
 
-    Where another organiser was first it is called again: what it did before it finds done.
-    """
-
-    @with_options
     @functools.wraps(command)
-    def persistent(**given: Any) -> None:
+    def call(**given: Any) -> None:
         persist(lambda: command(**given))
 
-    return persistent
+    return call
 
 
 def persist(step: Callable[[], T]) -> T:

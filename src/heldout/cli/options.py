@@ -40,6 +40,17 @@ def open_cluster(address: str | None) -> AbstractContextManager["Executor | None
     return open_executor(dask=address)
 
 
+def check_reason(text: str) -> str:
+    """The text, if it has a letter or a digit: it stays in the log, and most reasons are public.
+
+    Raises:
+        click.BadParameter: it says nothing.
+    """
+    if not any(map(str.isalnum, text)):
+        raise click.BadParameter(f"{text!r} says nothing, and it would stay in the log for good")
+    return text
+
+
 def refuse_other_options(allowed: Collection[str], *, why: str) -> None:
     """Refuse what was given to the present command on its command line, and does not belong there.
 

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol, TextIO
 
 import click
 
@@ -165,9 +165,6 @@ def waiting(what: str) -> Iterator[None]:
     with progress(what, None):
         yield
 
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
 _STYLES = {"error": "bold red", "note": "yellow"}
 _AT_ONCE = 1 << 16
@@ -356,25 +353,21 @@ def fail(error: HeldoutError, *, status: int = 2) -> NoReturn:
     raise click.exceptions.Exit(status)
 
 
-def reports_errors(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+@contextmanager
+def reported_errors() -> Iterator[None]:
     """Let a command end by `fail` where it raises one of our errors.
 
     With `--debug` on the outermost command the error goes on, with its traceback.
     """
-
-    @functools.wraps(command)
-    def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        try:
-            return command(*args, **kwargs)
-        except OptionError as error:
-            raise click.UsageError(str(error)) from error
-        except HeldoutError as error:
-            context = click.get_current_context(silent=True)
-            if context is not None and context.find_root().params.get("debug"):
-                raise
-            fail(error, status=error.status)
-
-    return guarded
+    try:
+        yield
+    except OptionError as error:
+        raise click.UsageError(str(error)) from error
+    except HeldoutError as error:
+        context = click.get_current_context(silent=True)
+        if context is not None and context.find_root().params.get("debug"):
+            raise
+        fail(error, status=error.status)
 
 
 # How an analysis answers: tables on the terminal, JSON, Markdown, LaTeX, a chart in a file.

@@ -20,7 +20,7 @@ from click.shell_completion import CompletionItem
 import heldout
 from heldout.analyses.analysis import ANALYSES, load_analysis
 from heldout.cli.options import refuse_repeated
-from heldout.cli.printing import prepare_streams, reports_errors, written_out
+from heldout.cli.printing import prepare_streams, reported_errors, written_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,35 +161,6 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
 }
 """The commands of each group; `""` is the program itself."""
 
-OTHER_NAMES: Mapping[str, str] = {
-    word: meant
-    for meant, words in {
-        "--help": "help",
-        "--version": "version",
-        "analyse": "analysis",
-        "analyse agreement": "kappa kendall tau",
-        "analyse stability": "bootstrap",
-        "audit": "verify",
-        "board new": "create init",
-        "compare": "diff significance ttest",
-        "demo": "tutorial",
-        "evaluate": "evaluator ir_measures measure score trec_eval",
-        "pack": "encrypt",
-        "publish": "accept",
-        "rank": "index rerank retrieve search",
-        "rebuild": "leaderboard",
-        "redteam": "attack",
-        "register": "signup",
-        "run": "docker execute podman",
-        "serve": "server",
-        "submit": "send upload",
-        "validate": "lint",
-        "withdraw": "retract",
-    }.items()
-    for word in words.split()
-}
-"""Names that other programs have for a command, and what follows `heldout` here."""
-
 _SETTINGS = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 _EPILOG = "Documentation: docs/reference/commands.md. Start with: heldout demo"
 
@@ -241,12 +212,12 @@ class _Lazy(click.Group):
     def _list_near(self, written: str) -> list[str]:
         """List what an unknown name may mean: commands that begin so, else the most similar.
 
-        Commands of other groups, and those under the names of other programs, are compared too.
+        Commands of other groups are compared too.
         """
         word = written.casefold()
         here = next(name for name, table in GROUPS.items() if table is self.table)
         program = "heldout " if here else ""
-        known = {other: [program + meant] for other, meant in OTHER_NAMES.items()}
+        known = dict[str, list[str]]()
         for group, table in GROUPS.items():
             for name in table if group != here else ():
                 known.setdefault(name, []).append(program + f"{group} {name}".strip())
@@ -264,10 +235,10 @@ class _Lazy(click.Group):
         ]
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
-    @reports_errors
     def invoke(self, ctx: click.Context) -> Any:
         """As click's; our own errors end in what they say."""
-        return super().invoke(ctx)
+        with reported_errors():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under their headings, from the table alone."""

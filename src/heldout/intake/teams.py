@@ -172,15 +172,11 @@ def _open_invitation(connection: Connection, secret: str, *, now: datetime) -> I
     wanted = select(invitations).where(invitations.c.hash == hash_secret(secret))
     row = connection.execute(wanted).first()
     if row is None:
-        found = "a link that this board did not make, or only a part of one"
-        raise _problem("invitation-unknown", "invitation", found, "the whole link")
-    for code, ended, found in (
-        ("used", row.used_at is not None, "a link that was used"),
-        ("expired", row.expires_at <= now, "a link that has ended"),
-    ):
-        if ended:
-            expected = "a new invitation from the organiser"
-            raise _problem(f"invitation-{code}", "invitation", found, expected)
+        raise InputError.of("invitation-unknown", "invitation")
+    if row.used_at is not None:
+        raise InputError.of("invitation-used", "invitation")
+    if row.expires_at <= now:
+        raise InputError.of("invitation-expired", "invitation")
     return _invitation(row)
 
 
@@ -255,32 +251,20 @@ def close_team(database: Database, team: int, *, now: datetime | None) -> None:
 def _add_team(connection: Connection, *, name: str, mail: str, now: datetime) -> int:
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise _problem(
-            "team-name", "name", quote(name), f"1 to {_LONGEST_NAME} characters that can be read"
-        )
+        raise InputError.of("team-name", "name", quote(name), longest=_LONGEST_NAME)
     if strange := mixed_words(name):
-        raise _problem(
-            "team-name",
-            "name",
-            f"{strange[0]!a}, with letters of several scripts in one word",
-            "words of one script each",
-        )
+        found = f"{strange[0]!a}, with letters of several scripts in one word"
+        raise InputError.of("team-name", "name", found, longest=_LONGEST_NAME)
     row = {"name": name, "key": team_key(name), "mail": check_mail_address(mail), "created_at": now}
     if connection.execute(select(teams.c.id).where(teams.c.key == row["key"])).first() is not None:
-        raise _problem(
-            "team-taken",
-            "name",
-            quote(name),
-            "a name that no other team has",
-            hint="if the team is yours, ask the organiser for a link to your account",
-        )
+        raise InputError.of("team-taken", "name", quote(name))
     if list_alike(name, map(_team, connection.execute(select(teams)))):
-        raise _problem(
+        raise InputError.of(
             "team-alike",
             "name",
             f"{quote(name)}, which looks like the name of another team",
             "a name that nobody takes for another",
-            hint="choose another name, or ask the organiser for a link to your account",
+            "choose another name, or ask the organiser for a link to your account",
         )
     added = insert(teams).values(row).returning(teams.c.id)
     return int(connection.execute(added).scalar_one())
@@ -289,7 +273,7 @@ def _add_team(connection: Connection, *, name: str, mail: str, now: datetime) ->
 def _team_row(connection: Connection, team: int) -> Row[Any]:
     row = connection.execute(select(teams).where(teams.c.id == team)).first()
     if row is None:
-        raise _problem("team-unknown", "team", str(team), "a team with an account here")
+        raise InputError.of("team-unknown", "team", str(team))
     return row
 
 
@@ -444,7 +428,7 @@ def _check_session(connection: Connection, team: int, session: str, *, now: date
     """
     found = _find_by_token(connection, session, now=now, kind="session")
     if found is None or found.id != team:
-        raise _problem("team-token", "session", "one that is over", "a session", hint="sign in")
+        raise InputError.of("team-token", "session", "one that is over", "a session", "sign in")
 
 
 # Identities of other sites, by which a team signs in
@@ -476,12 +460,7 @@ def link_identity(
         if found == team:
             return
         if found is not None:
-            raise _problem(
-                "identity-taken",
-                provider,
-                quote(subject),
-                "an identity of no other team's account",
-            )
+            raise InputError.of("identity-taken", provider, quote(subject))
         row = {"provider": provider, "subject": subject, "team": team}
         connection.execute(insert(identities).values(**row, created_at=now))
 
@@ -509,7 +488,3 @@ def _team_of_identity(provider: str, subject: str) -> Any:
     return select(identities.c.team).where(
         identities.c.provider == provider, identities.c.subject == subject
     )
-
-
-def _problem(code: str, path: str, found: str, expected: str, *, hint: str = "") -> InputError:
-    return InputError.of(code=code, path=path, found=found, expected=expected, hint=hint)

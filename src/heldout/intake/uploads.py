@@ -180,13 +180,12 @@ def begin_upload(
         DatabaseError: see `ErrorCode`.
     """
     if len({file.name for file in files}) < len(files):
-        raise _problem("upload-set", "a name twice", "each file once")
+        raise InputError.of("upload-set", "upload", "a name twice", "each file once")
     owner, kind = store.folder.check_set({file.name: file.size for file in files})
     for file in files:
         if not _DIGEST.fullmatch(file.digest):
-            raise _problem(
-                "upload-digest", f"{file.name}: {quote(file.digest)}", "the SHA-256 in hexadecimal"
-            )
+            found = f"{file.name}: {quote(file.digest)}"
+            raise InputError.of("upload-digest", "upload", found, "the SHA-256 in hexadecimal")
     name = secrets.token_hex(16)
 
     def begin(connection: Connection) -> Upload:
@@ -252,12 +251,7 @@ def _check_new(
     )
     logged = quota is not None and owner in quota.received
     if logged or connection.execute(taken).first() is not None:
-        raise _problem(
-            "upload-taken",
-            owner,
-            "an id that no submission has",
-            hint="give it another id, then pack it again",
-        )
+        raise InputError.of("upload-taken", "upload", owner)
     if quota is not None:
         check_quota(connection, team, quota, now=now)
 
@@ -289,9 +283,7 @@ def _check_limits(
         ]
     for what, most, found in counts:
         if found >= most:
-            raise _problem(
-                "upload-limit", f"{found} {what}", f"fewer than {most}", hint="try again later"
-            )
+            raise InputError.of("upload-limit", "upload", f"{found} {what}", most=most)
     check_room(connection, store, team, coming=sum(file.size for file in files))
 
 
@@ -421,7 +413,7 @@ def _own_upload(connection: Connection, team: int, name: str) -> Upload:
         select(uploads.c.id).where(uploads.c.id == name, uploads.c.team == team)
     ).first()
     if found is None:
-        raise _problem("upload-unknown", quote(name), "the id of an upload of your team")
+        raise InputError.of("upload-unknown", "upload", quote(name))
     return _read_upload(connection, name)
 
 
@@ -473,7 +465,7 @@ class Part:
         """
         if self.received + len(data) > self.file.size:
             found, expected = f"{self.file.name} goes on", f"the {self.file.size:,} bytes declared"
-            raise _problem("upload-too-large", found, expected)
+            raise InputError.of("upload-too-large", "upload", found, expected)
         try:
             rest = memoryview(data)
             while rest:
@@ -543,13 +535,13 @@ def open_part(
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise _problem(
-                "upload-busy", f"{name} is being sent", "one request for it", hint="try again"
-            ) from None
+            words = f"{name} is being sent", "one request for it", "try again"
+            raise InputError.of("upload-busy", "upload", *words) from None
         file = _open_file(get_upload(store, team, upload), name)  # as of now: the lock is ours
         here = _bytes_here(store, upload, file, handle)
         if offset != here:
-            raise _problem("upload-offset", f"byte {offset:,} of {name}", f"byte {here:,} next")
+            found, expected = f"byte {offset:,} of {name}", f"byte {here:,} next"
+            raise InputError.of("upload-offset", "upload", found, expected)
         os.ftruncate(handle, offset)
         find_room(store, team)
         part = Part(
@@ -590,7 +582,7 @@ def _open_file(upload: Upload, name: str) -> UploadFile:
     for file in upload.files:
         if file.name == name:
             return file
-    raise _problem("upload-name", quote(name), "a file of this upload")
+    raise InputError.of("upload-name", "upload", quote(name), "a file of this upload")
 
 
 def _open_handle(path: Path) -> int:
@@ -636,12 +628,8 @@ def complete_upload(
             raise _ended(found.state)
         for file in found.files:
             if file.received != file.size:
-                raise _problem(
-                    "upload-incomplete",
-                    f"{file.received:,} bytes of {file.name}",
-                    f"{file.size:,} bytes",
-                    hint="send the rest first",
-                )
+                here = f"{file.received:,} bytes of {file.name}"
+                raise InputError.of("upload-incomplete", "upload", here, size=file.size)
         if found.kind == "submission":
             _check_new(connection, team, found.owner, quota, now=now)
         ready = update(uploads).where(uploads.c.id == upload)
@@ -764,17 +752,8 @@ def sweep(store: UploadStore, *, now: datetime) -> int:
 
 
 def _ended(state: str) -> InputError:
-    return _problem("upload-ended", f"an upload that is {state}", "one that is open")
+    return InputError.of("upload-ended", "upload", state=state)
 
 
 def _full() -> InputError:
-    return _problem(
-        "upload-full",
-        "no room for it",
-        "less than is free",
-        hint="try again later, or ask the organiser",
-    )
-
-
-def _problem(code: str, found: str, expected: str, *, hint: str = "") -> InputError:
-    return InputError.of(code=code, path="upload", found=found, expected=expected, hint=hint)
+    return InputError.of("upload-full", "upload")

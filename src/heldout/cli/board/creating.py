@@ -15,13 +15,13 @@ import click
 import msgspec
 
 from heldout.board.rules.template import Stake
+from heldout.cli.board import at_board
 from heldout.cli.board.participant import RunFiles
 from heldout.cli.context import (
     BoardCall,
     Identifier,
     OrganiserCall,
     VaultCall,
-    at_board,
     next_facts,
     read_clock,
 )

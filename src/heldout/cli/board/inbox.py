@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from heldout.cli.board import at_board
 from heldout.cli.context import (
     Identifier,
     OrganiserCall,
-    at_board,
     ended_in_order,
     next_facts,
     persist,

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from heldout.cli.board import at_board
 from heldout.cli.context import (
     Identifier,
     Identifiers,
     OrganiserCall,
     Why,
-    at_board,
-    check_reason,
     next_facts,
     reach_forge,
     require_yes,
 )
+from heldout.cli.options import check_reason
 from heldout.cli.printing import (
     TERMINAL,
     answers,

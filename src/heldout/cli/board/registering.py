@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from heldout.cli.board import at_board
 from heldout.cli.context import (
     BoardCall,
     OrganiserCall,
     SendTo,
     Why,
-    at_board,
     find_target,
     next_facts,
     require_yes,

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import msgspec
 
+from heldout.cli.board import at_board
 from heldout.cli.context import (
     OrganiserCall,
     VaultCall,
     Why,
-    at_board,
-    check_reason,
     next_facts,
     require_yes,
 )
-from heldout.cli.options import with_options
+from heldout.cli.options import check_reason, with_options
 from heldout.cli.printing import fill_facts
 from heldout.errors import StoreError
 from heldout.options import Opt

@@ -11,7 +11,8 @@ import click
 import msgspec
 
 from heldout.answers.answer import to_document
-from heldout.cli.context import OrganiserCall, at_board
+from heldout.cli.board import at_board
+from heldout.cli.context import OrganiserCall
 from heldout.cli.options import with_options
 from heldout.cli.printing import (
     TERMINAL,
