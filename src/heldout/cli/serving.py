@@ -16,9 +16,9 @@ import click
 
 from heldout.cli.context import open_board
 from heldout.cli.options import with_options
-from heldout.cli.printing import answers, messages, print_facts, print_json
+from heldout.cli.printing import answers, fill_facts, messages, print_facts, print_json
 from heldout.envelope.bundle import file_names
-from heldout.errors import InputError, SetupError, StoreError, plural, printable, quote
+from heldout.errors import InputError, SetupError, StoreError, printable, quote
 from heldout.ids import SubmissionId
 from heldout.judging.campaign.files import CampaignPath
 from heldout.options import Json, Opt
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from heldout.intake.board import PublicBoard
     from heldout.intake.service import Intake
     from heldout.intake.teams import Team
-    from heldout.judging.campaign.files import CampaignFolder
-    from heldout.judging.campaign.settings import Settings
     from heldout.web.health import Check
 
 
@@ -359,10 +357,11 @@ def _prepare(
         paused: hand out nothing before it is launched.
         alone: whether there is something to serve without a campaign.
     """
-    import heldout.judging.pages.judge  # noqa: F401 - what is not installed is told before all else
+    import heldout.judging.pages.judge  # noqa: F401 - what is not installed is reported first
     from heldout.database.database import sqlite_url
     from heldout.judging.campaign.files import CampaignFolder
-    from heldout.judging.database.campaigns import read_campaign
+    from heldout.judging.campaign.settings import format_money
+    from heldout.judging.database.campaigns import load_campaign, read_campaign
     from heldout.judging.database.organiser import read_launch_state, set_launch, uncounted_pay
     from heldout.judging.database.tables import open_database
     from heldout.judging.platforms.links import study_link
@@ -373,29 +372,31 @@ def _prepare(
         return "", []
     if url is None and not has_files:
         raise StoreError(f"{campaign} is no campaign; `heldout prefer pool` begins one")
-    address = url or sqlite_url(folder.database.absolute())
+    address, loaded = url or sqlite_url(folder.database.absolute()), None
     database = open_database(address, processes=workers)
     try:
-        facts = _load(database, folder) if has_files else []
+        if has_files:
+            texts, now = (*folder.pools(), *folder.challengers()), datetime.now(UTC)
+            given = folder.settings(kind=None)
+            loaded = load_campaign(database, given, texts, folder.tasks(), now=now)
         found = read_campaign(database)
         if paused and read_launch_state(database) == "new":
             set_launch(database, "paused", now=datetime.now(UTC))
         state, spent = read_launch_state(database), uncounted_pay(database).is_spent
     finally:
         database.close()
-    link = (
-        f"a link each: heldout prefer links {campaign} --root {root}"
-        if found.settings.signed
-        else study_link(root, found.code, found.settings.platform)
+    settings = found.settings
+    return address, fill_facts(
+        "served",
+        settings=settings,
+        loaded=loaded,
+        campaign=campaign,
+        root=root,
+        link=study_link(root, found.code, settings.platform),
+        amount=format_money(settings.reward, settings.currency),
+        state=state,
+        spent=spent,
     )
-    facts = [("study", found.settings.name), *facts, ("judges", link)]
-    if promise := _promise(found.settings):
-        facts.append(("pay", promise))
-    if state == "paused":
-        facts.append(("paused", "nobody is given a task before it is launched at /admin"))
-    if spent:
-        facts.append(("attention", "tasks that do not count have earned too much: see /admin"))
-    return address, [*facts, ("organiser", f"{root}/admin")]
 
 
 def _has_campaign(url: str | None) -> bool:
@@ -416,33 +417,6 @@ def _has_campaign(url: str | None) -> bool:
     finally:
         database.close()
     return True
-
-
-def _promise(settings: "Settings") -> str:
-    """Return what the pages promise for a task; "" where judges are not paid."""
-    from heldout.judging.campaign.settings import format_money
-
-    if settings.reward:
-        amount = format_money(settings.reward, settings.currency)
-        return f"the pages promise {amount} a task (reward in campaign.toml)"
-    if settings.platform == "link":
-        return ""
-    return "the pages promise no pay: reward = 0 in campaign.toml, whatever the platform pays"
-
-
-def _load(database: "Database", folder: "CampaignFolder") -> list[tuple[str, str]]:
-    """Load what is new; what there is to say of it."""
-    from heldout.judging.database.campaigns import load_campaign
-
-    texts = (*folder.pools(), *folder.challengers())
-    loaded = load_campaign(
-        database, folder.settings(kind=None), texts, folder.tasks(), now=datetime.now(UTC)
-    )
-    facts = [("loaded", plural(loaded.tasks, "new task"))]
-    if loaded.waiting:
-        names = ", ".join(loaded.waiting)
-        facts.append(("note", f"tasks loaded before have their own {names}"))
-    return facts
 
 
 # Who may join: the organiser calls this where the server's database is.
@@ -568,10 +542,7 @@ def _invite(
             now=now,
         )
         mailer.send(message)
-    facts = [("invitation", link)]
-    facts += [("for", f"another token of {team.name}")] if team is not None else []
-    facts += [("ends", f"{invitation.expires:%d %b %Y %H:%M} UTC, or when it is used")]
-    facts += [("sent", f"to {to}")] * bool(to)
+    facts = fill_facts("invited", link=link, team=team, ends=invitation.expires, to=to)
     return facts, {"link": link, "expires": invitation.expires, "sent": to or None}
 
 
@@ -582,16 +553,8 @@ def _list_teams(database: "Database", now: datetime) -> Answered:
     invitations = [
         one for one in list_invitations(database) if one.used is None and one.expires > now
     ]
-    facts = []
-    for one in teams:
-        text = f"{printable(one.name)}, since {one.created:%d %b %Y}"
-        text += f", shut out on {one.closed:%d %b %Y}" if one.closed else ""
-        text += f"; as {one.name!a} it looks like another" * bool(list_alike(one.name, teams))
-        facts.append(("team", text))
-    for open_one in invitations:
-        whom, ends = printable(open_one.note) or "open", f"{open_one.expires:%d %b %Y %H:%M} UTC"
-        facts.append(("invitation", f"{whom}, ends {ends}"))
-    count = f"{plural(len(teams), 'team')}, {plural(len(invitations), 'open invitation')}"
+    shown = [(one, bool(list_alike(one.name, teams))) for one in teams]
+    facts = fill_facts("teams", teams=shown, invitations=invitations)
     document = {
         "teams": [{"name": one.name, "since": one.created, "barred": one.closed} for one in teams],
         "invitations": [
@@ -599,7 +562,7 @@ def _list_teams(database: "Database", now: datetime) -> Answered:
             for one in invitations
         ],
     }
-    return [*facts, ("found", count)], document
+    return facts, document
 
 
 def _find_team(database: "Database", name: str) -> "Team":
