@@ -57,19 +57,6 @@ def test_drift_of_two_tables_with_dates(tables: dict[str, str]) -> None:
     assert found == answer("drift", *told, "--dev-scores", tables["dev"], "--trials", "50")
 
 
-def test_the_order_of_runs_over_time_is_told(tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / f"{name}.run").write_text("q1 Q0 d1 1 1 x\nq2 Q0 d1 1 1 x\n")
-    (tmp_path / "qrels").write_text("q1 0 d1 1\nq2 0 d2 1\n")
-    (tmp_path / "days.csv").write_text("id,date\na,2026-01-01\nb,2026-02-01\n")
-    told: tuple[str, ...] = ("progress", "--runs", str(tmp_path / "*.run"))
-    told += ("--qrels", str(tmp_path / "qrels"))
-    told += ("-m", "RR@10", "--entries", str(tmp_path / "days.csv"))
-
-    assert "order     trec: score descending" in call(*told).output
-    assert answer(*told)["orders"] == ["trec"]
-
-
 def test_no_drift_is_never_said_where_none_was_found(tables: dict[str, str]) -> None:
     told: tuple[str, ...] = ("drift", "--scores", tables["scores"])
     told += ("--entries", tables["entries"])
@@ -89,20 +76,6 @@ def test_teams_of_two_tables_with_dates(tables: dict[str, str]) -> None:
     assert [group["name"] for group in found["groups"]] == ["Lamp"]
     assert found["groups"][0]["slope"]["low"] is not None
     assert found["variants"] is None
-
-
-@pytest.mark.parametrize("form", ["--markdown", "--latex"])
-@pytest.mark.parametrize("analysis", ["progress", "drift", "teams"])
-def test_tables_can_go_into_a_paper(tables: dict[str, str], analysis: str, form: str) -> None:
-    told = ("--scores", tables["scores"], "--entries", tables["entries"])
-    more = {
-        "progress": (),
-        "drift": ("--dev-scores", tables["dev"], "--trials", "9"),
-        "teams": ("--reserve-scores", tables["reserve"], "--trials", "9"),
-    }[analysis]
-    result = call(analysis, *told, *more, form)
-    assert result.exit_code == 0
-    assert ("\\toprule" in result.output) == (form == "--latex")
 
 
 @pytest.mark.parametrize(

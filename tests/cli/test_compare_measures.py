@@ -277,16 +277,6 @@ def test_a_measure_asked_for_twice_counts_once() -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_each_kind_of_query_has_its_means() -> None:
-    asked = (*AB, *ask("nDCG@5", "P@1"), "--least", 10)
-    found = answer(*asked, "--facet", "kinds")
-    odd = answer(*asked, "--only", "kinds=odd")
-    assert found["values"]["odd"]["answer"]["means"] == odd["means"]
-    assert [one["queries"] for one in odd["means"]["differences"]] == [20, 20]
-    assert call(*asked, "--facet", "kinds", "--all").stdout.count("Means over all 20 queries") == 2
-
-
-@pytest.mark.usefixtures("files")
 def test_seed_and_correction_are_those_asked_for() -> None:
     asked = (*AB, *ask("nDCG@5", "P@1"))
     first, second, other = (means(*asked, "--seed", seed) for seed in (0, 0, 5))

@@ -7,7 +7,6 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
@@ -282,26 +281,6 @@ def test_an_engine_that_starts_no_container_is_not_ready(
 
 
 # what is printed
-
-
-@dataclass
-class Screen:
-    """A terminal that keeps what is printed."""
-
-    width: int
-    is_terminal: bool = True
-    lines: list[str] = field(default_factory=list)
-
-    def print(self, *objects: object) -> None:
-        self.lines += " ".join(map(str, objects)).split("\n")
-
-
-@pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("state", ["ready", "missing", "broken"])
-def test_everything_fits_the_screen(width: int, state: installation.State) -> None:
-    screen = Screen(width=width)
-    module.print_findings(screen, _all(state))
-    assert max(map(len, screen.lines)) <= width
 
 
 @pytest.mark.slow

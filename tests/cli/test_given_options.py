@@ -138,7 +138,6 @@ def test_an_unknown_command_is_answered_with_the_nearest(words: str, near: str) 
         assert set(named.split(" or ")) == set(near.split(" or "))
 
 
-
 def complete(line: str, *, shell: str = "bash") -> list[str]:
     """What the program offers for the last word of a line."""
     words = line.split(" ")

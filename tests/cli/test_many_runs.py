@@ -84,22 +84,6 @@ def test_one_process_and_two_and_the_store_print_the_same_bytes() -> None:
     ]
 
 
-@pytest.mark.usefixtures("files")
-def test_what_failed_is_named_at_the_end() -> None:
-    done = evaluate(*RUNS, "--jobs", "2")
-    again = evaluate(*RUNS, "--jobs", "1")
-    assert (done.returncode, done.stdout, done.stderr) == (1, again.stdout, again.stderr)
-    names = [line.split()[0] for line in done.stdout.decode().splitlines()[1:10]]
-    assert names == ["r0.run", "r1", "r2", "other/r0.run", "r3", "r4", "r5", "r6", "r7"]
-    ends = done.stderr.decode().splitlines()[-4:]
-    assert ends[0] == "3 of 12 files not scored:"
-    assert [line.split(":")[0].strip() for line in ends[1:]] == [
-        "broken.run",
-        "missing.run",
-        "binary.run",
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("files")
 def test_the_store_is_used_and_can_be_left_alone(files: Path) -> None:

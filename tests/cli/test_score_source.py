@@ -191,13 +191,6 @@ def test_the_order_of_documents_is_told_on_the_terminal_and_in_json(folder: Path
     assert calling.answer("analyse", *given)["orders"] == ["trec"]
 
 
-def test_two_runs_are_compared_in_an_order_that_is_told(folder: Path) -> None:
-    given = [str(folder / "a.run.gz"), str(folder / "b.run"), "--qrels", str(folder / "qrels")]
-
-    assert "order     trec: score descending" in calling.call("compare", *given).output
-    assert calling.answer("compare", *given)["orders"] == ["trec"]
-
-
 def test_what_all_runs_have_wrong_is_said_a_few_times_and_counted(folder: Path) -> None:
     (folder / "other").write_text("x1 0 good 1\n")
     runs = [write_run(folder / f"r{n}.run", {"q1": 1}) for n in range(20)]

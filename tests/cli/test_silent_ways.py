@@ -160,26 +160,6 @@ class TestTablesOfScores:
         assert "UTF-16" in found.stderr
         assert "scores-number" not in found.stderr
 
-    def test_so_is_latin_1(self) -> None:
-        Path("table.csv").write_bytes(self.TEXT.replace("a", "é").encode("latin-1"))
-
-        assert "bad-utf8  table.csv:1" in self.stability("table.csv").stderr
-
-
-class TestExitCodes:
-    """As commands.md says: 2 where nothing could be read, 1 where some files could not."""
-
-    def test_a_single_unusable_run_is_nothing_that_could_be_read(self) -> None:
-        write("qrels", "1 0 a 1")
-        write("good.run", "1 Q0 a 1 2 t")
-        write("bad.run", "1 Q0 a 1 nan t")
-        judged = ("--qrels", "qrels", "-m", "RR")
-
-        assert call("evaluate", "good.run", *judged).exit_code == 0
-        assert call("evaluate", "good.run", "bad.run", *judged).exit_code == 1
-        assert call("evaluate", "bad.run", *judged).exit_code == 2
-        assert call("evaluate", "bad.run", "none.run", *judged).exit_code == 2
-
 
 class TestManyRuns:
     """The table stays in sight: what many runs have in common is said once."""

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,11 +14,8 @@ from heldout.board.store.git import Git
 from heldout.board.store.repository import Repository
 from heldout.cli.program import main
 from heldout.collections.collection import Collection, QuerySplit
-from heldout.demo.story import DENSE, PARTS, STORY, Scene, play_demo
-from heldout.errors import SetupError
+from heldout.demo.story import PARTS, Scene, play_demo
 from heldout.ids import DocId, QueryId
-from heldout.rankers.methods import choose_method
-from heldout.rankers.run import RankingTask, Run
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +49,6 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[Scene, 
             now=NOW,
             executor=executor,
             say=lambda heading, text: told.append((heading, text)),
-            story=PARTS,
         )
     assert {"documents", "run", "board", "baseline", "sent", "published", "refused"} <= {
         heading for heading, _ in told
@@ -111,58 +106,8 @@ def test_nothing_of_it_is_for_the_repository_that_it_lies_in(
 
 
 def test_every_part_is_another_system() -> None:
-    assert tuple(STORY) == (*PARTS, DENSE)
-    made = {p.method for p in STORY if not p.broken}
-    assert len(made) == len([p for p in STORY if not p.broken])
-
-
-@pytest.mark.usefixtures("neural")
-@pytest.mark.filterwarnings("ignore")  # other people's warnings, while torch starts
-def test_the_dense_run_plays_along_where_its_extra_is_installed(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(1) as executor:
-        _, (scene,) = play_demo(
-            tmp_path / "d",
-            _split(),
-            now=NOW,
-            executor=executor,
-            say=lambda _a, _b: None,
-            story=(DENSE,),
-        )
-    assert (scene.part, scene.published, scene.why) == (DENSE, True, "")
-
-
-def test_the_dense_run_is_left_out_where_its_extra_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(method: str, parameters: Mapping[str, str]) -> Callable[[RankingTask], Run]:
-        if method == "dense":
-            raise SetupError("pip install 'heldout[neural]'")
-        return choose_method(method, parameters)
-
-    monkeypatch.setattr("heldout.demo.story.choose_method", refuse)
-    told: list[tuple[str, str]] = []
-    with ThreadPoolExecutor(1) as executor:
-        _, scenes = play_demo(
-            tmp_path / "d",
-            _split(),
-            now=NOW,
-            executor=executor,
-            say=lambda heading, text: told.append((heading, text)),
-            story=(DENSE,),
-        )
-    assert scenes == ()
-    assert ("left out", "MiniLM sentence vectors: pip install 'heldout[neural]'") in told
-
-
-def test_only_the_dense_run_may_be_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise SetupError("pip install 'heldout[rankers]'")
-
-    monkeypatch.setattr("heldout.demo.story.choose_method", refuse)
-    with ThreadPoolExecutor(1) as executor, pytest.raises(SetupError, match="rankers"):
-        play_demo(tmp_path / "d", _split(), now=NOW, executor=executor, say=lambda _a, _b: None)
+    made = {p.method for p in PARTS if not p.broken}
+    assert len(made) == len([p for p in PARTS if not p.broken])
 
 
 @pytest.fixture

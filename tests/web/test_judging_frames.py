@@ -47,18 +47,3 @@ def test_a_task_is_judged_in_mechanical_turks_frame_and_handed_in(
     assert handed_in == ["assignmentId=3ASG&answered=4"]
     assert len(one.stage.judgments()) == 4
     one.end("mturk.com", "autofocusing")
-
-
-@pytest.mark.parametrize(
-    ("platform", "host"),
-    [("mturk", "evil.example"), ("mturk", "mturk.com.evil.example"), ("link", "worker.mturk.com")],
-)
-def test_nobody_else_may_frame_a_page(
-    visit: Callable[..., Visit], platform: str, host: str
-) -> None:
-    one = visit(platform=platform)
-    page = one.window()
-    query = "worker=ada&amp;assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE"
-    frame = framed(one, page, host, query)
-    expect(frame.get_by_text("Best answers")).to_have_count(0)
-    assert any("frame-ancestors" in complaint for complaint in one.complaints)

@@ -107,21 +107,3 @@ def test_a_form_leads_to_the_provider_and_nowhere_else(browser: Browser, place: 
         expect(page).to_have_title("Consent")
     assert [one.partition("?")[0] for one in gone] == [f"{ISSUER}/authorize"]
     context.close()
-
-
-def test_it_works_without_javascript_and_by_keyboard(
-    browser: Browser, place: Place, sealed: list[Path]
-) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(place.url + place.invite())
-    page.get_by_label("Name of the team").fill(TEAM)
-    page.get_by_label("Name of the team").press("Enter")
-    page.goto(f"{place.url}/upload")
-    page.get_by_label("Sealed files").set_input_files(sealed)
-    page.get_by_label("Sealed files").focus()
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Your submission is here")
-    assert len(place.delivered()) == 3
-    context.close()

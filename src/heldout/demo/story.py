@@ -16,6 +16,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -201,12 +202,6 @@ PARTS: Sequence[StoryPart] = (
 )
 """The story: eleven runs by four teams; the third of Search Group comes too soon, one is broken."""
 
-DENSE = StoryPart("minilm", _TEXT, "MiniLM sentence vectors", 1, "dense")
-"""Plays along where the extra `neural` is installed."""
-
-STORY: Sequence[StoryPart] = (*PARTS, DENSE)
-"""All of it."""
-
 
 def read_collection(*, seed: int) -> QuerySplit:
     """The embedded collection, its queries divided into dev and eval halves.
@@ -225,9 +220,8 @@ def play_demo(
     now: datetime,
     executor: Executor,
     say: Callable[[str, str], None],
-    story: Sequence[StoryPart] = STORY,
 ) -> tuple[Standings, tuple[Scene, ...]]:
-    """Play the whole story, or some of it.
+    """Play the whole story.
 
     Args:
         folder: new; gets `board`, `vault`, `runs` and `teams`.
@@ -235,7 +229,6 @@ def play_demo(
         now: the end of the story, UTC; its days count back from here.
         executor: makes the runs.
         say: gets each step, as a heading and a sentence.
-        story: who sends what, in the order of the days; the organisers' baseline comes first.
 
     Raises:
         StoreError: the folder holds something already.
@@ -245,13 +238,13 @@ def play_demo(
     # For the repository that the folder may lie in: nothing here, a vault least of all, is its own.
     write_whole(folder / ".gitignore", b"*\n")
     say("documents", _describe(split))
-    parts = _make_runs(folder / "runs", split, (BASELINE, *story), executor, say)
+    _make_runs(folder / "runs", split, executor, say)
     opening = now - timedelta(days=60)
     session = create_demo_board(folder, split, opening)
     _allow_figures(folder, session, now)
     say("board", f"{folder}/board is open since {opening:%d %b}, its vault is {folder}/vault")
     _show_baseline(folder, now, say)
-    scenes = tuple(_play(folder, part, now, say) for part in parts if part is not BASELINE)
+    scenes = tuple(_play(folder, part, now, say) for part in PARTS)
     with sit(folder, now) as session:
         standings = bring_up_to_date(session).standings
     return standings, scenes
@@ -266,36 +259,21 @@ def _describe(split: QuerySplit) -> str:
 
 
 def _make_runs(
-    folder: Path,
-    split: QuerySplit,
-    parts: Sequence[StoryPart],
-    executor: Executor,
-    say: Callable[[str, str], None],
-) -> Sequence[StoryPart]:
-    """Make the run files of every part; the dense one only where its extra is installed."""
+    folder: Path, split: QuerySplit, executor: Executor, say: Callable[[str, str], None]
+) -> None:
+    """Make the run files of every part."""
     queries = {**split.dev.queries, **split.eval.queries}
     task = RankingTask(documents=split.dev.documents, queries=queries, depth=DEPTH)
     halves = {"dev": frozenset(split.dev.queries), "eval": frozenset(split.eval.queries)}
     say("runs", "ranking ...")
-    futures = [
-        (part, executor.submit(_rank_and_write, folder, part, task, halves)) for part in parts
-    ]
-    made = []
-    for part, future in futures:
-        try:
-            future.result()
-        except SetupError as error:
-            if part is not DENSE:
-                raise
-            say("left out", f"{part.system}: {error}")
-        else:
-            made.append(part)
-            say("run", part.system)
-    return made
+    made = partial(_rank_and_write, folder, task, halves)
+    parts = (BASELINE, *PARTS)
+    for part, _ in zip(parts, executor.map(made, parts), strict=True):
+        say("run", part.system)
 
 
 def _rank_and_write(
-    folder: Path, part: StoryPart, task: RankingTask, halves: Mapping[str, frozenset[str]]
+    folder: Path, task: RankingTask, halves: Mapping[str, frozenset[str]], part: StoryPart
 ) -> None:
     run = _choose(part.method)(task)
     for name, queries in halves.items():

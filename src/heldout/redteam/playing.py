@@ -215,10 +215,7 @@ def _dev_set(spec: BoardSpec) -> str:
 
 
 def _find_scored(source: SystemsSource, measure: Measure) -> Systems:
-    """Two systems that differ least, in units of u: baselines, else published entries too.
-
-    Of a single system the other is the same one with its scores in another order of the queries.
-    """
+    """Two systems that differ least, in units of u: baselines, else published entries too."""
     if source.spec is None or source.repository is None or source.options.vault is None:
         raise OptionError("which two systems? --runs A B, or a board and its --vault")
     root = source.repository.root
@@ -240,15 +237,8 @@ def _find_scored(source: SystemsSource, measure: Measure) -> Systems:
             measure=str(measure),
             baselines={name: row for name, row in rows.items() if name in baselines},
         )
-    for name, scores in every.items():
-        values = np.array(list(scores.values()))
-        shuffled = np.random.default_rng(0).permutation(values)
-        if (values != shuffled).any():
-            names = (name, f"{name}, its scores in another order of the queries")
-            pair = exchange(values, shuffled)
-            return Systems(names=names, pair=pair, measure=str(measure))
     raise SetupError(
-        "the vault has no dev scores of a baseline or a published entry; name two runs: "
+        "the vault has no dev scores of two baselines or published entries; name two runs: "
         "--runs A B, or add a baseline: heldout board baseline"
     )
 
