@@ -200,7 +200,7 @@ LOOKS: Mapping[str, Sequence[str]] = {
     "progress": ("analyse", "progress"),
     "drift": ("analyse", "drift"),
     "views": ("analyse", "views"),
-    "teams": ("analyse", "teams", "--alike"),
+    "teams": ("analyse", "teams"),
     "power": ("analyse", "power"),
     "facets": ("analyse", "facets", "--facet", "length", "--queries", "town/eval.tsv"),
     "report": ("analyse", "report", "--out", "report"),

@@ -37,7 +37,6 @@ from heldout.scoring.output import check_sort, fold_notes, score_rows, sort_runs
 from heldout.scoring.run_files import describe_orders, scan_file
 from heldout.scoring.score import (
     Failed,
-    Notes,
     Scored,
     collect_notes,
     describe_scored,
@@ -84,7 +83,6 @@ class ScoreOutput:
     sort: Annotated[
         str | None, Opt("Measure to sort runs by, the best first.", metavar="MEASURE")
     ] = None
-    notes: Annotated[bool, Opt("Every note on a file with its line.")] = False
 
     def __post_init__(self) -> None:
         if self.trec + self.as_csv + self.as_json > 1:
@@ -188,7 +186,7 @@ def evaluate(
         write_parquet(table.as_columns(), output.parquet)
     if not output.as_json:
         console = messages()
-        _print_notes(console, scored, qrels, whole=output.notes)
+        _print_notes(console, scored, qrels)
         _print_spelling(console, facets.facet or "", kinds, qrels)
         _print_zeros(console, scored, qrels_path)
         _print_stored(console, scored, always=bool(parts))
@@ -240,12 +238,10 @@ def _print_rows(
         click.echo(line)
 
 
-def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels, *, whole: bool) -> None:
+def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels) -> None:
     """Print what is odd about files; of several runs a line for each kind."""
-    if whole or len(scored) == 1:
-        runs = [Notes(run.notes, run.counts) for run in scored if run.notes]
-        every = (*collect_notes((), qrels), *runs)
-        print_notes(console, every if whole else collect_notes(scored, qrels))
+    if len(scored) == 1:
+        print_notes(console, collect_notes(scored, qrels))
         return
     print_notes(console, [note for note in collect_notes((), qrels) if note.problems])
     folded = fold_notes(scored, _labels(scored))
@@ -258,7 +254,7 @@ def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels, *, wh
         meaning = f" ({note.meaning})" if note.meaning else ""
         text = f"{plural(len(note.runs), 'run')}: {note.code}{meaning}: {shown}"
         print_facts(console, [("" if at else "notes", text)])
-    print_facts(console, [("", "--notes shows each with its file and line")])
+    print_facts(console, [("", "--json has each with its file and line")])
 
 
 def _left_out(qrels: Qrels, facets: FacetSource) -> frozenset[str]:

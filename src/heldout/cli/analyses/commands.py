@@ -19,7 +19,6 @@ from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table
 from heldout.cli.analyses.sources import (
     SOURCES,
-    Alike,
     BoardSource,
     KindSource,
     load_alike,
@@ -249,7 +248,6 @@ def report(
     board: BoardSource,
     out: Annotated[Path, Opt("New folder, outside of the board.", path="folder", metavar="FOLDER")],
     facets: FacetSource,
-    alike: Alike = True,
     jobs: Jobs = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -273,12 +271,10 @@ def report(
     if facets.facet is not None:
         kinds = Kinds(queries=load_facet(facets.facet, facets), least=facets.least)
     known = load_board(board)
-    pairs = load_alike(board, known) if alike else None
     with open_executor(jobs=jobs, dask=dask) as executor:
         draws = Draws(seed=seed, executor=executor)
-        chapters = tuple(
-            write_chapters(known, alike=pairs, draws=draws, view=board.view, kinds=kinds)
-        )
+        pairs, view = load_alike(board, known), board.view
+        chapters = tuple(write_chapters(known, alike=pairs, draws=draws, view=view, kinds=kinds))
     heading = Heading(board=known.board, entries=len(known.entries), as_of=board.now, seed=seed)
     files = render_report(heading, chapters)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -276,12 +276,6 @@ def _read_board(source: Source, measure: str | None) -> Scores:
     )
 
 
-Alike = Annotated[
-    bool, Opt("Comparison of the runs of different teams; half a minute for a hundred entries.")
-]
-"""`--alike`; its default is `True`."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindSource(Source):
     """Scores, and kinds of query; or what of a collection should be written instead."""
@@ -431,7 +425,6 @@ class TeamsSource(DatedSource):
             path="file",
         ),
     ] = None
-    alike: Alike = True
 
     def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Dated:
         """Entries with their days, on a public view and on the reserve."""
@@ -439,9 +432,8 @@ class TeamsSource(DatedSource):
         public, reserve = self.board.view, self.reserve
         if self.csv_file is not None:
             public, reserve = public or "dev", reserve or "eval"
-        alike = None
-        if self.alike and self.board.folder is not None:
-            alike = load_alike(self.board, loaded.board)
+        of_board = self.board.folder is not None
+        alike = load_alike(self.board, loaded.board) if of_board else None
         return replace(loaded.beside(public, "reserve", reserve), alike=alike)
 
 
