@@ -535,8 +535,8 @@ def open_part(
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            words = f"{name} is being sent", "one request for it", "try again"
-            raise InputError.of("upload-busy", "upload", *words) from None
+            found, expected = f"{name} is being sent", "one request for it"
+            raise InputError.of("upload-busy", "upload", found, expected, "try again") from None
         file = _open_file(get_upload(store, team, upload), name)  # as of now: the lock is ours
         here = _bytes_here(store, upload, file, handle)
         if offset != here:
