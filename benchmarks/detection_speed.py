@@ -19,7 +19,7 @@ from heldout.board.log.submission import Submission
 from heldout.board.policy.ensembles import RunLikeness, Sampled
 from heldout.board.policy.similarity import DEPTH, list_alike
 from heldout.board.scores.compared import compare_runs
-from heldout.board.scores.kept import read_signatures
+from heldout.board.scores.stored import read_signatures
 from heldout.board.store.vault import Vault
 from heldout.trec.scans import Signature
 

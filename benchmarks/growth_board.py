@@ -52,12 +52,12 @@ from heldout.board.organiser.creation import GivenSet, create_board
 from heldout.board.organiser.decide import publish_baseline
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.template import NewBoard
-from heldout.board.scores.kept import store_evidence_of, store_scores
 from heldout.board.scores.releasing import release_entry
 from heldout.board.scores.rescoring import open_and_score, score_baseline
 from heldout.board.scores.score import signature_field
 from heldout.board.scores.session import Session, accept_rules, begin_session
 from heldout.board.scores.sets import load_sets
+from heldout.board.scores.stored import store_evidence_of, store_scores
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import seal, seal_metadata

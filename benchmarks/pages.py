@@ -63,7 +63,7 @@ def make_board(folder: Path, size: int, tests: Path) -> None:
     sys.path.insert(0, str(tests))
     from sample_boards import busy, facts, spec  # noqa: PLC0415 - lies with the tests
 
-    from heldout.board.site.render import render_board  # noqa: PLC0415 - may be another version
+    from heldout.board.site.pages import render_board  # noqa: PLC0415 - may be another version
 
     begun = time.process_time()
     files = render_board(busy(size), spec(), facts())

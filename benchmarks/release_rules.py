@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from heldout.board.rules.release import ReleaseRule, is_clear
 from heldout.board.rules.template import SPLIT_ABOVE
 from heldout.charts.axes import score_axis
-from heldout.charts.plot import Plot, PlotRow
-from heldout.charts.svg import RECORD, stand_alone
+from heldout.charts.plot import Plot, PlotRow, stand_alone
+from heldout.charts.svg import RECORD
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import (
     COMPARED,

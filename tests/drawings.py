@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from heldout.charts.svg import Chart, inline
+from heldout.charts.plot import Chart, inline
 
 WIDTH = 720
 

@@ -3,7 +3,7 @@
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -91,8 +91,11 @@ class MemoryFolder(Folder):
         self.stored[path], self.modes[path] = bytes(data), mode
         return True
 
-    def write_parts(self, name: str, parts: Iterable[bytes], *, mode: int = 0o644) -> None:
-        self.write_whole(name, b"".join(parts), mode=mode)
+    @contextmanager
+    def replacing(self, name: str, *, mode: int = 0o644) -> Iterator[BinaryIO]:
+        stream = BytesIO()
+        yield stream
+        self.write_whole(name, stream.getvalue(), mode=mode)
 
     def create(self, name: str, *, mode: int = 0o644) -> BinaryIO:
         self._check_writable()

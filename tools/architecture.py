@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from heldout.charts.plot import stand_alone
 from heldout.charts.svg import (
     INK,
     LINE,
@@ -25,7 +26,6 @@ from heldout.charts.svg import (
     draw_box,
     draw_line,
     draw_text,
-    stand_alone,
     text_width,
     wrap,
 )

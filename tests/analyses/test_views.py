@@ -22,7 +22,7 @@ from heldout.analyses.views import (
     summary,
     view_chart,
 )
-from heldout.charts.svg import inline
+from heldout.charts.plot import inline
 from heldout.cli.analyses.sources import Source, load_measures
 from heldout.errors import InputError
 from heldout.files.frames import write_parquet

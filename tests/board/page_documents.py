@@ -10,10 +10,8 @@ from importlib.resources import files
 import pytest
 from sample_boards import BOARDS, RULES, facts, spec, standings
 
-from heldout.board.site import render
 from heldout.board.site.entries import EntryPage, list_entry_sources
-from heldout.board.site.pages import BoardPage
-from heldout.board.site.render import render_board
+from heldout.board.site.pages import BoardPage, _render, render_board
 from heldout.board.standings.standings import Row
 
 
@@ -57,7 +55,7 @@ def shown() -> Callable[[str], Document]:
 
 
 def render_page(page: BoardPage | EntryPage) -> Document:
-    return Document(render._render(page))
+    return Document(_render(page))
 
 
 def entry_page(one: Row) -> EntryPage:

@@ -25,8 +25,8 @@ from heldout.board.log.final import (
 )
 from heldout.board.log.manifest import Efficiency, Identity
 from heldout.board.rules.spec import BoardSpec, Example, Policy, QuerySet, Runs, Season, Trust, View
-from heldout.board.site.render import render_board
-from heldout.board.site.rules import BoardFacts, SetFacts, TrustLine
+from heldout.board.site.pages import render_board
+from heldout.board.site.sections import BoardFacts, SetFacts, TrustLine
 from heldout.board.standings.standings import Row, SeasonStandings, Standings
 from heldout.ids import Digest
 
@@ -267,7 +267,6 @@ def standings(rows: Sequence[Row], **changes: Any) -> Standings:
         "primary": "eval",
         "rows": tuple(ranked),
         "waiting": 1,
-        "decision_days": 2.0,
     }
     return Standings(**(fields | changes))
 
@@ -418,7 +417,7 @@ def seasonal() -> tuple[list[SeasonStandings], BoardSpec]:
 
 def empty() -> Standings:
     """A board with a baseline and nobody else."""
-    return standings([baseline()], as_of=OPENS, waiting=0, decision_days=None)
+    return standings([baseline()], as_of=OPENS, waiting=0)
 
 
 def write_boards(out: Path) -> None:

@@ -18,11 +18,11 @@ from heldout.board.organiser.decide import Decision, correct, publish, publish_b
 from heldout.board.organiser.review import Review
 from heldout.board.rules.changes import add_label_views
 from heldout.board.rules.template import NewBoard
-from heldout.board.scores.kept import ScoreFile, store_scores
 from heldout.board.scores.rescoring import ScoredBaseline
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session, accept_rules, commit_held_out
 from heldout.board.scores.sets import load_sets
+from heldout.board.scores.stored import ScoreFile, store_scores
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
 from heldout.ids import digest_bytes

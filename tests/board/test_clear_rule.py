@@ -23,8 +23,8 @@ from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.words import rebuilt_facts
 from heldout.board.rules.changes import format_key
 from heldout.board.rules.release import NOISE, NOT_CLEAR, add_noise, draw_noise
-from heldout.board.scores import kept, releasing
-from heldout.board.scores.kept import Evidence, read_evidence
+from heldout.board.scores import releasing, stored
+from heldout.board.scores.stored import Evidence, read_evidence
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.standings import make_standings, project
 from heldout.board.store.vault import Vault
@@ -443,7 +443,7 @@ def publish_none(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
 
 def publish_exactly(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     """The number has no noise."""
-    patch.setattr(kept, "NOISE", 0.0)
+    patch.setattr(stored, "NOISE", 0.0)
 
 
 def begin_low(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from heldout.board.policy.ensembles import RunLikeness
 from heldout.board.policy.similarity import DEPTH
 from heldout.board.scores import compared
 from heldout.board.scores.compared import compare_runs, list_keys
-from heldout.board.scores.kept import read_key, read_signatures
+from heldout.board.scores.stored import read_key, read_signatures
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
 from heldout.trec.scans import Signature

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from heldout.board.scores.describe import (
+    Description,
     describe_collection,
     describe_sets,
     list_columns,
-    list_notes,
-    list_warnings,
 )
+from heldout.cli.printing import fill_facts
 from heldout.trec.qrels import Qrels, parse_qrels
 from heldout.trec.queries import Queries, parse_queries
 
@@ -25,6 +25,14 @@ def queries(data: bytes) -> Queries:
 
 def qrels(data: bytes) -> Qrels:
     return parse_qrels(data, path="j")
+
+
+def list_notes(description: Description) -> tuple[str, ...]:
+    return tuple(text for _, text in fill_facts("described_notes", about=description)[1:])
+
+
+def list_warnings(description: Description) -> list[str]:
+    return [text for _, text in fill_facts("described_warnings", about=description)]
 
 
 def test_labels_are_counted_by_hand() -> None:
@@ -77,7 +85,7 @@ def test_notes_say_what_was_found_and_nothing_else() -> None:
         "1 dev queries have no judgment and are left out",
         "1 dev queries are judged and have no relevant document: they count 0 for every run",
     )
-    assert [*list_warnings(described)] == [
+    assert list_warnings(described) == [
         "3 judgments of 2 queries outside the query file of dev, ignored"
     ]
     clean = describe_sets({"a": (queries(b"1\tone\n2\ttwo\n"), qrels(b"1 0 a 1\n2 0 a 1\n"))})
@@ -90,9 +98,7 @@ def test_notes_on_two_sets() -> None:
     )
     described = describe_sets({"dev": (queries(QUERIES), None), "eval": (eval_queries, None)})
     notes = list_notes(described)
-    assert [*list_warnings(described)] == [
-        "1 query in both dev and eval, 1 of them with another text"
-    ]
+    assert list_warnings(described) == ["1 query in both dev and eval, 1 of them with another text"]
     assert "2 eval queries have the text of a query in dev under another id" in notes
     assert any(
         note.startswith("1 eval queries are near-duplicates of one in dev") for note in notes

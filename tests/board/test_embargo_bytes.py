@@ -9,8 +9,8 @@ from boardlog import BoardLog, make_manifest, make_spec
 
 from heldout.board.log.events import format_entry
 from heldout.board.log.manifest import Efficiency, Identity, Manifest, identity_fields
-from heldout.board.site.render import render_board
-from heldout.board.site.rules import BoardFacts
+from heldout.board.site.pages import render_board
+from heldout.board.site.sections import BoardFacts
 from heldout.board.standings.standings import make_standings, project
 from heldout.ids import Digest
 

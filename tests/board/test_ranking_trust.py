@@ -10,8 +10,7 @@ import pytest
 from sample_boards import BOARDS, RULES, busy, facts, seasonal, spec, trusted
 
 from heldout.board.rules.spec import BoardSpec, Trust
-from heldout.board.site.pages import make_board_page
-from heldout.board.site.render import render_board
+from heldout.board.site.pages import make_board_page, render_board
 from heldout.board.standings.standings import Standings, best_so_far
 
 

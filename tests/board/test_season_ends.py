@@ -25,8 +25,8 @@ from heldout.board.rules.changes import list_moved_days
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores import sets
-from heldout.board.scores.kept import read_evidence
 from heldout.board.scores.public_log import find_public_log
+from heldout.board.scores.stored import read_evidence
 from heldout.board.standings.overdue import (
     choose_named,
     find_ending,

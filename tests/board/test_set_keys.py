@@ -13,10 +13,10 @@ from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.changes import format_key, is_key, needs_key, parse_key
 from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.board.scores.commitments import compare_held_out, list_broken_keys
-from heldout.board.scores.kept import RunReport
 from heldout.board.scores.rescoring import is_earlier, lacks_key
 from heldout.board.scores.session import Session, accept_rules, commit_held_out
 from heldout.board.scores.sets import load_sets
+from heldout.board.scores.stored import RunReport
 from heldout.board.store.repository import SPEC
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes

@@ -12,9 +12,8 @@ from sample_boards import HOSTILE
 from drawings import root_of, texts, tips
 from heldout.answers.text import clean
 from heldout.charts.axes import day_axis, score_axis
-from heldout.charts.plot import Plot
+from heldout.charts.plot import Plot, inline
 from heldout.charts.scores import ChartEntry, progress_chart, scatter_chart
-from heldout.charts.svg import inline
 
 TODAY = date(2026, 11, 20)
 SCORES = st.floats(0, 1, allow_subnormal=False)

@@ -12,7 +12,7 @@ from sample_boards import BOARDS, RULES, facts, row, seasonal, spec, standings
 
 from heldout.board.log.manifest import Costs, Efficiency
 from heldout.board.site.columns import COLUMNS, STATED, EntryColumn, full_text
-from heldout.board.site.render import render_board
+from heldout.board.site.pages import render_board
 from heldout.board.standings.standings import Row
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "page.md"

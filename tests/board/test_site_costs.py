@@ -12,7 +12,7 @@ from sample_boards import baseline, facts, row, spec, standings
 from heldout.board.log.manifest import Efficiency
 from heldout.board.site.columns import STATED as COLUMNS
 from heldout.board.site.columns import EntryCell, cost_columns, make_cell
-from heldout.board.site.render import render_board
+from heldout.board.site.pages import render_board
 from heldout.board.site.rows import public_row
 from heldout.board.standings.standings import Row
 

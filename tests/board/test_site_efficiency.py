@@ -30,7 +30,7 @@ from heldout.board.log.manifest import (
 from heldout.board.site.columns import STATED, full_text
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.site.figures import Figure, make_cost_figures, pareto_front
-from heldout.board.site.render import render_board
+from heldout.board.site.pages import render_board
 from heldout.board.site.rows import make_columns, public_rows
 from heldout.board.standings.standings import Row
 from heldout.charts.axes import Axis, log_axis

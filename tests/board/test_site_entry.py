@@ -1,20 +1,15 @@
 """The page of an entry: its story, its place, its reference."""
 
-import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from jinja2.filters import do_striptags
 from page_documents import entry_page, render_page
-from sample_boards import AS_OF, busy, facts, row, spec, standings, trusted
+from sample_boards import AS_OF, facts, row, spec, standings, trusted
 
-from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.site.entries import format_bibtex, list_entry_sources
-from heldout.board.site.render import _render
+from heldout.board.site.pages import _render
 from heldout.board.site.rows import TableRow, make_columns, public_rows
-from heldout.board.standings.standings import Standings
 
 
 def test_the_page_of_an_entry_tells_its_story() -> None:
@@ -99,38 +94,9 @@ def test_a_program_is_scored_after_it_was_run_and_not_before() -> None:
     ]
 
 
-def pictures(board: Standings) -> dict[str, str]:
-    """Id -> the picture on the entry's page for a screen, "" for none."""
-    pages = list_entry_sources(board, spec=spec(), facts=facts())
-    pictures = {page.id: page.make().picture for page in pages}
-    return {name: "" if one is None else one.wide for name, one in pictures.items()}
-
-
-def test_the_picture_has_the_entry_and_three_rows_on_either_side() -> None:
-    drawn = pictures(busy(12))
-    board = busy(12).rows
-    for at in (0, 5, len(board) - 1):
-        shown = board[max(0, at - 3) : at + 4]
-        found = re.findall(r">(baseline|[0-9]+) · ", drawn[board[at].id])
-        assert found == [str(row.rank or "baseline") for row in shown]
-        assert drawn[board[at].id].count('fill="var(--link)"') == 1
-
-
-def test_the_picture_has_the_ranges_of_the_table() -> None:
+def test_the_position_has_the_range_of_the_table() -> None:
     board = trusted()
     first = board.rows[0]
     pages = list_entry_sources(board, spec=spec(), facts=facts())
     (page,) = (one.make() for one in pages if one.id == first.id)
-    assert page.picture is not None
-    assert "the line is the range of ranks" in do_striptags(page.picture.says)
     assert page.position.startswith(f"Rank 1 of 12 (range {first.rank_low}\u2013{first.rank_high})")
-
-
-def test_an_entry_alone_or_without_a_score_has_no_picture() -> None:
-    assert pictures(standings([row("0.4", days=1, id="a")])) == {"a": ""}
-    held = row("", days=2, id="held", rank=None, scores={}, unranked=NOT_CLEAR)
-    board = standings([row("0.4", days=1, id="a"), row("0.3", days=3, id="b")])
-    drawn = pictures(replace(board, unranked=(held,)))
-    assert drawn["held"] == ""
-    assert drawn["a"]
-    assert drawn["b"]

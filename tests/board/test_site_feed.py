@@ -28,7 +28,7 @@ from sample_boards import (
 from heldout.board.log.events import parse_time
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.site.exports import FEED, format_feed
-from heldout.board.site.render import render_board
+from heldout.board.site.pages import render_board
 from heldout.board.standings.standings import Row, Standings
 
 ATOM = {"a": "http://www.w3.org/2005/Atom"}

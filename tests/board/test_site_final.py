@@ -11,7 +11,7 @@ from page_documents import Document
 from sample_boards import FINAL_SCORES, facts, final_spec, finals, spec, standings
 
 from heldout.board.log.final import OpenedFinal
-from heldout.board.site.render import render_board
+from heldout.board.site.pages import render_board
 from heldout.board.site.sections import make_final
 from heldout.board.standings.standings import Standings
 

@@ -8,8 +8,7 @@ from sample_boards import facts, row, spec, standings
 
 from heldout.board.log.manifest import Efficiency
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.site.pages import make_board_page
-from heldout.board.site.render import render_board
+from heldout.board.site.pages import make_board_page, render_board
 from heldout.board.site.rows import make_columns, make_table
 from heldout.board.standings.standings import Row
 
@@ -70,7 +69,7 @@ def test_a_listing_ranks_by_itself_and_names_who_is_not_in_it() -> None:
 
 def test_a_board_without_further_views_has_no_such_columns() -> None:
     page = make_board_page(standings((FEW,)), spec(), facts())
-    assert (page.table.further, page.changes, page.listings) == (False, (), ())
+    assert (page.table.further, page.listings) == (False, ())
 
 
 def test_a_column_says_which_part_it_is() -> None:
@@ -96,32 +95,13 @@ def relabelled() -> tuple[BoardSpec, tuple[Row, ...]]:
     return msgspec.structs.replace(plain, views=(*plain.views, *more)), found
 
 
-def test_what_each_version_of_labels_changed_stands_below_the_ranking() -> None:
+def test_a_view_on_another_version_of_the_labels_has_a_column() -> None:
     board, found = relabelled()
     page = make_board_page(standings(found), board, facts())
     assert [column.part for column in page.table.columns if column.further] == [
         "labels eval-pref-1",
         "labels eval-pref-2",
     ]
-    first, second = page.changes
-    assert first == (
-        "By the labels eval-pref-1, of 3 systems: Kendall's tau with the ranking above is 1.00 "
-        "over all; no rank changes."
-    )
-    assert "with that by eval-pref-1 is -1.00 over all" in second
-    assert f"{found[0].id} from 1 to 3, {found[2].id} from 3 to 1" in second
-    text = render_board(standings(found), board, facts())["leaderboard/index.html"].decode()
-    assert "By the labels eval-pref-1" in text
-
-
-def test_a_view_on_other_labels_that_scores_one_system_changes_no_ranking() -> None:
-    board, (one, *others) = relabelled()
-    bare = [
-        replace(row, scores={v: s for v, s in row.scores.items() if "pref" not in v})
-        for row in others
-    ]
-    page = make_board_page(standings((one, *bare)), board, facts())
-    assert page.changes == ()
 
 
 def informing() -> BoardSpec:

@@ -12,9 +12,7 @@ from page_documents import Document, entry_page, render_page
 from sample_boards import AS_OF, HOSTILE, baseline, facts, hostile, renamed, row, spec, standings
 
 from heldout.board.rules.spec import Example
-from heldout.board.site import render
-from heldout.board.site.pages import make_board_page
-from heldout.board.site.render import STATIC, render_board
+from heldout.board.site.pages import STATIC, _read, make_board_page, render_board
 
 shown = page_documents.shown
 
@@ -45,7 +43,7 @@ def test_nothing_is_loaded_from_elsewhere(shown: Callable[[str], Document]) -> N
                 ("static/", "data:image/svg+xml,", "feed.xml")
             )
     for name in STATIC:
-        assert not re.search(rb"@import|url\(|https?://|fetch\(|eval\(", render._read(name))
+        assert not re.search(rb"@import|url\(|https?://|fetch\(|eval\(", _read(name))
 
 
 def test_links_of_participants_tell_nobody_where_they_stand(

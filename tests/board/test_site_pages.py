@@ -7,8 +7,7 @@ import pytest
 from page_documents import Document, render_page
 from sample_boards import baseline, busy, facts, row, spec, standings
 
-from heldout.board.site.pages import make_board_page
-from heldout.board.site.render import render_board
+from heldout.board.site.pages import make_board_page, render_board
 
 shown = page_documents.shown
 
@@ -22,12 +21,12 @@ def test_the_empty_board_shows_baseline_day_and_commands(shown: Callable[[str], 
 
 def test_a_baseline_has_no_rank_and_no_trophy() -> None:
     page = make_board_page(busy(), spec(), facts())
-    base = next(r for r in page.table.rows if r.baseline)
+    base = next(r for r in page.table.rows if r.row.baseline)
     assert base.rank is None
-    assert not base.trophy
+    assert not base.row.trophy
     document = render_page(page)
     assert document.text.count("\u2013no rank") == 2
-    trophies = sum(r.trophy for r in page.table.rows)
+    trophies = sum(r.row.trophy for r in page.table.rows)
     assert document.text.count(" best when submitted") == trophies + 2  # and two keys
 
 

@@ -8,11 +8,10 @@ import pytest
 from page_documents import Document
 from sample_boards import BOARDS, busy, facts, spec
 
-from heldout.board.site import render
-from heldout.board.site.pages import make_board_page
-from heldout.board.site.render import render_board
+from heldout.board.site import pages
+from heldout.board.site.pages import make_board_page, render_board
 from heldout.board.site.rows import make_table
-from heldout.board.site.rules import BoardFacts
+from heldout.board.site.sections import BoardFacts
 from heldout.board.standings.standings import Standings
 from heldout.ids import Digest
 
@@ -70,35 +69,24 @@ def test_no_page_of_the_table_is_over_300_kb_before_charts(size: int) -> None:
 
 def render_table_pages(board: Standings) -> dict[str, bytes]:
     """The pages of the table alone: the entries' own would take most of the time."""
-    first = {"index.html": render._render(make_board_page(board, spec(), facts()))}
-    rows = render_rows(board)
-    return first | {path: data for path, data in rows.items() if path.endswith(".html")}
+    first = {"index.html": pages._render(make_board_page(board, spec(), facts()))}
+    rows = (item for one in list_rows(board) for item in one.make().items())
+    return first | {path: data for path, data in rows if path.endswith(".html")}
 
 
-def render_rows(
-    board: Standings,
-    told: BoardFacts = FACTS,
-    *,
-    same: render.Same = lambda _path, _made_of: False,
-) -> dict[str, bytes]:
+def list_rows(board: Standings, made_for: BoardFacts = FACTS) -> list[pages.PageSource]:
     """How its table goes on."""
-    return render._render_rows(make_table(board, spec()), board, spec(), told, same)
+    return [*pages._list_rows(make_table(board, spec()), board, spec(), made_for)]
 
 
 def test_a_page_of_rows_changes_with_its_own_rows_alone() -> None:
-    board, asked = busy(400), dict[str, bytes]()
-
-    def note(path: str, made_of: bytes) -> bool:
-        return asked.setdefault(path, made_of) == made_of
-
-    before = render_rows(board)
-    assert not render_rows(board, same=note)  # asks for each, and learns it
-    assert asked.keys() == {f"leaderboard/{path}" for path in before}
+    board = busy(400)
     last = board.rows[-1]
     more = replace(last, id="one-more", rank=(last.rank or 0) + 1)
     later = replace(board, rows=(*board.rows, more), as_of=board.as_of + timedelta(days=1))
-    told = replace(facts(), events=99, head=Digest("f" * 64))
-    after = render_rows(later, told, same=note)
-    assert after.keys() == {path for path in before if path.startswith("rows-5")}
-    whole = render_rows(later, told)
-    assert {path for path, data in whole.items() if before[path] != data} == after.keys()
+    facts_then = replace(facts(), events=99, head=Digest("f" * 64))
+    pairs = [*zip(list_rows(board), list_rows(later, facts_then), strict=True)]
+    assert [one.digest for one, _ in pairs] == [one.digest for one in list_rows(board)]
+    changed = [new.paths for old, new in pairs if old.digest != new.digest]
+    assert changed == [("leaderboard/rows-5.html", "leaderboard/rows-5.js")]
+    assert [new.paths for old, new in pairs if old.make() != new.make()] == changed

@@ -20,10 +20,9 @@ from sample_boards import (
 from heldout.board.log.final import Figures, Measured, Ranges
 from heldout.board.rules.spec import Policy, Registration
 from heldout.board.site.figures import make_figures
-from heldout.board.site.pages import make_board_page, say_standing
-from heldout.board.site.render import render_board
+from heldout.board.site.pages import make_board_page, render_board, say_standing
 from heldout.board.site.rows import TableRow, make_columns, public_rows
-from heldout.board.site.rules import list_rules
+from heldout.board.site.sections import list_rules
 from heldout.board.standings.standings import Row, Standings
 
 
@@ -150,7 +149,7 @@ def test_facts_of_a_board() -> None:
         "44 entries, 10 teams, 2 anonymous",
         "1,050 held-out queries",
     )
-    assert page.decision_times == "median decision 2 days, 1 waiting"
+    assert page.waiting == 1
 
 
 def _first_fact(board: Standings, **changes: Any) -> str:

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from heldout.board.site.render import _read
+from heldout.board.site.pages import _read
 
 CSS = _read("heldout.css").decode()
 JUDGING = (files("heldout.web") / "static" / "judging.css").read_text("utf-8")

@@ -12,10 +12,8 @@ from page_documents import sources
 from heldout.board.log.event_fields import EVENTS, BoardFields
 from heldout.board.log.events import KINDS
 from heldout.board.site.entries import HISTORY_WORDS, EntryPage
-from heldout.board.site.pages import BoardPage, RowsPage
-from heldout.board.site.render import TEMPLATES
-from heldout.board.site.rows import TableRow
-from heldout.board.site.words import read_template
+from heldout.board.site.pages import TEMPLATES, BoardPage, RowsPage
+from heldout.board.site.rows import TableRow, read_template
 
 PAGES = (BoardPage, EntryPage, RowsPage)
 
@@ -54,16 +52,14 @@ def _names(kind: type) -> Iterator[str]:
 def test_no_field_of_a_page_goes_unread(page: type) -> None:
     text = "".join(sources().values())
     unread = {f"{kind.__name__}.{name}" for kind, name in _nested(page) if f".{name}" not in text}
-    # `words`, `pieces`, `wide` and `narrow` read them for the template, and charts the last two.
-    python = {"Embargo.before", "Embargo.due", "ViewColumn.measure", "Figure.chart"}
-    assert unread <= python | {"Figure.width", "EntryColumn.axis", "EntryColumn.caveat"}
+    # `pieces`, `wide` and `narrow` read them for the template, and charts the last two.
+    python = {"ViewColumn.measure", "Figure.chart", "Figure.width", "EntryColumn.heading"}
+    assert unread <= python | {"EntryColumn.axis", "EntryColumn.caveat"}
 
 
 def test_only_the_charts_are_not_escaped() -> None:
     text = "".join(sources().values())
-    assert re.findall(r"\S+\|safe", text) == [
-        f"{name}.{width}|safe" for name in ("figure", "picture") for width in ("wide", "narrow")
-    ]
+    assert re.findall(r"\S+\|safe", text) == ["figure.wide|safe", "figure.narrow|safe"]
     assert "autoescape" not in text
 
 

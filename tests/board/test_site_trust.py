@@ -7,8 +7,8 @@ import pytest
 from sample_boards import BOARDS, RULES, facts
 
 from heldout.board.log.events import Draft, Entry, link, redact
-from heldout.board.site.render import render_board
-from heldout.board.site.rules import TrustLine, list_trust
+from heldout.board.site.pages import render_board
+from heldout.board.site.sections import TrustLine, list_trust
 
 SALT = "00" * 16
 RULES_TEXT = {"board.toml": "x"}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sample_boards import HOSTILE, HOSTILE_LINKS
 
 from heldout.answers.text import clean
-from heldout.board.site.words import (
+from heldout.board.site.rows import (
     file_stem,
     safe_link,
     tie,

@@ -46,7 +46,7 @@ def bytes_of(entries: tuple[Entry, ...]) -> bytes:
 
 def test_an_empty_board() -> None:
     standings = make_standings(BoardLog().open().entries, SPEC, now=START)
-    assert (standings.rows, standings.waiting, standings.decision_days) == ((), 0, None)
+    assert (standings.rows, standings.waiting) == ((), 0)
     assert (standings.board, standings.primary, standings.as_of) == ("kb", "eval", START)
 
 
@@ -100,21 +100,6 @@ def test_what_was_not_published_is_not_shown(end: str) -> None:
     assert standings.rows == ()
     assert standings.waiting == (end in ("wait", "ask"))
     assert b"Hidden Harbour" not in bytes_of(project(log.entries, now=log.now))
-
-
-def test_the_median_of_the_decisions() -> None:
-    log = BoardLog().open()
-    for name, days in (("20261101-a", 1), ("20261101-b", 4), ("20261101-c", 2)):
-        log.receive(name)
-        log.wait(days=days)
-        if name[-1] == "b":
-            log.reject(name)
-        else:
-            log.review(name, make_manifest(name))
-            log.publish(name, make_manifest(name), "0.4")
-    assert make_standings(log.entries, SPEC, now=log.now).decision_days == 2.0
-    log.submit("20261101-d", make_manifest("D"), "0.1")
-    assert make_standings(log.entries, SPEC, now=log.now).decision_days == 1.5
 
 
 def test_an_embargo_ends_with_the_first_moment_of_its_day() -> None:

@@ -18,25 +18,22 @@ from heldout.charts.axes import (
     day_axis,
     log_axis,
     name_axis,
-    place_axis,
+    rank_axis,
     score_axis,
     share_axis,
 )
-from heldout.charts.plot import SHADES, Plot, PlotRow, Sheet
-from heldout.charts.scores import ChartEntry, cost_chart, gap_chart, progress_chart, scatter_chart
-from heldout.charts.svg import (
-    DARK,
+from heldout.charts.plot import (
     FILE_WIDTH,
-    LIGHT,
-    RECORD,
-    SIZE,
-    fit,
+    SHADES,
+    Plot,
+    PlotRow,
+    Sheet,
     inline,
     picture,
     stand_alone,
-    text_width,
-    wrap,
 )
+from heldout.charts.scores import ChartEntry, cost_chart, gap_chart, progress_chart, scatter_chart
+from heldout.charts.svg import DARK, LIGHT, RECORD, SIZE, fit, text_width, wrap
 from heldout.errors import InputError, SetupError
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -68,7 +65,7 @@ def forest(name: str = "a system with a rather long name") -> Plot:
 
 def matrix(count: int = 12) -> Plot:
     rows = [PlotRow(name=f"run-{n}", lead=n < 3) for n in range(count)]
-    plot = Plot(x=place_axis(count), rows=rows, square=True)
+    plot = Plot(x=rank_axis(count), rows=rows, square=True)
     for n in range(count):
         plot.box((n + 0.5, n + 1.5), (n - 0.5, n + 0.5), SHADES[n % 4], f"cell {n}")
     plot.shades(["from 50%", "from 20%", "from 5%", "from 1%"])
@@ -137,7 +134,7 @@ def test_no_text_lies_on_another(chart: Plot | Sheet, width: int) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_chart_is_as_wide_as_it_is_drawn_for(chart: Plot | Sheet, width: int) -> None:
-    root = ET.fromstring(inline(chart, width))  # noqa: S314 - made by the line above
+    root = drawings.root_of(chart, width)
 
     assert root.get("viewBox", "").startswith(f"0 0 {width} ")
     assert root.get("font-size") == str(SIZE)
@@ -162,8 +159,7 @@ def test_a_file_is_an_image_with_a_title_a_description_and_a_style_of_its_own() 
     assert root.findtext(f"{SVG}desc") == "Upwards: eval RR@10. Across: dev. Marks: best so far."
 
 
-def test_hostile_names_are_text_and_nothing_else(chart: Plot | Sheet) -> None:
-    del chart
+def test_hostile_names_are_text_and_nothing_else() -> None:
     for drawn in (stand_alone(scores(), title=HOSTILE), inline(forest(HOSTILE), 340)):
         root = ET.fromstring(drawn)  # noqa: S314 - made by the line above
         tags = {one.tag.removeprefix(SVG) for one in root.iter()}
@@ -174,7 +170,7 @@ def test_hostile_names_are_text_and_nothing_else(chart: Plot | Sheet) -> None:
 
 
 def test_tooltips_say_what_a_mark_is() -> None:
-    root = ET.fromstring(inline(matrix(), 440))  # noqa: S314 - made by the line above
+    root = drawings.root_of(matrix(), 440)
 
     assert [one.findtext("title") for one in root.iter("rect")].count("cell 3") == 1
 
@@ -247,7 +243,7 @@ def test_ticks_of_scores_are_few_in_order_and_inside(values: list[float], most: 
         (log_axis([50, 2_000], room=0), ["50", "100", "200", "500", "1,000", "2,000"]),
         (log_axis([1e6, 2e9], room=0), ["1M", "10M", "100M", "1B"]),
         (count_axis(3), ["0", "1", "2", "3"]),
-        (place_axis(45), ["1", "10", "20", "30", "40"]),
+        (rank_axis(45), ["1", "10", "20", "30", "40"]),
         (share_axis(), ["0%", "20%", "40%", "60%", "80%", "100%"]),
         (name_axis({1: "1", 2: "2", 3: "all"}), ["1", "2", "all"]),
         (day_axis(date(2026, 1, 5), date(2026, 8, 3)), ["Mar 2026", "May 2026", "Jul 2026"]),
@@ -281,7 +277,7 @@ def test_entries_without_a_cost_or_a_dev_score_are_left_out() -> None:
         cost_chart(entries, head="score", foot="cost"),
         scatter_chart(entries, ratio=0.01, head="eval", foot="dev"),
     ):
-        root = ET.fromstring(inline(plot, 440))  # noqa: S314 - made by the line above
+        root = drawings.root_of(plot, 440)
         assert {one.text for one in root.iter("title")} == {"e1", "e2"}
 
 

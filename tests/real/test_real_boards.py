@@ -22,7 +22,7 @@ from tables import differences_table, find_all_quirks, play_colliding, quirks_ta
 
 from heldout.board.audit.audit import audit_board
 from heldout.board.organiser.decide import Decision, reject
-from heldout.board.scores.kept import read_scores
+from heldout.board.scores.stored import read_scores
 from heldout.ids import digest_bytes
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]

@@ -130,7 +130,7 @@ def test_fairness_and_small_data_from_the_run_to_the_page(town: Town) -> None:
     assert facts["fair"]["shares"] == facts["fair"]["target"] == {"even": 0.5, "odd": 0.5}
     assert (facts["tail"]["queries"], facts["tail"]["unknown"]) == (5, 0)
     told = town.organiser("board", "describe", now=NEXT).out
-    assert 'too small, and left out: "tiny"' in told
+    assert '"tiny" 1, too small, and left out' in told
     assert "view tail is scored on 5 eval queries" in told
     review = town.organiser("review", few, "--score", now=NEXT)
     assert "fair AWRF@5" in review.out

@@ -18,8 +18,8 @@ from trusting import Files, forge
 
 from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.rules.release import ReleaseRule, draw_noise, split_queries
-from heldout.board.scores import kept as evidence
 from heldout.board.scores import releasing, sets
+from heldout.board.scores import stored as evidence
 
 pytestmark = pytest.mark.slow
 QUERIES = 420

@@ -171,7 +171,7 @@ def test_a_public_file_changed_by_a_push(town: Town, attack: str) -> None:
     for command in EVERY:
         answer = town.organiser(*command, now=NEXT, accepts=False)
         assert answer.code == 1, (command, answer)
-        assert f"{path}  1 line of 30 gone, 1 new; later scores are made with it" in answer.err
+        assert f"{path}  is not what the log has; later scores are made with it" in answer.err
         assert "--accept-rules" in answer.err
     assert town.kinds() == before
     for audit in (town.audit(), call(town.root, "audit", "--board", town.clone, "--json").json):

@@ -15,7 +15,7 @@ import numpy as np
 
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns, ends_first
-from heldout.charts.axes import place_axis
+from heldout.charts.axes import rank_axis
 from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.charts.svg import MUTED
 from heldout.errors import InputError, plural
@@ -44,7 +44,7 @@ def matrix_chart(
         what: what the values are, for the key.
     """
     plot = Plot(
-        x=place_axis(len(names)),
+        x=rank_axis(len(names)),
         rows=[PlotRow(name=f"{name} · {place}") for place, name in enumerate(names, 1)],
         head=what,
         square=True,

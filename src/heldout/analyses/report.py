@@ -27,7 +27,7 @@ from heldout.answers.files import (
 )
 from heldout.answers.table import to_markdown
 from heldout.answers.text import clean
-from heldout.charts.svg import stand_alone
+from heldout.charts.plot import stand_alone
 from heldout.errors import InputError
 from heldout.scoring.sources import Scores
 

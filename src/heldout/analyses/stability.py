@@ -32,7 +32,7 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one, name_some
 from heldout.answers.table import Column, Table, columns
-from heldout.charts.axes import place_axis
+from heldout.charts.axes import rank_axis
 from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.charts.svg import RECORD
 from heldout.errors import InputError, plural
@@ -536,7 +536,7 @@ def chart(stability: Stability, ranges: RankRanges, *, measure: str = "") -> Plo
     """
     systems = stability.systems
     plot = Plot(
-        x=place_axis(len(systems)),
+        x=rank_axis(len(systems)),
         rows=[
             PlotRow(name=name, lead=low == 1) for name, low in zip(systems, ranges.low, strict=True)
         ],

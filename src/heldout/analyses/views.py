@@ -21,7 +21,7 @@ from heldout.analyses.stability import Stability, Ties, bootstrap_stability
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns, ends_first
-from heldout.charts.axes import place_axis
+from heldout.charts.axes import rank_axis
 from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.charts.svg import RECORD
 from heldout.errors import InputError, OptionError, plural, quote
@@ -507,7 +507,7 @@ def transfer_chart(transfer: Transfer) -> Plot:
     order = _order(transfer)
     names = [transfer.views[at] for at in order]
     plot = Plot(
-        x=place_axis(len(names)),
+        x=rank_axis(len(names)),
         rows=[PlotRow(name=f"{name} · {place}", lead=True) for place, name in enumerate(names, 1)],
         square=True,
     )
@@ -579,7 +579,7 @@ def view_chart(result: Views) -> Plot:
         PlotRow(name=one.view, head=one.system if place % len(views) == 0 else "")
         for place, one in enumerate(result.ranks)
     ]
-    plot = Plot(x=place_axis(last), rows=rows, foot="rank")
+    plot = Plot(x=rank_axis(last), rows=rows, foot="rank")
     for row, one in enumerate(result.ranks):
         for rank, share in enumerate(one.probability, start=1):
             if colour := shade(share, _LEAST_SHARE):

@@ -13,7 +13,7 @@ from heldout.answers.table import Cell, Column, Table, to_latex, to_markdown
 from heldout.files.frames import make_frame
 
 if TYPE_CHECKING:
-    from heldout.charts.svg import Chart
+    from heldout.charts.plot import Chart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class Answer:
             SetupError: a PNG needs the extra `png`.
             ValueError: there is no picture of this.
         """
-        from heldout.charts.svg import picture  # noqa: PLC0415 - most calls draw nothing
+        from heldout.charts.plot import picture  # noqa: PLC0415 - most calls draw nothing
         from heldout.files.durable import write_whole  # noqa: PLC0415 - the same
 
         if self.chart is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from heldout.answers.table import Table, format_cells
 from heldout.answers.text import clean
-from heldout.charts.svg import inline
+from heldout.charts.plot import inline
 from heldout.files.csv import defuse, format_csv
 from heldout.web.pages import load_templates
 

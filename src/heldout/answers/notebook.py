@@ -9,7 +9,7 @@ from heldout.answers.text import clean
 from heldout.errors import plural
 
 if TYPE_CHECKING:
-    from heldout.charts.svg import Chart
+    from heldout.charts.plot import Chart
 
 _SHOWN = 40
 _NARROW = 48
@@ -33,7 +33,7 @@ def to_html(
         chart: drawn as an image.
         title: what the image shows.
     """
-    from heldout.charts.svg import stand_alone  # noqa: PLC0415 - most answers are shown without
+    from heldout.charts.plot import stand_alone  # noqa: PLC0415 - most answers are shown without
     from heldout.web.pages import load_templates  # noqa: PLC0415 - the same
 
     drawn = "" if chart is None else stand_alone(chart, title=title)

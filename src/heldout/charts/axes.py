@@ -81,7 +81,7 @@ def count_axis(largest: float) -> Axis:
     return Axis(low=0.0, high=high, ticks=ticks)
 
 
-def place_axis(last: int, first: int = 1) -> Axis:
+def rank_axis(last: int, first: int = 1) -> Axis:
     """An axis on which each whole number has a column: ranks, sizes, rows of a matrix."""
 
     def ticks(most: int) -> tuple[Tick, ...]:
@@ -150,9 +150,9 @@ def _round_ticks(low: float, high: float, most: int) -> tuple[Tick, ...]:
     magnitude = (last - first).adjusted() - 2
     steps = (Decimal(n).scaleb(magnitude + e) for e in range(6) for n in (1, 2, 5))
     step = next(s for s in steps if _floor(last / s) - _ceil(first / s) < most)
-    places = max(0, -int(step.normalize().as_tuple().exponent))
+    digits = max(0, -int(step.normalize().as_tuple().exponent))
     return tuple(
-        Tick(at=float(step * n), label=f"{step * n:,.{places}f}".replace("-", "\u2212"))
+        Tick(at=float(step * n), label=f"{step * n:,.{digits}f}".replace("-", "\u2212"))
         for n in range(_ceil(first / step), _floor(last / step) + 1)
     )
 
@@ -173,9 +173,9 @@ def _log_ticks(low: float, high: float, most: int) -> tuple[Tick, ...]:
 
 def _short_number(number: Decimal) -> str:
     """`0.05`, `200`, `2,000`, `50M`, `7B`: as sizes of models are written."""
-    for unit, letter in ((10**12, "T"), (10**9, "B"), (10**6, "M")):
+    for unit, suffix in ((10**12, "T"), (10**9, "B"), (10**6, "M")):
         if number >= unit:
-            return f"{(number / unit).normalize():,f}{letter}"
+            return f"{(number / unit).normalize():,f}{suffix}"
     return f"{number.normalize():,f}"
 
 

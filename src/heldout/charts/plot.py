@@ -8,33 +8,39 @@ width are equal bytes. All texts have one size, so a chart is drawn for its widt
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from pathlib import Path
+from typing import Literal, Protocol
 
 from heldout.charts.axes import Axis, Tick
 from heldout.charts.svg import (
+    DARK,
     HAIR,
     INK,
+    LIGHT,
     LINE,
     MARKS,
     MUTED,
     PAPER,
     RULE,
+    SIZE,
     SOFT,
     Box,
     LevelLine,
     Point,
     Spot,
     Style,
+    clean,
     draw_box,
     draw_line,
     draw_marks,
     draw_text,
     fit,
+    fit_labels,
     number,
-    place_labels,
     text_width,
     wrap,
 )
+from heldout.errors import InputError, SetupError
 
 SHADES = (INK, MUTED, RULE, SOFT)
 """Greys of a heat map, from much to little; they turn round in the dark."""
@@ -44,6 +50,12 @@ def shade(value: float, least: Sequence[float]) -> str:
     """The first of `SHADES` whose least value this reaches; "" below the last."""
     return next((grey for grey, low in zip(SHADES, least, strict=True) if value >= low), "")
 
+
+SUFFIXES = (".svg", ".png")
+"""How the name of a chart's file may end."""
+
+FILE_WIDTH = 460
+"""Width of a chart in a file: its texts are 11 pixels high where a phone of 390 shows it whole."""
 
 Mark = Style | Literal["line", "dashed", "thin", "box", "upright"]
 """What stands before a text of the key; any other short text stands for itself."""
@@ -431,7 +443,7 @@ class _Laid:
                 lines += _under([self.at(*point) for point in mark.points])
         levels = [LevelLine(self.at(plot.x.low, y)[1], text) for y, text in plot.levels]
         names = {text for _, text in plot.levels}
-        for one in place_labels([*wanted, *levels], lines, area):
+        for one in fit_labels([*wanted, *levels], lines, area):
             colour = MUTED if one.text in names else INK
             if one.to is not None:
                 yield draw_line([(one.x + 4, one.y + 9), (one.x + 4, one.to - 8)], RULE, 1)
@@ -493,3 +505,83 @@ def _key_mark(mark: str, x: float, y: float, colour: str) -> str:
         case "box":
             return draw_box((x - 6, y - 6, 12, 12), colour)
     return draw_text(x, y, mark, INK, "middle")
+
+
+class Chart(Protocol):
+    """What can be drawn."""
+
+    def parts(self, width: int) -> tuple[str, float]:
+        """Elements of the chart at a width, and how high it is."""
+
+    def description(self) -> str:
+        """Return what the axes and the marks are, in words."""
+
+
+def inline(chart: Chart, width: int) -> str:
+    """A chart as an element of a page, which says in words what it shows."""
+    drawn, height = chart.parts(width)
+    size = f'viewBox="0 0 {width} {number(height)}" font-size="{SIZE}"'
+    return f'<svg {size} aria-hidden="true">{drawn}</svg>'
+
+
+def stand_alone(chart: Chart, *, title: str) -> str:
+    """A chart as an SVG file, light or dark as its reader has it.
+
+    Args:
+        chart: what is drawn.
+        title: what it shows, for those who do not see it.
+    """
+    light, dark = ("".join(f"{n}:{v};" for n, v in c.items()) for c in (LIGHT, DARK))
+    style = (
+        f".heldout{{{light}background:var(--paper);font-family:system-ui,sans-serif}}"
+        f"@media(prefers-color-scheme:dark){{.heldout{{{dark}}}}}"
+    )
+    return _file(chart, title, 'class="heldout"', f"<style>{style}</style>")
+
+
+def picture(chart: Chart, path: Path, *, title: str) -> bytes:
+    """A chart in the format that a file's name ends with.
+
+    Raises:
+        InputError: code `chart-form`, the name ends neither in .svg nor in .png.
+        SetupError: a PNG needs the `png` extra, which is not installed.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".svg":
+        return stand_alone(chart, title=title).encode()
+    if suffix == ".png":
+        return _png(chart, title)
+    found = f"a name that ends in {suffix!r}" if suffix else "a name without an end"
+    raise InputError.of("chart-form", str(path), found, " or ".join(SUFFIXES))
+
+
+_SCALE = 3
+_FONTS = "Arial,Helvetica,DejaVu Sans,Liberation Sans,Noto Sans,sans-serif"
+"""By name: where resvg does not find the font that it takes for sans-serif, it draws no text."""
+
+
+def _png(chart: Chart, title: str) -> bytes:
+    """The light chart with plain colours, for a program that knows no CSS variables."""
+    try:
+        from resvg_py import svg_to_bytes  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise SetupError(
+            "a PNG needs resvg_py, which is not installed; pip install 'heldout[png]', or ask "
+            "for .svg"
+        ) from error
+    drawn = _file(chart, title, f'font-family="{_FONTS}"', "")
+    for name, colour in LIGHT.items():
+        drawn = drawn.replace(f"var({name})", colour)
+    return bytes(svg_to_bytes(svg_string=drawn, background=LIGHT["--paper"], zoom=_SCALE))
+
+
+def _file(chart: Chart, title: str, attribute: str, style: str) -> str:
+    margin = 10
+    drawn, height = chart.parts(FILE_WIDTH - 2 * margin)
+    wide, high = FILE_WIDTH, number(height + 2 * margin)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
+        f'viewBox="0 0 {wide} {high}" font-size="{SIZE}" role="img" {attribute}>'
+        f"<title>{clean(title)}</title><desc>{clean(chart.description())}</desc>{style}"
+        f'<g transform="translate({margin},{margin})">{drawn}</g></svg>\n'
+    )

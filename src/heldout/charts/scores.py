@@ -57,8 +57,8 @@ def progress_chart(entries: Sequence[ChartEntry], *, until: date, head: str) -> 
     steps = sorted((one.day.toordinal(), one.score) for one in records)
     plot.stairs(steps, until.toordinal(), RECORD)
     _mark(plot, [*others, *records], lambda one: one.day.toordinal())
-    for place, one in enumerate(_by_step(records)):
-        plot.name(one.day.toordinal(), one.score, one.label, must=place < _MUST)
+    for number, one in enumerate(_by_step(records)):
+        plot.name(one.day.toordinal(), one.score, one.label, must=number < _MUST)
     return plot
 
 

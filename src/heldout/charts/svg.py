@@ -1,4 +1,4 @@
-"""SVG: shapes and texts as elements, how wide texts are, which names have room, charts as files.
+"""SVG: shapes and texts as elements, how wide texts are, which names have room.
 
 Widths of texts are those of DejaVu Sans, one of the widest fonts that readers have: measuring would
 need the reader's own. Colours are CSS variables, which a page or the file itself sets for light and
@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from math import hypot
 from operator import attrgetter
-from pathlib import Path
-from typing import Final, Literal, Protocol
-
-from heldout.errors import InputError, SetupError
+from typing import Final, Literal
 
 INK: Final = "var(--ink)"
 MUTED: Final = "var(--muted)"
@@ -46,12 +43,6 @@ DARK: Mapping[str, str] = {
     "--record": "#f2a071",
     "--paper": "#15181b",
 }
-
-SUFFIXES = (".svg", ".png")
-"""How the name of a chart's file may end."""
-
-FILE_WIDTH = 460
-"""Width of a chart in a file: its texts are 11 pixels high where a phone of 390 shows it whole."""
 
 SIZE = 13
 """Font size of all texts of a chart, in CSS pixels."""
@@ -186,7 +177,7 @@ def box_of(label: Label) -> Box:
     return Box(left, label.y - _HALF_LINE, left + width, label.y + _HALF_LINE)
 
 
-def place_labels(
+def fit_labels(
     wanted: Sequence[Spot | LevelLine], taken: Iterable[Box], area: Box
 ) -> tuple[Label, ...]:
     """Names for as many marks and lines as there is room, the first ones first.
@@ -398,87 +389,3 @@ def number(value: float) -> str:
     """Two digits behind the point at most."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
-
-
-class Chart(Protocol):
-    """What can be drawn."""
-
-    def parts(self, width: int) -> tuple[str, float]:
-        """Elements of the chart at a width, and how high it is."""
-
-    def description(self) -> str:
-        """Return what the axes and the marks are, in words."""
-
-
-def inline(chart: Chart, width: int) -> str:
-    """A chart as an element of a page, which says in words what it shows."""
-    drawn, height = chart.parts(width)
-    size = f'viewBox="0 0 {width} {number(height)}" font-size="{SIZE}"'
-    return f'<svg {size} aria-hidden="true">{drawn}</svg>'
-
-
-def stand_alone(chart: Chart, *, title: str) -> str:
-    """A chart as an SVG file, light or dark as its reader has it.
-
-    Args:
-        chart: what is drawn.
-        title: what it shows, for those who do not see it.
-    """
-    light, dark = ("".join(f"{n}:{v};" for n, v in c.items()) for c in (LIGHT, DARK))
-    style = (
-        f".heldout{{{light}background:var(--paper);font-family:system-ui,sans-serif}}"
-        f"@media(prefers-color-scheme:dark){{.heldout{{{dark}}}}}"
-    )
-    return _file(chart, title, 'class="heldout"', f"<style>{style}</style>")
-
-
-def picture(chart: Chart, path: Path, *, title: str) -> bytes:
-    """A chart in the format that a file's name ends with.
-
-    Raises:
-        InputError: code `chart-form`, the name ends neither in .svg nor in .png.
-        SetupError: a PNG needs the `png` extra, which is not installed.
-    """
-    suffix = path.suffix.lower()
-    if suffix == ".svg":
-        return stand_alone(chart, title=title).encode()
-    if suffix == ".png":
-        return _png(chart, title)
-    raise InputError.of(
-        code="chart-form",
-        path=str(path),
-        found=f"a name that ends in {suffix!r}" if suffix else "a name without an end",
-        expected=" or ".join(SUFFIXES),
-    )
-
-
-_SCALE = 3
-_FONTS = "Arial,Helvetica,DejaVu Sans,Liberation Sans,Noto Sans,sans-serif"
-"""By name: where resvg does not find the font that it takes for sans-serif, it draws no text."""
-
-
-def _png(chart: Chart, title: str) -> bytes:
-    """The light chart with plain colours, for a program that knows no CSS variables."""
-    try:
-        from resvg_py import svg_to_bytes  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise SetupError(
-            "a PNG needs resvg_py, which is not installed; pip install 'heldout[png]', or ask "
-            "for .svg"
-        ) from error
-    drawn = _file(chart, title, f'font-family="{_FONTS}"', "")
-    for name, colour in LIGHT.items():
-        drawn = drawn.replace(f"var({name})", colour)
-    return bytes(svg_to_bytes(svg_string=drawn, background=LIGHT["--paper"], zoom=_SCALE))
-
-
-def _file(chart: Chart, title: str, attribute: str, style: str) -> str:
-    margin = 10
-    drawn, height = chart.parts(FILE_WIDTH - 2 * margin)
-    wide, high = FILE_WIDTH, number(height + 2 * margin)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
-        f'viewBox="0 0 {wide} {high}" font-size="{SIZE}" role="img" {attribute}>'
-        f"<title>{clean(title)}</title><desc>{clean(chart.description())}</desc>{style}"
-        f'<g transform="translate({margin},{margin})">{drawn}</g></svg>\n'
-    )

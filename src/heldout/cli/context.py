@@ -218,7 +218,8 @@ def _show_rules(change: "RuleChange", *, accepted: bool) -> None:
         click.echo(printable(line), err=True)
     words = {True: "may decide a score, a key or a quota", False: "decides no score, key or quota"}
     keys = [(one.key, words[one.decides]) for one in change.differences]
-    keys += [(one.path, f"{lines}; later scores are made with it") for one, lines in change.files]
+    what = "is not what the log has; later scores are made with it"
+    keys += [(one.path, what) for one in change.files]
     width = max((len(key) for key, _ in keys), default=0)
     for key, meaning in keys or [("", "no key of board.toml changes")]:
         click.echo(f"  {printable(key):<{width}}  {meaning}", err=True)

@@ -402,7 +402,7 @@ class TableOutput:
 
 def _check_chart(path: Path) -> None:
     """Refuse what cannot be written before an analysis takes its time, not after."""
-    from heldout.charts.svg import SUFFIXES
+    from heldout.charts.plot import SUFFIXES
 
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"{path.name} ends in none of {', '.join(SUFFIXES)}")
@@ -452,7 +452,7 @@ def _write_all(answer: "Answer", output: TableOutput) -> Iterator[str]:
 
 
 def _write_chart(answer: "Answer", path: Path) -> None:
-    from heldout.charts.svg import picture
+    from heldout.charts.plot import picture
     from heldout.files.durable import write_whole
 
     if answer.chart is None:

@@ -31,7 +31,7 @@ import shutil
 import stat
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import BytesIO, TextIOWrapper
@@ -221,21 +221,24 @@ class Folder:
         found = self._check_replaceable(name)
         if found is not None and found.st_size == len(data) and self.read(name) == data:
             return False
-        with self._at(name, make=True) as (handle, last):
-            _write_aside(handle, last, (data,), mode)
+        with self._at(name, make=True) as (handle, last), _write_aside(handle, last, mode) as file:
+            file.write(data)
         return True
 
-    def write_parts(self, name: str, parts: Iterable[bytes], *, mode: int = 0o644) -> None:
+    @contextmanager
+    def replacing(self, name: str, *, mode: int = 0o644) -> Iterator[BinaryIO]:
         """As `write_whole`, of what is too long to be in memory at once; it may be read meanwhile.
 
         Args:
             name: of the file.
-            parts: its content, in order.
             mode: its permissions.
+
+        Yields:
+            A stream that takes its content; the file is replaced when the block ends.
         """
         self._check_replaceable(name)
-        with self._at(name, make=True) as (handle, last):
-            _write_aside(handle, last, parts, mode)
+        with self._at(name, make=True) as (handle, last), _write_aside(handle, last, mode) as file:
+            yield file
 
     def create(self, name: str, *, mode: int = 0o644) -> BinaryIO:
         """A stream into a new file.
@@ -533,7 +536,8 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _write_aside(handle, path.name, (data,), mode)
+            with _write_aside(handle, path.name, mode) as file:
+                file.write(data)
         finally:
             os.close(handle)
     except OSError as error:
@@ -541,12 +545,13 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
     return True
 
 
-def _write_aside(handle: int, name: str, parts: Iterable[bytes], mode: int) -> None:
+@contextmanager
+def _write_aside(handle: int, name: str, mode: int) -> Iterator[BinaryIO]:
     aside = f"{ASIDE}{secrets.token_hex(8)}"
     opened = os.open(aside, _NEW, 0o600, dir_fd=handle)
     try:
         with os.fdopen(opened, "wb") as file:
-            file.writelines(parts)
+            yield file
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())

@@ -15,7 +15,7 @@ import numpy as np
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.describe import find_unit
-from heldout.board.scores.kept import read_scores
+from heldout.board.scores.stored import read_scores
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.collections.named import load_qrels

@@ -30,9 +30,9 @@ import msgspec
 from heldout.answers.notebook import to_html
 from heldout.answers.table import Column, Table, columns
 from heldout.answers.text import clean
-from heldout.charts.axes import place_axis, score_axis
-from heldout.charts.plot import Plot
-from heldout.charts.svg import LINK, RECORD, RULE, inline
+from heldout.charts.axes import rank_axis, score_axis
+from heldout.charts.plot import Plot, inline
+from heldout.charts.svg import LINK, RECORD, RULE
 from heldout.errors import InputError, StoreError, plural, quote
 from heldout.files.durable import Folder, write_whole
 from heldout.files.frames import Framed
@@ -577,7 +577,7 @@ def draw_changes(failures: Failures) -> Plot:
     parts = [queries[start : start + size] for start in range(0, len(queries), size)]
     means = [sum(one.difference for one in part) / len(part) for part in parts]
     plot = Plot(
-        x=place_axis(len(queries)),
+        x=rank_axis(len(queries)),
         y=score_axis([0.0, *means]),
         head=f"B \u2212 A, {failures.measure}",
         foot=foot,

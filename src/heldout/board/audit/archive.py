@@ -55,14 +55,14 @@ from heldout.board.rules.changes import (
 from heldout.board.rules.days import may_open_runs, one_shot_deadline, rule_for_runs
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores.kept import (
+from heldout.board.scores.rescoring import open_published_runs
+from heldout.board.scores.session import Session
+from heldout.board.scores.stored import (
     ScoreFile,
     find_mixed,
     read_scores,
     say_mixed,
 )
-from heldout.board.scores.rescoring import open_published_runs
-from heldout.board.scores.session import Session
 from heldout.board.standings.overdue import list_due_ends, say_season
 from heldout.board.standings.standings import project
 from heldout.errors import InputError, StoreError

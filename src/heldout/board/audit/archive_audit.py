@@ -51,7 +51,17 @@ from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.analyses_source import assemble_scores
 from heldout.board.scores.commitments import list_broken_keys
-from heldout.board.scores.kept import (
+from heldout.board.scores.measuring import (
+    Compared,
+    choose_compared,
+    find_near_scores,
+    measure_ranking,
+    read_released,
+)
+from heldout.board.scores.releasing import follows_rules
+from heldout.board.scores.score import score_views
+from heldout.board.scores.sets import SetData, load_sets, scan_for_board
+from heldout.board.scores.stored import (
     Evidence,
     ScoreFile,
     are_equal_scores,
@@ -64,22 +74,12 @@ from heldout.board.scores.kept import (
     say_mixed,
     scored_with,
 )
-from heldout.board.scores.measuring import (
-    Compared,
-    choose_compared,
-    find_near_scores,
-    measure_ranking,
-    read_released,
-)
-from heldout.board.scores.releasing import follows_rules
-from heldout.board.scores.score import score_run, score_views
-from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.standings.overdue import list_wrong_ends
 from heldout.board.store.repository import Repository, refuse_private
 from heldout.board.store.vault import Vault
 from heldout.errors import HeldoutError, InputError, StoreError, plural, quote
 from heldout.files.zipped import unpack_zip
-from heldout.ids import Digest, digest_bytes, query_set_of, run_name
+from heldout.ids import Digest, digest_bytes, run_name
 
 _COMMITTING = ("opened-board", "changed-rules")
 _SCORING = ("published", "corrected", "baseline", "reviewed")
@@ -750,8 +750,7 @@ def _rescore(
     scans = {}
     for name, file in runs.items():
         with (unpacked.folder / file).open("rb") as stream:
-            data = sets[query_set_of(name)]
-            scans[name] = score_run(spec, data, stream, path=file, submission_type=kind)
+            scans[name] = scan_for_board(spec, sets, kind, name, stream, path=file)
     now = score_views(spec, sets, scans)
     for view in spec.views:
         if view.name not in now or not are_equal_scores(now[view.name], kept.views[view.name]):

@@ -44,7 +44,10 @@ from heldout.board.rules.spec import BoardSpec, QuerySet
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import format_recipients
 from heldout.board.scores.commitments import compare_held_out, list_broken_keys
-from heldout.board.scores.kept import (
+from heldout.board.scores.releasing import follows_rules
+from heldout.board.scores.score import ViewScore, open_manifest
+from heldout.board.scores.sets import find_edited, load_queries
+from heldout.board.scores.stored import (
     ScoreFile,
     find_mixed,
     follows_on,
@@ -53,9 +56,6 @@ from heldout.board.scores.kept import (
     read_scores,
     say_mixed,
 )
-from heldout.board.scores.releasing import follows_rules
-from heldout.board.scores.score import ViewScore, open_manifest
-from heldout.board.scores.sets import find_edited, load_queries
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.overdue import list_due_ends, list_wrong_ends, say_season
 from heldout.board.standings.standings import current_standings

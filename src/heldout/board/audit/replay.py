@@ -32,13 +32,11 @@ from heldout.board.rules.release import (
 )
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores.kept import Evidence, follows_on, is_score_of, make_noisy
 from heldout.board.scores.releasing import (
     best_baseline,
     best_of,
     carries_noise,
     error_of,
-    has_labels_in_force,
     is_answered,
     is_exact,
     numbers_before,
@@ -46,6 +44,13 @@ from heldout.board.scores.releasing import (
     values_of,
 )
 from heldout.board.scores.score import ViewScore
+from heldout.board.scores.stored import (
+    Evidence,
+    follows_on,
+    has_labels_in_force,
+    is_score_of,
+    make_noisy,
+)
 from heldout.errors import HeldoutError, quote
 
 

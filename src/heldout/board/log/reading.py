@@ -473,7 +473,7 @@ def find_log(
     names: Sequence[str],
     *,
     path: str,
-    recall: Callable[[], Remembered | None] = lambda: None,
+    known: Remembered | None = None,
 ) -> Log:
     """The log in some files, verified; an empty one where there is none.
 
@@ -481,8 +481,7 @@ def find_log(
         folder: where they lie.
         names: of the files, in order; none where the log is missing.
         path: name of the log, for errors; that of the last file.
-        recall: gives what is remembered of it from an earlier process; asked where this one has
-            not read it.
+        known: what is remembered of it; needed only where this process has not read it.
 
     Raises:
         StoreError: a line breaks the chain.
@@ -498,10 +497,26 @@ def find_log(
     if log is None or marks is None or marks != before:
         opened = partial(open_log, folder, names)
         if log is None or not _is_still(log, opened):
-            log = read_log(opened, path=path, known=recall())
+            log = _read_again(log, opened, path=path, known=known)
         else:
             log.open = opened
         _LOGS[key] = marks, log
+    return log
+
+
+def has_read(folder: Folder, path: str) -> bool:
+    """Check whether this process has read the log of a path, and knows itself what it verified."""
+    return folder.path(path) in _LOGS
+
+
+def _read_again(
+    before: Log | None, opened: Callable[[], BinaryIO], *, path: str, known: Remembered | None
+) -> Log:
+    if before is None:
+        return read_log(opened, path=path, known=known)
+    known = before.remember() if known is None and before.fault is None else known
+    log = read_log(opened, path=path, known=known)
+    log.remembered = min(log.remembered, before.remembered)  # as far as it was stored
     return log
 
 

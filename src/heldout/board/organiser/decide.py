@@ -30,7 +30,7 @@ from heldout.board.organiser.review import Review, review
 from heldout.board.policy.checks import add_months, counted
 from heldout.board.policy.identity import mentions
 from heldout.board.policy.registered import is_signed
-from heldout.board.scores import kept, releasing, rescoring
+from heldout.board.scores import releasing, rescoring, stored
 from heldout.board.scores.commitments import find_rule_change
 from heldout.board.scores.rescoring import Precomputed, Taken, rules_of
 from heldout.board.scores.score import open_manifest, signature_field
@@ -109,7 +109,7 @@ def publish(session: Session, result: Review, *, why: str) -> Decision:
         "embargo_until": None if until is None else until.isoformat(),
         "revision": manifest.revision,
     }
-    evidence = kept.store_evidence_of(session.vault, submission.id, spec, result.scores)
+    evidence = stored.store_evidence_of(session.vault, submission.id, spec, result.scores)
     sealed |= {**told.sealed, "evidence": evidence, "kept": session.vault.kept(submission.id)}
     return _log(session, "published", submission.id, public=public, sealed=sealed)
 
@@ -137,11 +137,11 @@ def publish_baseline(
     noisy = releasing.noisy_scores(session, spec, scored.scores.views, baseline=True)
     errors = releasing.list_errors(session, spec, scored.scores.views)
     public = releasing.released(spec, scored.scores.views, noisy=noisy, errors=errors)
-    stored = {
+    runs = {
         n: str(session.vault.store_sealed(path.read_bytes())) for n, path in scored.runs.items()
     }
-    kept.store_signatures(session.vault, name, scored.scans)
-    kept.store_scores(session.vault, name, scored.scores)
+    stored.store_signatures(session.vault, name, scored.scans)
+    stored.store_scores(session.vault, name, scored.scores)
     return _log(
         session,
         "baseline",
@@ -149,8 +149,8 @@ def publish_baseline(
         public={**public, "type": "baseline", "embargo_until": None},
         sealed={
             "identity": identity_fields(identity),
-            "runs": stored,
-            "evidence": kept.store_evidence_of(session.vault, name, spec, scored.scores),
+            "runs": runs,
+            "evidence": stored.store_evidence_of(session.vault, name, spec, scored.scores),
             "kept": session.vault.kept(name),
         },
     )
@@ -179,7 +179,12 @@ def check_rejectable(session: Session, submission_id: str) -> Submission:
 
 
 def correct(
-    session: Session, submission_id: str, scores: kept.ScoreFile, *, why: str, anyway: bool = False
+    session: Session,
+    submission_id: str,
+    scores: stored.ScoreFile,
+    *,
+    why: str,
+    anyway: bool = False,
 ) -> Decision:
     """Publish an erratum: scores made again with today's labels and code, and the reason.
 
@@ -200,12 +205,12 @@ def correct(
     told = releasing.release_again(session, spec, submission, scores.views)
     before = submission.scores
     same = _is_as_before(submission, told, scores)
-    kept.store_scores(session.vault, submission_id, scores)
+    stored.store_scores(session.vault, submission_id, scores)
     # Later scores may be compared with these: the log says what they are, also where none is told.
-    evidence = kept.store_evidence_of(session.vault, submission_id, spec, scores)
-    stored = {"evidence": evidence, "kept": session.vault.kept(submission_id)}
+    evidence = stored.store_evidence_of(session.vault, submission_id, spec, scores)
+    vouched = {"evidence": evidence, "kept": session.vault.kept(submission_id)}
     done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
-    again = (stored["kept"], evidence) != (submission.kept, submission.evidence)
+    again = (vouched["kept"], evidence) != (submission.kept, submission.evidence)
     # While a score is sealed, an erratum only where it changed would tell that it did.
     silent = again and not told.sealed.keys().isdisjoint(("scores", "final"))
     if (
@@ -215,7 +220,7 @@ def correct(
         and (done_before or not anyway)
     ):
         if again:  # nothing is told, and the log vouches for what is kept
-            session.log("reviewed", submission_id, sealed=stored)
+            session.log("reviewed", submission_id, sealed=vouched)
         return Decision(
             id=submission_id,
             done=True,
@@ -223,7 +228,7 @@ def correct(
             before={} if done_before else before,
         )
     public = {**told.public, "why": why}
-    sealed = {**told.sealed, **stored}
+    sealed = {**told.sealed, **vouched}
     logged = _log(session, "corrected", submission_id, public=public, sealed=sealed)
     return replace(logged, before=before)
 
@@ -235,17 +240,17 @@ def _by_labels_alone(session: Session, submission: Submission, evidence: Mapping
     """
     try:
         return all(
-            kept.follows_on(kept.read_evidence(session.vault, before), made, made.labels)
+            stored.follows_on(stored.read_evidence(session.vault, before), made, made.labels)
             for view, before in submission.evidence.items()
             if view in evidence
-            for made in (kept.read_evidence(session.vault, evidence[view]),)
+            for made in (stored.read_evidence(session.vault, evidence[view]),)
         )
     except StoreError:  # what they were is lost
         return False
 
 
 def _is_as_before(
-    submission: Submission, told: releasing.EntryRelease, scores: kept.ScoreFile
+    submission: Submission, told: releasing.EntryRelease, scores: stored.ScoreFile
 ) -> bool:
     """Check whether an erratum would publish, now or later, what was published before."""
     names = (*told.scores, *submission.final)
@@ -257,7 +262,7 @@ def _is_as_before(
     return now == (dict(submission.scores), known, dict(submission.final))
 
 
-def check_scored(submission: Submission, scores: kept.ScoreFile) -> None:
+def check_scored(submission: Submission, scores: stored.ScoreFile) -> None:
     """Refuse an erratum without a score.
 
     Raises:

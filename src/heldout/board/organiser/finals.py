@@ -20,17 +20,17 @@ from heldout.board.rules.release import (
     score_vector,
 )
 from heldout.board.rules.spec import View
-from heldout.board.scores.kept import (
+from heldout.board.scores.session import Session, commit_held_out, list_unlogged
+from heldout.board.scores.stored import (
     Evidence,
     ScoreFile,
     digest_evidence,
+    has_labels_in_force,
     make_evidence,
     read_evidence,
     read_stored,
     store_evidence,
 )
-from heldout.board.scores.releasing import has_labels_in_force
-from heldout.board.scores.session import Session, commit_held_out, list_unlogged
 from heldout.board.standings.overdue import (
     Ending,
     choose_named,

@@ -50,7 +50,7 @@ from heldout.board.store.vault import Vault
 from heldout.files.durable import Folder, Mark
 
 if TYPE_CHECKING:
-    from heldout.board.site.rules import BoardFacts
+    from heldout.board.site.sections import BoardFacts
 
 _MEMORY = "files"
 _MANY = 100
@@ -233,7 +233,7 @@ def catch_up(session: Session, *, news: bool) -> Rebuilt:
         rebuilt = bring_up_to_date(session)
         return replace(rebuilt, ends=ends or rebuilt.ends)
     public = public_log.plan_public_log(session.repository, session.vault, now=session.now)
-    public_log.keep_public_log(session.vault, public)
+    public_log.remember_public_log(session.vault, public)
     standings, _ = current_standings(public.history, session.spec(), now=session.now)
     return Rebuilt(
         standings=standings,
@@ -315,17 +315,20 @@ def _write_pages(
     known: KnownFiles | None = None,
 ) -> tuple[Standings, WrittenPages]:
     # With the charts a seventh of all that a command loads, and mostly nothing is drawn.
-    from heldout.board.site.render import render_board  # noqa: PLC0415 - drawing pages is slow to load
+    from heldout.board.site.pages import list_sources  # noqa: PLC0415 - drawing pages is slow to load
 
     history = public.history
     seasons = list_seasons(history, spec, now=now)
     standings, here = current_standings(history, spec, now=now)
     facts = _facts(repository, here, public, standings)
-    if known is None:
-        pages = render_board(standings, spec, facts, seasons=seasons)
-        return standings, repository.write_leaderboard(pages)
-    pages = render_board(standings, spec, facts, seasons=seasons, same=known.is_same)
-    same = {path for path in known.same if path.startswith(f"{LEADERBOARD}/")}
+    pages: dict[str, bytes] = {}
+    same: set[str] = set()
+    for one in list_sources(standings, spec, facts, seasons=seasons):
+        found = [known.is_same(path, one.digest) for path in one.paths if known and one.digest]
+        if found and all(found):
+            same.update(one.paths)
+        else:
+            pages |= one.make()
     return standings, repository.write_leaderboard(pages, same=same)
 
 
@@ -335,11 +338,11 @@ def _facts(
     public: Log | public_log.PublicLog,
     standings: Standings,
 ) -> "BoardFacts":
-    from heldout.board.site import rules  # noqa: PLC0415 - drawing pages is slow to load
+    from heldout.board.site import sections  # noqa: PLC0415 - drawing pages is slow to load
 
     counts = _count_judged(spec, standings)
     sets = {
-        name: rules.SetFacts(
+        name: sections.SetFacts(
             queries=len(repository.queries(files.queries).texts),
             judged=counts.get(name),
         )
@@ -347,14 +350,14 @@ def _facts(
         if repository.files.is_file(files.queries)  # the record of an old board has none
     }
     history = public.history
-    return rules.BoardFacts(
+    return sections.BoardFacts(
         sets=sets,
         events=len(public),
         head=public.chain.hash,
         example=spec.example or _example(repository, spec),
         repository=spec.repository,
         home=spec.home,
-        trust=rules.list_trust(public.about_board(), heads=public.heads),
+        trust=sections.list_trust(public.about_board(), heads=public.heads),
         closed=history.closed,
         versions=tuple(_list_versions(history, standings)),
     )

@@ -10,10 +10,10 @@ from heldout.board.policy.checks import Case, Finding, QuotaState, judge, quota_
 from heldout.board.policy.similarity import compare_seeds
 from heldout.board.scores import rescoring
 from heldout.board.scores.compared import compare_runs, list_distances, list_others, signatures_of
-from heldout.board.scores.kept import ScoreFile, read_stored
 from heldout.board.scores.score import ViewScore, open_manifest, open_signed, signature_field
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData
+from heldout.board.scores.stored import ScoreFile, read_stored
 from heldout.ids import SubmissionId
 from heldout.scoring.cache import code_version
 

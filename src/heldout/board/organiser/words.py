@@ -18,11 +18,11 @@ from heldout.board.organiser.review import Review
 from heldout.board.rules.changes import difference_facts, held_out_file
 from heldout.board.rules.release import INDEPENDENT, release_score
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.kept import RunReport
 from heldout.board.scores.releasing import describe_released, describe_true
 from heldout.board.scores.rescoring import ScoredAhead, Taken
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import NotedRules, Session
+from heldout.board.scores.stored import RunReport
 from heldout.board.standings.overdue import Overdue
 from heldout.board.standings.standings import Row, Standings
 from heldout.errors import plural, quote
@@ -407,8 +407,7 @@ def ahead_facts(found: Taken, *, among: int) -> Facts:
         facts.append(("stored", f"{found.used:,} of {entries} as --shard stored them"))
     if found.others:
         others = plural(found.others, "entry", "entries")
-        differ = ", ".join(found.differences)
-        facts.append(("", f"{others} of another plan scored again; other there: {differ}"))
+        facts.append(("", f"{others} of another plan scored again"))
     return facts
 
 

@@ -30,8 +30,8 @@ from heldout.board.rules.changes import (
 )
 from heldout.board.rules.spec import RULES, BoardSpec
 from heldout.board.rules.spec_file import parse_spec, refuse_spec
-from heldout.board.scores.score import ViewScore, score_run, score_views
-from heldout.board.scores.sets import SetData, check_unedited, load_sets
+from heldout.board.scores.score import ViewScore, score_views
+from heldout.board.scores.sets import SetData, check_unedited, load_sets, scan_for_board
 from heldout.board.store.arrivals import find_registration, find_request
 from heldout.board.store.repository import NO_LOG, SPEC, Repository
 from heldout.errors import InputError, Problem, StoreError, plural, quote
@@ -241,9 +241,8 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     kind = "" if manifest is None else manifest.type
     scans = {}
     for name, run in files.items():
-        data = sets[query_set_of(name)]
         with run.open() as file:
-            scans[name] = score_run(spec, data, file, path=run.name, submission_type=kind)
+            scans[name] = scan_for_board(spec, sets, kind, name, file, path=run.name)
     history = with_own_teams(repository, public)
     seeds = compare_seeds({name: scan.signature for name, scan in scans.items() if scan.ok})
     signed = with_own_registration(repository, history, submission, manifest, now=now)

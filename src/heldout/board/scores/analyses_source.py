@@ -19,11 +19,11 @@ from heldout.board.policy.similarity import TOP, Neighbour, list_alike
 from heldout.board.policy.sketches import propose_pairs
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.compared import signatures_of
-from heldout.board.scores.kept import read_stored
 from heldout.board.scores.rescoring import is_earlier, rescore
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
+from heldout.board.scores.stored import read_stored
 from heldout.errors import StoreError
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.table import table_of
@@ -138,8 +138,8 @@ def find_alike(
             run = signatures[query_set]
             runs[name] = replace(run, documents=run.documents[:, :TOP].copy())
     known = [*runs.items()]
-    for place, earlier in propose_pairs([*runs.values()]):
-        name, run = known[place]
+    for number, earlier in propose_pairs([*runs.values()]):
+        name, run = known[number]
         others = (known[at] for at in earlier if are_apart(name, known[at][0]))
         yield from ((name, one) for one in list_alike(run, others))
 
@@ -158,10 +158,10 @@ class _Scores:
         """View -> true score; none where there is no run, or it has errors."""
         if submission.status in ("imported", "received"):
             return {}
-        kept = read_stored(self._session.vault, submission)
-        if kept is None or is_earlier(kept, self._sets):
-            kept = rescore(self._session, self._sets, submission.id)
-        return kept.views
+        scores = read_stored(self._session.vault, submission)
+        if scores is None or is_earlier(scores, self._sets):
+            scores = rescore(self._session, self._sets, submission.id)
+        return scores.views
 
 
 def _as_entry(submission: Submission) -> BoardEntry:

@@ -20,7 +20,7 @@ from heldout.board.log.history import History
 from heldout.board.rules import changes
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec, refuse_spec
-from heldout.board.scores.sets import EditedFile, check_sets, find_edited, load_sets, say_lines
+from heldout.board.scores.sets import EditedFile, check_sets, find_edited, load_sets
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import recipient_of, seal_key
@@ -67,12 +67,12 @@ def compare_held_out(vault: Vault, history: History, spec: BoardSpec) -> HeldOut
     for name in gone:
         if "." not in name:  # labels; a mask or groups may be taken away, for a reason
             vault.labels_digest(name)
-    kept = {name: digest for name, digest in history.labels.items() if name not in gone}
+    committed = {name: digest for name, digest in history.labels.items() if name not in gone}
     return HeldOut(
         before=history.labels,
-        files={**kept, **now},
+        files={**committed, **now},
         new=tuple(sorted(now.keys() - history.labels.keys())),
-        changed=tuple(sorted({*gone, *(n for n in named - {*gone} if now[n] != kept[n])})),
+        changed=tuple(sorted({*gone, *(n for n in named - {*gone} if now[n] != committed[n])})),
     )
 
 
@@ -169,13 +169,12 @@ class RuleChange:
     Attributes:
         texts: path -> (text in the log, text in the folder) of board.toml and the agreement.
         differences: the keys of board.toml that differ; none where only comments or layout do.
-        files: public files that decide scores and are not what the log has; and how they differ,
-            in words.
+        files: public files that decide scores and are not what the log has.
     """
 
     texts: dict[str, tuple[str, str]]
     differences: tuple[changes.Difference, ...]
-    files: tuple[tuple[EditedFile, str], ...] = ()
+    files: tuple[EditedFile, ...] = ()
 
     def diff(self) -> tuple[str, ...]:
         """A unified diff, from what the log has to what lies there."""
@@ -206,9 +205,7 @@ def find_rule_change(repository: Repository, vault: Vault) -> RuleChange | None:
         last = history.agreements[-1] if history.agreements else None
         if last is None or last.digest != digest:
             texts[named] = ("" if last is None else last.text, agreement)
-    edited = tuple(
-        (one, say_lines(repository, one)) for one in find_edited(repository, history, after)
-    )
+    edited = find_edited(repository, history, after)
     if not texts and not edited:
         return None
     return RuleChange(
@@ -226,14 +223,11 @@ def read_agreement_text(repository: Repository, path: str) -> tuple[str, str]:
     data = repository.file(path).read_bytes()
     if len(data) > _LONGEST_AGREEMENT:
         found = f"{len(data):,} bytes"
-        expected = f"at most {_LONGEST_AGREEMENT:,} bytes"
-        raise InputError.of(code="too-large", path=path, found=found, expected=expected)
+        raise InputError.of("too-large", path, found, f"at most {_LONGEST_AGREEMENT:,} bytes")
     try:
         return str(digest_bytes(data)), data.decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError.of(
-            code="bad-utf8", path=path, found="bytes that are not UTF-8", expected="UTF-8"
-        ) from None
+        raise InputError.of("bad-utf8", path, "bytes that are not UTF-8") from None
 
 
 def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> None:
@@ -262,16 +256,16 @@ def check_new_rules(repository: Repository, vault: Vault, *, now: datetime) -> N
 
 def _check_splits(history: History, after: BoardSpec, edited: AbstractSet[str]) -> None:
     """Refuse other queries of a split set: some would move from one part to the other."""
-    told = {v for s in history.submissions.values() for v in (*s.scores, *s.untold)}
-    split = {view.set for view in after.views if view.part is not None and view.name in told}
+    published = {v for s in history.submissions.values() for v in (*s.scores, *s.untold)}
+    split = {view.set for view in after.views if view.part is not None and view.name in published}
     problems = [
-        Problem(
-            code="edited-file",
-            path=after.sets[name].queries,
-            found="another file than the log has",
-            expected=f"the file in the board's log, as '{name}' is split and scores are published",
+        Problem.of(
+            "edited-file",
+            after.sets[name].queries,
+            "another file than the log has",
             hint="its ids decide which queries are in which part: put it back with heldout rebuild "
             "--restore-rules, or give new queries a set of their own",
+            logged=f"'{name}' is split and scores are published",
         )
         for name in sorted(split)
         if after.sets[name].queries in edited
@@ -383,11 +377,6 @@ def _refusal(form: Form, recipients: Sequence[str]) -> str:
 
 def _problem(found: str, expected: str, rules: str) -> Problem:
     key = re.search(r"^[ \t]*recipients[ \t]*=", rules, re.MULTILINE)
-    return Problem(
-        code="board-spec",
-        path=SPEC,
-        line=None if key is None else rules.count("\n", 0, key.start()) + 1,
-        found=found,
-        expected=expected,
-        hint="keys/organisers.txt has those of the last rules that were in force",
-    )
+    line = None if key is None else rules.count("\n", 0, key.start()) + 1
+    hint = "keys/organisers.txt has those of the last rules that were in force"
+    return Problem.of("board-spec", SPEC, found, expected, hint, line=line)

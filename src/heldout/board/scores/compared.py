@@ -38,7 +38,7 @@ from heldout.board.policy.identity import Entrant, list_entrants
 from heldout.board.policy.similarity import TOP
 from heldout.board.policy.sketches import Block, Sketches, sketch
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.kept import (
+from heldout.board.scores.stored import (
     DAMAGED,
     ScoreFile,
     read_key,
@@ -179,9 +179,9 @@ def list_distances(
     better = parse_measure(view.measure).kind.better
     labels = f"{view.set}/{view.labels}" if view.labels else view.set
     for submission in history.submissions.values():
-        kept = read_scores(vault, submission.id) if submission.baseline else None
-        theirs = None if kept is None else kept.views.get(view.name)
-        if kept is None or theirs is None or kept.labels.get(labels) != scores.labels.get(labels):
+        known = read_scores(vault, submission.id) if submission.baseline else None
+        theirs = None if known is None else known.views.get(view.name)
+        if known is None or theirs is None or known.labels.get(labels) != scores.labels.get(labels):
             continue
         errors = paired_distance(own.per_query, theirs.per_query, better=better)
         if errors is not None:
@@ -241,9 +241,9 @@ class RunSketches:
     def stack(self, names: Sequence[str]) -> NDArray[np.uint16]:
         """The sketches of some submissions, shape (names, queries, TOP)."""
         tops = np.zeros((len(names), len(self.columns), TOP), np.uint16)
-        for place, name in enumerate(names):
+        for at, name in enumerate(names):
             row = self.rows[name].tops
-            tops[place, : len(row)] = row
+            tops[at, : len(row)] = row
         return tops
 
     def of(self, names: Sequence[str]) -> Sketches:

@@ -9,10 +9,7 @@ How small a difference between two systems a query set can show.
 
 Of the files that views name: what is in them, before a score depends on them.
 
-How many scores on held-out labels are published, and what a vote over them can gain. Whoever
-combines N published scores into a run that follows the better ones can gain about 0.4 sqrt(N) u
-that is not there, u being the standard error of the difference of two systems. (Source:
-redteam.md.) Only scores count: figures of `[trust]` and an organiser's mail are not counted here.
+How large u is on a board, the standard error of the difference of two systems.
 """
 
 import math
@@ -20,23 +17,18 @@ import re
 import statistics
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from heldout.board.log.history import History
 from heldout.board.rules.release import standard_error
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.scores.kept import read_scores
 from heldout.board.scores.sets import SetData
 from heldout.board.standings.standings import FEWEST_DIFFERENT
-from heldout.board.store.vault import Vault
-from heldout.errors import plural, quote
 from heldout.stats.power import detectable_difference
 from heldout.trec.qrels import Qrels
 from heldout.trec.queries import Queries
@@ -329,41 +321,10 @@ def describe_collection(texts: Iterable[str]) -> CollectionFacts:
     )
 
 
-def say_collection(facts: CollectionFacts) -> str:
-    """Return what Table 1 says of the documents, in a line."""
-    return (
-        f"{plural(facts.documents, 'document')} of {facts.mean_length:,.2f} tokens on average, "
-        f"median {facts.median_length:,g}"
-    )
-
-
 def list_columns(description: Description) -> tuple[tuple[str, ...], ...]:
     """Tables 1 and 2 as cells: a header, then a row per set; `-` where labels are not at hand."""
     header = ("set", "|q|", "L(q)", "|J|", "|J|/q", "|Rel|/q")
     return (header, *(_list_cells(one) for one in description.sets))
-
-
-def list_notes(description: Description) -> tuple[str, ...]:
-    """List what an organiser should know, a sentence each."""
-    notes = [note for one in description.sets for note in _note_labels(one)]
-    notes += [note for overlap in description.overlaps for note in _note_overlap(overlap)]
-    notes += [_note_resolution(one) for one in description.sets]
-    return tuple(notes)
-
-
-def list_warnings(description: Description) -> Iterator[str]:
-    """Yield what is mostly a mistake in the files that were given, a sentence each."""
-    for overlap in description.overlaps:
-        if overlap.same_id:
-            other = overlap.same_id_other_text
-            text = f", {other:,} of them with another text" if other else ""
-            sets = f"{overlap.first} and {overlap.second}"
-            yield f"{plural(overlap.same_id, 'query', 'queries')} in both {sets}{text}"
-    for one in description.sets:
-        if one.labels is not None and one.labels.outside:
-            queries = plural(one.labels.outside_queries, "query", "queries")
-            judgments = plural(one.labels.outside, "judgment")
-            yield f"{judgments} of {queries} outside the query file of {one.name}, ignored"
 
 
 def _list_cells(one: QueryFacts) -> tuple[str, ...]:
@@ -414,47 +375,6 @@ def _describe_labels(queries: Queries, qrels: Qrels, excluded: frozenset[str]) -
     )
 
 
-def _note_labels(one: QueryFacts) -> Iterator[str]:
-    if one.repeated:
-        yield f"{one.repeated:,} {one.name} queries repeat the text of an earlier one"
-    labels = one.labels
-    if labels is None:
-        return
-    if labels.unjudged:
-        yield f"{labels.unjudged:,} {one.name} queries have no judgment and are left out"
-    if labels.excluded:
-        yield f"{labels.excluded:,} {one.name} queries are excluded and left out"
-    if labels.without_relevant:
-        yield (
-            f"{labels.without_relevant:,} {one.name} queries are judged and have no relevant "
-            "document: they count 0 for every run"
-        )
-
-
-def _note_overlap(overlap: Overlap) -> Iterator[str]:
-    if overlap.same_text:
-        yield (
-            f"{overlap.same_text:,} {overlap.second} queries have the text of a query in "
-            f"{overlap.first} under another id"
-        )
-    if overlap.near:
-        yield (
-            f"{overlap.near:,} {overlap.second} queries are near-duplicates of one in "
-            f"{overlap.first} (trigram cosine {overlap.threshold:g} or more)"
-        )
-
-
-def _note_resolution(one: QueryFacts) -> str:
-    found = one.resolution
-    if found.difference is None:
-        return f"{one.name}: {found.why}"
-    return (
-        f"{found.queries:,} {one.name} queries reliably show a true difference of about "
-        f"{found.difference:.2g} or more (paired t test, alpha {found.alpha:g}, power "
-        f"{found.power:g}; assumed: {found.assumed})"
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewFacts:
     """A view of fairness or of small data.
@@ -497,11 +417,6 @@ def list_counted(view: View, data: SetData) -> set[str]:
     return judged - data.excluded
 
 
-def list_view_notes(views: tuple[ViewFacts, ...]) -> tuple[str, ...]:
-    """A sentence for each thing that is worth knowing."""
-    return tuple(note for view in views for note in _note(view))
-
-
 def _describe(view: View, data: SetData) -> ViewFacts:
     counted = list_counted(view, data)
     facets = data.files.facets[view.facets] if view.facets is not None else {}
@@ -524,27 +439,6 @@ def _describe(view: View, data: SetData) -> ViewFacts:
     )
 
 
-def _note(view: ViewFacts) -> Iterator[str]:
-    yield f"view {view.name} is scored on {view.queries:,} {view.set} queries"
-    if view.unknown:
-        yield f"its files name {view.unknown:,} queries that {view.set} does not have"
-    if view.facets:
-        sizes = ", ".join(f"{quote(name)} {size:,}" for name, size in view.facets.items())
-        yield f"its groups of queries: {sizes}"
-    if view.too_small:
-        yield f"too small, and left out: {', '.join(map(quote, view.too_small))}"
-    if view.shares:
-        shares = ", ".join(
-            f"{quote(name)} {share:.3f} (target {view.target[name]:.3f})"
-            for name, share in view.shares.items()
-        )
-        yield f"its {view.documents:,} documents with a group: {shares}"
-
-
-VOTE = 0.4
-"""What a vote over N published scores gains, in units of u sqrt(N)."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
     """u = sd(A - B) / sqrt(n) of two systems on n queries, in units of the measure."""
@@ -552,75 +446,6 @@ class Unit:
     size: float
     a: str
     b: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VotePrice:
-    """What a vote over all numbers published on a view can gain.
-
-    Attributes:
-        view: the view that ranks.
-        numbers: scores published there.
-        gain: in units of u.
-        unit: u, `None` where the vault has no two systems to take it from.
-    """
-
-    view: str
-    numbers: int
-    gain: float
-    unit: Unit | None
-
-
-def list_ranking_views(spec: BoardSpec) -> tuple[str, ...]:
-    """Names of the public views on held-out labels, but for those for information only."""
-    held_out = (view for view in spec.public_views if spec.sets[view.set].held_out)
-    return tuple(view.name for view in held_out if not view.for_information)
-
-
-def count_numbers(history: History, views: Collection[str]) -> int:
-    """Count the published scores of teams' entries in some views, with spreads beside them.
-
-    Scores that a correction changed are published again. The organisers' baselines and imported
-    entries do not count.
-
-    Args:
-        history: the organisers' or the public one.
-        views: their names.
-    """
-    return sum(
-        ((view in one.scores) + (view in one.spreads)) * (1 + len(one.repaired))
-        for one in history.submissions.values()
-        for view in views
-        if one.status == "published" and not one.baseline
-    )
-
-
-def find_price(vault: Vault, history: History, spec: BoardSpec, *, day: date) -> VotePrice | None:
-    """Return what a vote can gain on the view that ranks; `None` where the rule is not `rounded`.
-
-    Args:
-        vault: for the per-query scores that u follows from.
-        history: the organisers'.
-        spec: the rules of today.
-        day: it chooses the season.
-
-    Raises:
-        StoreError: a file of scores is damaged.
-    """
-    rules = spec.on(day)
-    view = rules.view(rules.primary)
-    if spec.release.rule != "rounded" or not rules.sets[view.set].held_out:
-        return None
-    numbers = count_numbers(history, [view.name])
-    own = (s.id for s in history.submissions.values() if s.status == "published")
-    kept = {submission: read_scores(vault, submission) for submission in own}
-    scored = {
-        name: scores.views[view.name].per_query
-        for name, scores in kept.items()
-        if scores is not None and view.name in scores.views
-    }
-    gain = VOTE * math.sqrt(numbers)
-    return VotePrice(view=view.name, numbers=numbers, gain=gain, unit=find_unit(scored))
 
 
 def find_unit(scored: Mapping[str, Mapping[str, float | None]]) -> Unit | None:

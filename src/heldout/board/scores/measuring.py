@@ -61,12 +61,12 @@ def measure_ranges(table: ScoreTable, apart: Apart, rng: Generator, *, better: B
     """
     found = rank_ranges(table, rng, better=better, level=_LEVEL)
     n = len(found.systems)
-    told = np.triu(np.nan_to_num(found.p, nan=1.0) <= round(1 - _LEVEL, 12), 1)
-    told &= ~_mark(found.systems, apart)
-    place = [found.systems.index(name) for name in table.systems]
+    significant = np.triu(np.nan_to_num(found.p, nan=1.0) <= round(1 - _LEVEL, 12), 1)
+    significant &= ~_mark(found.systems, apart)
+    order = [found.systems.index(name) for name in table.systems]
     return Ranges(
-        low=tuple((1 + told.sum(axis=0))[place].tolist()),
-        high=tuple((n - told.sum(axis=1))[place].tolist()),
+        low=tuple((1 + significant.sum(axis=0))[order].tolist()),
+        high=tuple((n - significant.sum(axis=1))[order].tolist()),
         level=found.level,
         flips=found.flips,
         pairs=n * (n - 1) // 2,
@@ -133,10 +133,10 @@ def choose_compared(
         name: dict(zip(view.table.queries, view.table.values[row].tolist(), strict=True))
         for name, row in zip(chosen, at, strict=True)
     }
-    kept = tuple(e for e in board.entries if e.baseline or e.id in rows)
+    compared = tuple(e for e in board.entries if e.baseline or e.id in rows)
     shown = {n: one for n, one in board.views.items() if one.public and not one.for_information}
     return Compared(
-        board=replace(board, entries=kept, views=shown),
+        board=replace(board, entries=compared, views=shown),
         table=table_of(rows, queries=sorted(view.table.queries)),
         ranked=tuple(name for name in ranked if name in rows),
         bar=bar,

@@ -25,16 +25,15 @@ from heldout.board.log.final import apply_season_end
 from heldout.board.log.history import Fold, History, list_renamed
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.standings.standings import Projector
-from heldout.board.store.git import Git
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
-from heldout.files.durable import Mark
+from heldout.files.durable import File, Mark
 
 _MEMORY = "public"
-_COMMITTED = "committed"
 _MANY = 1_000
 _SHA1_DIGITS = 40
+_BLOCK = 1 << 20
 _LATER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -249,13 +248,10 @@ def write_public_log(repository: Repository, vault: Vault, public: PublicLog) ->
     files = _plan_files(public.whole)
     same = {file.name for file in _list_same(repository, public, files)}
     if len(same) == len(files):
-        keep_public_log(vault, public)
+        remember_public_log(vault, public)
         return False
-    ids = _recall_ids(vault, public.before)
     log = _write_files(repository, public, [file for file in files if file.name not in same])
     reading.put_log(repository.files, [file.name for file in files], log)
-    if ids is not None:
-        _find_ids(log, vault, like=ids[reading.LOG], known={name: ids[name] for name in same})
     memory = _make_memory(log, public)
     seen = public.before.remembered
     if len(log) > _MANY and (public.changed or len(log) - seen > _MANY):
@@ -323,7 +319,8 @@ def _write_files(
     rest, at = lines(), start
     for file in files:
         deque(islice(rest, file.first - at), maxlen=0)
-        repository.files.write_parts(file.name, islice(rest, file.end - file.first))
+        with repository.files.replacing(file.name) as stream:
+            stream.writelines(islice(rest, file.end - file.first))
         at = file.end
     deque(rest, maxlen=0)
     names = [file.name for file in _plan_files(public.whole)]
@@ -335,7 +332,7 @@ def _write_files(
     return log
 
 
-def keep_public_log(vault: Vault, public: PublicLog) -> None:
+def remember_public_log(vault: Vault, public: PublicLog) -> None:
     """Remember a log that needs no change, where many of its events were verified for that."""
     before = public.before
     if len(before) - before.remembered > _MANY and not public.changed and not public.new:
@@ -374,13 +371,9 @@ def find_public_log(repository: Repository, vault: Vault) -> reading.Log:
     Raises:
         StoreError: it is damaged, or of another board than this clone has worked with.
     """
-
-    def recall() -> reading.Remembered | None:
-        memory = _recall(repository, vault)
-        return None if memory is None else memory.log
-
-    names = reading.list_log_files(repository.files)
-    log = reading.find_log(repository.files, names, path=reading.LOG, recall=recall)
+    memory, files = _recall(repository, vault), repository.files
+    known = None if memory is None else memory.log
+    log = reading.find_log(files, reading.list_log_files(files), path=reading.LOG, known=known)
     repository.check_pinned(log, path=reading.LOG)
     return log
 
@@ -403,7 +396,7 @@ def find_committed_log(repository: Repository, vault: Vault) -> reading.Log | No
         return empty_log()
     try:
         here = find_public_log(repository, vault)
-        if _has_just(git, head, here, vault):
+        if _has_just(repository, head, here):
             return here
     except StoreError:
         pass  # what lies here is damaged: only git has it
@@ -414,7 +407,7 @@ def find_committed_log(repository: Repository, vault: Vault) -> reading.Log | No
         return None
 
 
-def is_committed(repository: Repository, vault: Vault, log: reading.Log) -> bool:
+def is_committed(repository: Repository, log: reading.Log) -> bool:
     """Check whether the public log here is just what was committed last, or nothing ever was.
 
     Raises:
@@ -426,53 +419,29 @@ def is_committed(repository: Repository, vault: Vault, log: reading.Log) -> bool
         return True
     sizes = [repository.files.stat(file.name) for file in _plan_files(log)]
     whole = sum(found.st_size for found in sizes if found is not None) == log.length
-    return whole and _has_just(git, head, log, vault)
+    return whole and _has_just(repository, head, log)
 
 
-def _has_just(git: Git, commit: str, log: reading.Log, vault: Vault) -> bool:
+def _has_just(repository: Repository, commit: str, log: reading.Log) -> bool:
     """Check whether a commit has this log, in the files in which it has to lie."""
+    git, folder, files = repository.git, repository.files, _plan_files(log)
     last = git.blob_of(commit, reading.LOG)
     if last is None:
         return False
-    ids, there = _find_ids(log, vault, like=last), {reading.LOG: last}
-    if len(ids) > 1:
+    there = {reading.LOG: last}
+    if len(files) > 1:
         there.update((file.path, file.blob) for file in git.files(commit, reading.CLOSED))
-    return all(there.get(name) == one for name, one in ids.items())
+    return all(
+        folder.is_file(name) and there.get(name) == _identify(folder.file(name), like=last)
+        for name in (file.name for file in files)
+    )
 
 
-def _find_ids(
-    log: reading.Log, vault: Vault, *, like: str, known: Mapping[str, str] | None = None
-) -> Mapping[str, str]:
-    """File of a log -> the id that git gives to its bytes; remembered.
-
-    Args:
-        log: the public one.
-        vault: remembers.
-        like: an id of the kind.
-        known: ids of some of the files.
-    """
-    ids = dict(_recall_ids(vault, log) or known or {})
+def _identify(file: File, *, like: str) -> str:
+    """Return the id that git gives to the bytes of a file; `like` is an id of the kind."""
     algorithm = hashlib.sha1 if len(like) == _SHA1_DIGITS else hashlib.sha256
-    files = _plan_files(log)
-    missing = [file for file in files if file.name not in ids]
-    for file in missing:
-        size = log.find(file.end) - log.find(file.first)
-        made = algorithm(b"blob %d\0" % size, usedforsecurity=False)
-        for line in islice(log.lines(file.first), file.end - file.first):
-            made.update(line)
-        ids[file.name] = made.hexdigest()
-    if missing:
-        vault.remember(_COMMITTED, log.digest.digest() + msgspec.msgpack.encode(ids))
-    return ids
-
-
-def _recall_ids(vault: Vault, log: reading.Log) -> Mapping[str, str] | None:
-    """Return what is remembered of a log's files; `None` for nothing, or of another log."""
-    remembered, digest = vault.recall(_COMMITTED), log.digest.digest()
-    if remembered is None or not remembered.startswith(digest):
-        return None
-    try:
-        ids = msgspec.msgpack.decode(remembered.removeprefix(digest), type=dict[str, str])
-    except msgspec.MsgspecError:
-        return None
-    return ids if ids.keys() == {file.name for file in _plan_files(log)} else None
+    made = algorithm(b"blob %d\0" % file.size(), usedforsecurity=False)
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            made.update(block)
+    return made.hexdigest()

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
-from heldout.board.rules.changes import is_key, names_of_view
 from heldout.board.rules.days import one_shot_deadline
 from heldout.board.rules.release import (
     RuleName,
@@ -39,9 +38,15 @@ from heldout.board.rules.release import (
     standard_error,
 )
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.scores.kept import Evidence, first_baseline, make_noisy, read_evidence
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
+from heldout.board.scores.stored import (
+    Evidence,
+    first_baseline,
+    has_labels_in_force,
+    make_noisy,
+    read_evidence,
+)
 from heldout.errors import InputError, StoreError, printable
 
 _ANSWERS = ("baseline", "published")
@@ -99,16 +104,6 @@ def values_of(score: ViewScore) -> NDArray[np.float64]:
     return score_vector(score.per_query, n=score.n)
 
 
-def has_labels_in_force(evidence: Evidence, view: View, history: History) -> bool:
-    """Check whether scores were made with the labels that the log commits to now.
-
-    The key does not count: it never changes, and a run may be older than it.
-    """
-    names = {name for name in names_of_view(view) if not is_key(name)}
-    now = {name: digest for name, digest in history.labels.items() if name in names}
-    return now == evidence.scored_with
-
-
 def best_of(runs: Iterable[Evidence]) -> Evidence:
     """The best of some runs by their mean, of equal ones the first.
 
@@ -148,11 +143,8 @@ def find_best(entries: Sequence[Entry], history: History, view: View, read: Read
     """
     baseline = best_baseline(history, view.name)
     if baseline is None:
-        raise _no_baseline(
-            view.name,
-            "no baseline",
-            "a baseline with which the first score is compared: release.rule is clear",
-        )
+        wanted = "with which the first score is compared: release.rule is clear"
+        raise InputError.of("no-baseline", f"view {view.name}", "no baseline", wanted=wanted)
     last = _list_last(entries, history, view.name)
     names = _list_all(entries, history, view.name) if last is None else last
     asked = list(dict.fromkeys((*names, baseline.id)))
@@ -213,11 +205,6 @@ def _say_mixed(view: str, names: Sequence[str]) -> str:
     )
 
 
-def _no_baseline(view: str, found: str, expected: str) -> InputError:
-    hint = "add a run of the organisers' own first: heldout board baseline NAME --run SET=FILE"
-    return InputError.of("no-baseline", f"view {view}", found, expected, hint)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRelease:
     """The fields of an event that hold scores.
@@ -268,7 +255,7 @@ def release_entry(
         else:
             untold.append(name)
     entry = replace(submission, untold=tuple(untold), bars=bars)
-    released_now = _place(session, spec, entry, views, noisy=noisy)
+    released_now = _assemble(session, spec, entry, views, noisy=noisy)
     sealed = {**released_now.sealed, **({"compared": compared} if compared else {})}
     return replace(released_now, sealed=sealed)
 
@@ -287,7 +274,7 @@ def release_again(
         exact = is_exact(submission, view.name)
         if not held and carries_noise(spec, view.name, exact=exact):
             noisy[view.name] = _number(session, spec, submission, view, views[view.name])
-    return _place(session, spec, submission, views, noisy=noisy)
+    return _assemble(session, spec, submission, views, noisy=noisy)
 
 
 def _number(
@@ -393,7 +380,7 @@ def spreads_of(
     }
 
 
-def _place(
+def _assemble(
     session: Session,
     spec: BoardSpec,
     submission: Submission,
@@ -431,9 +418,9 @@ def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
     if not given:
         return {}
     texts = {name: release_score(one.mean, decimals=spec.decimals) for name, one in given.items()}
-    told = {"scores": texts, "queries": {name: one.n for name, one in given.items()}}
+    fields = {"scores": texts, "queries": {name: one.n for name, one in given.items()}}
     spreads = spreads_of(spec, given, given)
-    return {"final": {**told, **({"spreads": spreads} if spreads else {})}}
+    return {"final": {**fields, **({"spreads": spreads} if spreads else {})}}
 
 
 def follows_rules(spec: BoardSpec, submission: Submission, views: Mapping[str, ViewScore]) -> bool:
@@ -450,18 +437,18 @@ def follows_rules(spec: BoardSpec, submission: Submission, views: Mapping[str, V
     noisy = list_noisy(spec, submission)
     drawn = {view: text for view, text in noisy.items() if view in submission.evidence}
     held = () if submission.baseline else submission.untold
-    told = released(spec, views, held=held, noisy=drawn)
-    untold = {view.name for view in spec.public_views} - told["scores"].keys()
+    fields = released(spec, views, held=held, noisy=drawn)
+    untold = {view.name for view in spec.public_views} - fields["scores"].keys()
     names = {*submission.scores, *submission.final}
     later = {view.name for view in spec.final_views}
     if {*submission.untold} != untold or submission.final.keys() - later or names - views.keys():
         return False
     final = {name: views[name] for name in submission.final}
     texts = {n: release_score(one.mean, decimals=spec.decimals) for n, one in final.items()}
-    counts = {**told["queries"], **{name: one.n for name, one in final.items()}}
+    counts = {**fields["queries"], **{name: one.n for name, one in final.items()}}
     seeds = {len(views[name].seeds) or 1 for name in names}
     spreads = spreads_of(spec, views, names - noisy.keys())
-    now = (told["scores"], texts, counts, spreads)
+    now = (fields["scores"], texts, counts, spreads)
     then = (submission.scores, submission.final, submission.counts, submission.spreads)
     return now == then and seeds <= {submission.seeds}
 
@@ -547,8 +534,8 @@ def _need_first(session: Session, view: View, *, own: ViewScore | None = None) -
     first = _first_score(session, view) or own
     if first is not None:
         return first
-    why = "one, for its noise is in standard errors of the first baseline's score"
-    raise _no_baseline(view.name, "no baseline with a score in this view", why)
+    wanted = "with a score in this view: its noise is in standard errors of the first one's score"
+    raise InputError.of("no-baseline", f"view {view.name}", "no such baseline", wanted=wanted)
 
 
 def rule_of(spec: BoardSpec, view: str) -> RuleName:

@@ -21,16 +21,22 @@ import msgspec
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import add_label_views, is_key, list_open, stem_of
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores import kept
 from heldout.board.scores.score import (
     open_manifest,
     open_own_runs,
     open_submission,
-    score_run,
     score_views,
 )
 from heldout.board.scores.session import Session
-from heldout.board.scores.sets import SetData, digest_public, load_sets
+from heldout.board.scores.sets import SetData, digest_public, load_sets, scan_for_board
+from heldout.board.scores.stored import (
+    RunReport,
+    ScoreFile,
+    digest_scores,
+    read_stored,
+    store_scores,
+    store_signatures,
+)
 from heldout.board.store.sharing import REMEMBERED
 from heldout.envelope.bundle import OpenedRun
 from heldout.errors import HeldoutError, InputError, Problem, TrustError
@@ -55,40 +61,11 @@ _WORTH_PROCESSES = 3.0
 _FOLDER = "scores"
 
 
-class Dependencies(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an entry's scores depend on.
-
-    Attributes:
-        files: the entry's sealed files and runs, name -> SHA-256.
-        labels: as `labels_of` and `held_out_of` have them, name -> SHA-256.
-        public: path of each public file that decides scores -> SHA-256.
-        rules: SHA-256 of the rules that the entry is scored by.
-        code: as `code_version` says it.
-    """
-
-    files: Mapping[str, str]
-    labels: Mapping[str, str]
-    public: Mapping[str, str]
-    rules: str
-    code: str
-
-    def differences(self, other: "Dependencies") -> tuple[str, ...]:
-        """In what two differ, in words."""
-        pairs = {
-            "files of the entry": (self.files, other.files),
-            "labels": (self.labels, other.labels),
-            "public files": (self.public, other.public),
-            "rules": (self.rules, other.rules),
-            "versions of heldout, Python or numpy": (self.code, other.code),
-        }
-        return tuple(name for name, (one, two) in pairs.items() if one != two)
-
-
 class _Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """Scores of an entry, beside what they depend on."""
+    """Scores of an entry, beside the digest of all that they depend on."""
 
-    made_of: Dependencies
-    scores: kept.ScoreFile
+    made_of: str
+    scores: ScoreFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +74,11 @@ class Taken:
 
     Attributes:
         used: how many entries have their scores from there.
-        others: how many entries had scores there that depend on something else.
-        differences: in what, in words.
+        others: how many entries had scores there that were made from something else.
     """
 
     used: int
     others: int
-    differences: tuple[str, ...]
 
 
 class Precomputed:
@@ -123,27 +98,25 @@ class Precomputed:
         self._vault = replace(session.vault, read_only=False)
         self._code = code_version()
         self._public: dict[tuple[str, ...], Mapping[str, str]] = {}
-        self._used = 0
-        self._differences: list[tuple[str, ...]] = []
+        self._used = self._others = 0
 
     @property
     def folder(self) -> Path:
         """Where the scores lie, to be shown."""
         return self._vault.files.path(f"{REMEMBERED}/{_FOLDER}")
 
-    def find(self, submission: Submission) -> kept.ScoreFile | None:
+    def find(self, submission: Submission) -> ScoreFile | None:
         """The scores of an entry; `None` where there are none that hold today."""
         stored = self._read(submission.id)
         if stored is None:
             return None
-        differences = self._made_of(submission).differences(stored.made_of)
-        if differences:
-            self._differences.append(differences)
+        if self._made_of(submission) != stored.made_of:
+            self._others += 1
             return None
         self._used += 1
         return stored.scores
 
-    def store(self, submission: Submission, scores: kept.ScoreFile) -> None:
+    def store(self, submission: Submission, scores: ScoreFile) -> None:
         """Store the scores of an entry; they were made with this session and these sets.
 
         Raises:
@@ -161,8 +134,7 @@ class Precomputed:
 
     def taken(self) -> Taken:
         """Return what `find` has found so far."""
-        found = dict.fromkeys(name for names in self._differences for name in names)
-        return Taken(used=self._used, others=len(self._differences), differences=tuple(found))
+        return Taken(used=self._used, others=self._others)
 
     def _read(self, submission: str) -> _Stored | None:
         data = self._vault.recall(_name(submission))
@@ -171,20 +143,21 @@ class Precomputed:
         except (msgspec.MsgspecError, ValueError):  # of another version of heldout
             return None
 
-    def _made_of(self, submission: Submission) -> Dependencies:
+    def _made_of(self, submission: Submission) -> str:
+        """Return a digest of all that an entry's scores depend on.
+
+        That is its files and runs, the labels, the public files that decide scores, its rules, and
+        the version of the code.
+        """
         spec = rules_of(self.session, submission)
         sets = sets_of(self.session, spec, self.sets)
         named = list_open(spec)
         if named not in self._public:
             self._public[named] = digest_public(self.session.repository, spec)
-        runs = {f"run {name}": digest for name, digest in submission.runs.items()}
-        return Dependencies(
-            files={**submission.files, **runs, "sealed again": submission.sealed_again},
-            labels={**labels_of(sets), **held_out_of(sets)},
-            public=self._public[named],
-            rules=digest_bytes(msgspec.json.encode(spec, order="deterministic")),
-            code=self._code,
-        )
+        own = (submission.files, submission.runs, submission.sealed_again)
+        labels = (labels_of(sets), held_out_of(sets))
+        whole = (own, labels, self._public[named], spec, self._code)
+        return digest_bytes(msgspec.json.encode(whole, order="deterministic"))
 
 
 def _name(submission: str) -> str:
@@ -357,12 +330,12 @@ class ScoredBaseline:
 
     runs: Mapping[str, Path | File]
     scans: Mapping[str, Scan]
-    scores: kept.ScoreFile
+    scores: ScoreFile
 
 
 def open_and_score(
     session: Session, sets: Mapping[str, SetData], submission: Submission
-) -> kept.ScoreFile:
+) -> ScoreFile:
     """Open a submission and score its runs; its signatures are kept, its scores are not.
 
     Returns:
@@ -370,7 +343,7 @@ def open_and_score(
     """
     spec = rules_of(session, submission)
     sets = sets_of(session, spec, sets)
-    outcome = kept.ScoreFile(
+    outcome = ScoreFile(
         files=dict(submission.scored_files),
         code_version=code_version(),
         labels=labels_of(sets),
@@ -385,17 +358,17 @@ def open_and_score(
     else:
         runs = {name: _report(scan) for name, scan in scans.items()}
         outcome = msgspec.structs.replace(outcome, runs=runs, views=dict(views), key=str(key))
-        _keep_signatures(session, submission, scans)
+        _store_signatures(session, submission, scans)
     return outcome
 
 
-def _keep_signatures(session: Session, submission: Submission, scans: Mapping[str, Scan]) -> None:
+def _store_signatures(session: Session, submission: Submission, scans: Mapping[str, Scan]) -> None:
     """Store signatures where the vault has not just those that the log vouches for.
 
     Whoever only looks at a board stores none: the vault's lock is not held then.
     """
     if not session.vault.read_only and not _has_signatures(session, submission):
-        kept.store_signatures(session.vault, submission.id, scans)
+        store_signatures(session.vault, submission.id, scans)
 
 
 def _has_signatures(session: Session, submission: Submission) -> bool:
@@ -404,7 +377,7 @@ def _has_signatures(session: Session, submission: Submission) -> bool:
     return logged is not None and session.vault.kept(submission.id).get("signatures") == logged
 
 
-def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> kept.ScoreFile:
+def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
     """Open and score an entry again, with the labels and the code of today.
 
     Its signatures are kept unless the vault is opened to be read alone; its scores are not.
@@ -423,7 +396,7 @@ def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -
     spec = rules_of(session, submission)
     runs = {name: session.vault.sealed(digest) for name, digest in submission.runs.items()}
     scored = score_baseline(spec, sets_of(session, spec, sets), runs)
-    _keep_signatures(session, submission, scored.scans)
+    _store_signatures(session, submission, scored.scans)
     return scored.scores
 
 
@@ -434,7 +407,7 @@ def rescore_each(
     *,
     ahead: Precomputed | None = None,
     done: Callable[[], None] = lambda: None,
-) -> Iterator[tuple[str, kept.ScoreFile]]:
+) -> Iterator[tuple[str, ScoreFile]]:
     """As `rescore`, of many entries: on all cores where that pays, in the order of `ids`.
 
     Keys, held-out labels and opened runs stay in the memory of this machine.
@@ -507,7 +480,7 @@ def _side_by_side(
     return {name: one for name, one in zip(names, found, strict=True) if one is not None}
 
 
-def _rescore_there(work: tuple[Session, Mapping[str, SetData]], name: str) -> kept.ScoreFile | None:
+def _rescore_there(work: tuple[Session, Mapping[str, SetData]], name: str) -> ScoreFile | None:
     """In another process; `None` where it fails."""
     try:
         return rescore(*work, name)
@@ -589,9 +562,8 @@ def _score_ahead(ahead: Precomputed, name: str) -> tuple[Problem, ...]:
 
 
 def _fail(code: str, name: str, found: str) -> Problem:
-    expected = "scores that the correction will find"
     hint = "is the disk full?" if code == "not-stored" else ""
-    return Problem(code, name, found, expected, hint)
+    return Problem.of(code, name, found, "scores that the correction will find", hint)
 
 
 def size_of(session: Session, submission: Submission) -> int:
@@ -617,12 +589,11 @@ def score_baseline(
     scans = {}
     for name, path in runs.items():
         with path.open("rb") as file:
-            data = sets[query_set_of(name)]
-            scans[name] = score_run(spec, data, file, path=path.name, submission_type="")
+            scans[name] = scan_for_board(spec, sets, "", name, file, path=path.name)
     errors = [p for scan in scans.values() for p in scan.problems if p.severity == "error"]
     if errors:
         raise InputError(errors)
-    scores = kept.ScoreFile(
+    scores = ScoreFile(
         files={name: str(scan.digest) for name, scan in scans.items()},
         code_version=code_version(),
         runs={name: _report(scan) for name, scan in scans.items()},
@@ -633,10 +604,10 @@ def score_baseline(
     return ScoredBaseline(runs=runs, scans=scans, scores=scores)
 
 
-def store_outcome(session: Session, submission: Submission, scores: kept.ScoreFile) -> None:
+def store_outcome(session: Session, submission: Submission, scores: ScoreFile) -> None:
     """Store scores; nothing but what an event vouches for once it was decided."""
-    if submission.pending or submission.kept.get("scores") in (None, kept.digest_scores(scores)):
-        kept.store_scores(session.vault, submission.id, scores)
+    if submission.pending or submission.kept.get("scores") in (None, digest_scores(scores)):
+        store_scores(session.vault, submission.id, scores)
 
 
 def repair_stored(session: Session, sets: Mapping[str, SetData], submission_id: str) -> bool:
@@ -655,7 +626,7 @@ def repair_stored(session: Session, sets: Mapping[str, SetData], submission_id: 
     return True
 
 
-def is_earlier(scores: kept.ScoreFile, sets: Mapping[str, SetData]) -> bool:
+def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     """Check whether scores were made with other labels than those of today; so too if nobody knows.
 
     A key that came later changes no score that was made before it.
@@ -669,7 +640,7 @@ def is_earlier(scores: kept.ScoreFile, sets: Mapping[str, SetData]) -> bool:
     return bool(scores.views) and (others or files or bool(gone))
 
 
-def lacks_key(scores: kept.ScoreFile, sets: Mapping[str, SetData]) -> bool:
+def lacks_key(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     """Check whether scores were made before a query set had its key."""
     asked = {name: data for name, data in sets.items() if name in scores.runs}
     return any(is_key(n) and n not in scores.held_out for n in held_out_of(asked))
@@ -681,14 +652,14 @@ def list_earlier(session: Session, sets: Mapping[str, SetData]) -> tuple[str, ..
         submission.id
         for submission in session.history().submissions.values()
         if submission.status == "published"
-        and (scores := kept.read_stored(session.vault, submission)) is not None
+        and (scores := read_stored(session.vault, submission)) is not None
         and is_earlier(scores, sets)
     )
 
 
-def _report(scan: Scan) -> kept.RunReport:
+def _report(scan: Scan) -> RunReport:
     facts = scan.facts
-    return kept.RunReport(
+    return RunReport(
         digest=str(scan.digest),
         problems=scan.problems,
         counts=dict(scan.counts),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
@@ -11,17 +12,21 @@ from heldout.board.log.registration import SubmissionSignature, split_signature
 from heldout.board.log.submission import Submission
 from heldout.board.policy.identity import key_digest
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.scores.sets import SetData, check_seeds, expected_run, group_seeds, list_runs
+from heldout.board.scores.sets import (
+    SetData,
+    check_seeds,
+    group_seeds,
+    list_runs,
+    scan_for_board,
+)
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import OpenedRun, file_names, open_key, open_metadata, open_runs
 from heldout.envelope.keys import Binding
 from heldout.errors import InputError, Problem, TrustError
-from heldout.ids import Digest, SubmissionId, query_set_of
+from heldout.ids import Digest, SubmissionId
 from heldout.scoring.evaluate import MeasureScores, evaluate
 from heldout.scoring.fairness import Weighting, weigh_facets
 from heldout.scoring.measures import parse_measure
-from heldout.trec.reading.streams import Limits
-from heldout.trec.runs import scan_run
 from heldout.trec.scans import Scan
 
 T = TypeVar("T")
@@ -113,15 +118,12 @@ def open_submission(
     """
     key, manifest = open_manifest(vault, spec, submission)
     given = manifest.digests.keys()
-    place = "metadata.json:digests"
-    problems = [*check_seeds(given, sets=sets.keys(), most=spec.runs.seeds, path=place)]
+    where = "metadata.json:digests"
+    problems = [*check_seeds(given, sets=sets.keys(), most=spec.runs.seeds, path=where)]
     if problems:
         raise InputError(problems)
 
-    def scan(name: str, stream: BinaryIO) -> Scan:
-        data = sets[query_set_of(name)]
-        return score_run(spec, data, stream, path=name, submission_type=manifest.type)
-
+    scan = partial(scan_for_board, spec, sets, manifest.type)
     opened = open_own_runs(vault, spec, submission, manifest, key=key, consume=scan)
     scans = {name: run.value for name, run in opened.items()}
     return scans, score_views(spec, sets, scans), key_digest(key)
@@ -200,20 +202,6 @@ def binding_of(manifest: Manifest) -> Binding | None:
         submission_id=SubmissionId(manifest.id),
         revision=manifest.revision,
         digests={name: Digest(digest) for name, digest in manifest.digests.items()},
-    )
-
-
-def score_run(
-    spec: BoardSpec, data: SetData, stream: BinaryIO, *, path: str, submission_type: str
-) -> Scan:
-    """Scan one run file by the board's rules."""
-    return scan_run(
-        stream,
-        path=path,
-        order=spec.runs.order,
-        qrels=data.grades,
-        expected=expected_run(spec, data, submission_type=submission_type),
-        limits=Limits(),
     )
 
 

@@ -229,7 +229,7 @@ def _note_rules(
     with commitments.new_keys(session.vault, history, spec):
         held = commitments.compare_held_out(session.vault, history, spec)
         commitments.check_keys(held)
-        files = held.grown if _has_told(history) else held.files
+        files = held.grown if _has_published(history) else held.files
         if files != held.before:
             check_excluded(session.repository, spec, vault=session.vault)
         commitments.store_versions(session.vault, files)
@@ -263,7 +263,7 @@ def commit_held_out(session: Session, *, why: str = "") -> bool:
     history = session.history()
     held = commitments.compare_held_out(session.vault, history, session.spec())
     commitments.check_keys(held)
-    if not why and _has_told(history):
+    if not why and _has_published(history):
         commitments.check_unchanged(held)
     commitments.store_versions(session.vault, held.files)
     if held.files == held.before:
@@ -279,12 +279,12 @@ def list_unlogged(session: Session) -> tuple[str, ...]:
         StoreError: labels that were committed to are missing.
     """
     history = session.history()
-    if not _has_told(history):
+    if not _has_published(history):
         return ()
     return commitments.compare_held_out(session.vault, history, session.spec()).changed
 
 
-def _has_told(history: History) -> bool:
+def _has_published(history: History) -> bool:
     return any(submission.status == "published" for submission in history.submissions.values())
 
 
@@ -301,14 +301,14 @@ def _log_rules(
 
     The public files stand in it where somebody said yes to them as they lie there.
     """
-    told: dict[str, Any] = {"board.toml": text}
+    fields: dict[str, Any] = {"board.toml": text}
     if public is not None:
-        told["files"] = dict(public)
+        fields["files"] = dict(public)
     if files == held.before:
-        return session.log("changed-rules", None, public=told)
+        return session.log("changed-rules", None, public=fields)
     first = "changed before any score was published" if held.changed else commitments.FIRST_TIME
-    told["why"] = why or first
-    return session.log("changed-rules", None, public=told, sealed={"labels": dict(files)})
+    fields["why"] = why or first
+    return session.log("changed-rules", None, public=fields, sealed={"labels": dict(files)})
 
 
 def is_behind(session: Session) -> bool:
@@ -321,7 +321,7 @@ def is_behind(session: Session) -> bool:
     except StoreError:
         return True
     behind = len(public) != len(session.vault.log())
-    return behind or not public_log.is_committed(session.repository, session.vault, public)
+    return behind or not public_log.is_committed(session.repository, public)
 
 
 _LONGEST_PAUSE = timedelta(days=366)
@@ -420,11 +420,11 @@ def refuse_rules(change: commitments.RuleChange) -> None:
     Raises:
         StoreError: always.
     """
-    told = [str(one) for one, _ in change.files]
+    said = [str(one) for one in change.files]
     if change.texts:
         keys = ", ".join(one.key for one in change.differences) or "comments or layout only"
-        told.insert(0, f"board.toml is not what the log has ({keys})")
-    raise StoreError(f"{'; '.join(told)}; nobody accepted it, and nothing was done")
+        said.insert(0, f"board.toml is not what the log has ({keys})")
+    raise StoreError(f"{'; '.join(said)}; nobody accepted it, and nothing was done")
 
 
 @contextmanager

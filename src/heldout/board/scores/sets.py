@@ -18,10 +18,9 @@ is scored by it until an organiser has said yes to it.
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -41,7 +40,9 @@ from heldout.trec.groups import DocumentGroups, read_document_groups, read_facet
 from heldout.trec.qrels import GradeBook, Qrels, combine, regrade
 from heldout.trec.queries import Queries, parse_queries
 from heldout.trec.ranking import Rankings
-from heldout.trec.scans import Expected, Signature
+from heldout.trec.reading.streams import Limits
+from heldout.trec.runs import scan_run
+from heldout.trec.scans import Expected, Scan, Signature
 
 T = TypeVar("T")
 
@@ -67,22 +68,12 @@ def check_seeds(
         yield Problem.of("seed-name", path, f"a run called {quote(name)}")
     seeds = max((seed_of(name) for name in named if name not in wrong), default=1)
     if seeds > most:
-        one = most == 1
-        yield Problem(
-            code="too-many-seeds",
-            path=path,
-            found=f"{seeds} seeds",
-            expected="one run for each query set" if one else f"at most {most} seeds",
-            hint="this board takes no further seeds" if one else "runs.seeds in board.toml",
-        )
+        yield Problem.of("too-many-seeds", path, f"{seeds} seeds", most=plural(most, "run"))
         return
     wanted = [run_name(name, seed) for seed in range(2, seeds + 1) for name in sets]
     for name in sorted(set(wanted) - set(named), key=_order):
         found = f"no run for '{name}'"
-        hint = "every query set has as many seeds, numbered without gaps"
-        yield Problem(
-            "missing-seed", path, found, f"{seeds} runs for each of: " + ", ".join(sets), hint
-        )
+        yield Problem.of("missing-seed", path, found, seeds=seeds, sets=", ".join(sets))
 
 
 def list_runs(names: Iterable[str], *, sets: Iterable[str]) -> tuple[str, ...]:
@@ -408,13 +399,13 @@ def _check_known(name: str, queries: Queries, lists: Mapping[str, frozenset[str]
     """
     strange = {path: sorted(listed - queries.texts.keys()) for path, listed in lists.items()}
     problems = [
-        Problem(
-            code="unknown-query",
-            path=path,
-            found=f"{plural(len(ids), 'query', 'queries')} that '{name}' does not have, "
+        Problem.of(
+            "unknown-query",
+            path,
+            f"{plural(len(ids), 'query', 'queries')} that '{name}' does not have, "
             f"first {quote(ids[0])}",
-            expected=f"ids of '{name}', one a line",
-            hint=say_near(find_near(ids, queries.texts)) or "ids are text, 007 is not 7",
+            hint=say_near(find_near(ids, queries.texts)),
+            set=name,
         )
         for path, ids in strange.items()
         if ids
@@ -450,14 +441,40 @@ def _read_labels(
     )
 
 
-def expected_run(spec: BoardSpec, data: SetData, *, submission_type: str) -> Expected:
-    """Return what a run over a set must be like, by board.toml and the type of its submission."""
-    return Expected(
+def scan_for_board(
+    spec: BoardSpec,
+    sets: Mapping[str, SetData],
+    submission_type: str,
+    name: str,
+    stream: BinaryIO,
+    *,
+    path: str = "",
+) -> Scan:
+    """Scan one run file by board.toml and the type of its submission.
+
+    Args:
+        spec: the rules.
+        sets: the query sets.
+        submission_type: as its metadata says; "" for a baseline.
+        name: of the run: `SET`, `SET~2` and so on.
+        stream: the file as it is stored.
+        path: of the file, for messages; by default the run's name.
+    """
+    data = sets[query_set_of(name)]
+    expected = Expected(
         queries=data.queries.texts,
         min_depth=spec.runs.min_depth,
         max_depth=spec.runs.depth,
         candidates=data.candidates if submission_type == RERANKING else None,
         complete=spec.runs.complete,
+    )
+    return scan_run(
+        stream,
+        path=path or name,
+        order=spec.runs.order,
+        qrels=data.grades,
+        expected=expected,
+        limits=Limits(),
     )
 
 
@@ -496,9 +513,9 @@ def _list_undefined(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Pr
     for view in spec.views:
         why = _find_undefined(view, sets[view.set])
         if why is not None:
-            expected = f"a query of '{view.set}' over which {view.measure} can be averaged"
             hint = "are the labels those of other queries?"
-            yield Problem("undefined-score", f"view {view.name}", why, expected, hint)
+            path = f"view {view.name}"
+            yield Problem.of("undefined-score", path, why, hint=hint, measure=view.measure)
 
 
 def _find_undefined(view: View, data: SetData) -> str | None:
@@ -529,16 +546,11 @@ def _list_small(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Proble
         size = _count_part(spec, view, sets[view.set])
         least = _FEWEST_OF_SEASON if isinstance(view.part, int) else _FEWEST[view.part]
         if size < least:
-            yield Problem(
-                code="small-part",
-                path=f"view {view.name}",
-                found=f"{size:,} queries that count in {name_part(view.part)} of '{view.set}'",
-                expected=f"at least {least}",
-                hint="take fewer release.seasons"
-                if view.season_part
-                else "take noise = 10 instead of a split, or change release.feedback, of which "
-                f"{spec.release.feedback:g} are the feedback part now",
-            )
+            found = f"{size:,} queries that count in {name_part(view.part)} of '{view.set}'"
+            hint = "take fewer release.seasons" if view.season_part else ""
+            share = f"{spec.release.feedback:g}"
+            path = f"view {view.name}"
+            yield Problem.of("small-part", path, found, hint=hint, least=least, share=share)
 
 
 def _count_part(spec: BoardSpec, view: View, data: SetData) -> int:
@@ -603,7 +615,6 @@ def _is_within(inner: Judgments, outer: Judgments) -> bool:
 
 _MOST_VERSIONS = 200
 _MOST_BYTES = 1 << 30
-_MOST_COUNTED = 1 << 25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -672,21 +683,6 @@ def find_version(repository: Repository, edited: EditedFile) -> tuple[str, bytes
     return None
 
 
-def say_lines(repository: Repository, edited: EditedFile) -> str:
-    """Return how many lines differ, as far as git has the file of before."""
-    known = find_version(repository, edited)
-    now = repository.files.find(edited.path)
-    if now is None or edited.logged is None:
-        return "missing" if now is None else f"new, {plural(len(now.splitlines()), 'line')}"
-    if known is None or max(len(now), len(known[1])) > _MOST_COUNTED:
-        return "another file than the log has"
-    before, after = Counter(known[1].splitlines()), Counter(now.splitlines())
-    gone, come = (before - after).total(), (after - before).total()
-    if not gone and not come:
-        return "the same lines in another order, or with other line ends"
-    return f"{plural(gone, 'line')} of {before.total():,} gone, {come:,} new"
-
-
 def restore_public(
     repository: Repository, history: History, spec: BoardSpec
 ) -> tuple[tuple[str, str], ...]:
@@ -722,20 +718,14 @@ def check_unedited(repository: Repository, history: History, spec: BoardSpec) ->
     problems = []
     for one in find_edited(repository, history, spec):
         version = find_version(repository, one)
+        command = f"git checkout {version[0][:12]} -- {shlex.quote(one.path)}" if version else ""
         problems.append(
-            Problem(
-                code="edited-file",
-                path=one.path,
-                found="no file" if one.found is None else f"a file of SHA-256 {one.found[:12]}…",
-                expected="no file: the log has none"
-                if one.logged is None
-                else f"the file in the board's log, SHA-256 {one.logged[:12]}…",
-                hint="no organiser has accepted this edit; ask them, or get the file of the log: "
-                + (
-                    "a new clone"
-                    if version is None
-                    else f"git checkout {version[0][:12]} -- {shlex.quote(one.path)}"
-                ),
+            Problem.of(
+                "edited-file",
+                one.path,
+                "no file" if one.found is None else f"a file of SHA-256 {one.found[:12]}…",
+                logged="no file" if one.logged is None else f"SHA-256 {one.logged[:12]}…",
+                command=command or "a new clone",
             )
         )
     if problems:

@@ -45,6 +45,7 @@ class EntryColumn:
         unit: of a number; "" for a plain one.
         axis: of its chart against the official score; "" for no chart.
         caveat: what a reader of its chart has to know, as a sentence ends.
+        heading: whether a heading of the entry's page says it.
     """
 
     key: str
@@ -57,6 +58,7 @@ class EntryColumn:
     unit: str = ""
     axis: str = ""
     caveat: str = ""
+    heading: bool = False
 
     @property
     def source(self) -> str:
@@ -108,8 +110,13 @@ def _find(path: str) -> Callable[[Row], Value]:
 
 
 @cache
-def _read_table() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+def _read_tables() -> Mapping[str, Any]:
     return tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
+
+
+def read_table(name: str) -> Any:
+    """Return a table of `columns.toml`."""
+    return _read_tables()[name]
 
 
 def _read_group(group: str, why: Callable[[Row], str] = _why_not_stated) -> tuple[EntryColumn, ...]:
@@ -118,7 +125,7 @@ def _read_group(group: str, why: Callable[[Row], str] = _why_not_stated) -> tupl
             **{**row, "of": _MADE.get(row["key"]) or _find(row["of"])},
             why=_WHY.get(row["key"], why),
         )
-        for row in _read_table()[group]
+        for row in read_table(group)
     )
 
 
@@ -187,9 +194,9 @@ def cost_columns(rows: Sequence[Row]) -> tuple[EntryColumn, ...]:
 def _short(number: Decimal) -> str:
     """Three digits: `0`, `0.0123`, `12.5`, `4,096`, `503k`, `110M`, `7B`."""
     if number < _FROM:
-        places = 0 if number >= 10**_DIGITS else _DIGITS - 1 - max(number.adjusted(), -_FROM)
-        shown = round(number, places) if places else number.to_integral_value()
+        digits = 0 if number >= 10**_DIGITS else _DIGITS - 1 - max(number.adjusted(), -_FROM)
+        shown = round(number, digits) if digits else number.to_integral_value()
         return f"{shown.normalize():,f}"
     rounded = round(number, _DIGITS - 1 - number.adjusted())
-    unit, letter = next((unit, letter) for unit, letter in _UNITS if rounded >= unit)
-    return f"{(rounded / unit).normalize():,f}{letter}"
+    unit, suffix = next((unit, suffix) for unit, suffix in _UNITS if rounded >= unit)
+    return f"{(rounded / unit).normalize():,f}{suffix}"

@@ -15,56 +15,28 @@ import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.events import format_time
+from heldout.board.log.final import OpenedFinal
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.site.columns import COLUMNS, EntryColumn, full_text
-from heldout.board.site.figures import Figure, list_beside, make_neighbourhood
-from heldout.board.site.pages import Frame, make_frame
+from heldout.board.site.columns import COLUMNS, EntryColumn, full_text, read_table
 from heldout.board.site.rows import (
     ANONYMOUS,
     TableRow,
     ViewColumn,
-    add_marks,
     digest_rows,
     file_of_row,
     is_long,
     make_columns,
-    make_rows,
     public_rows,
+    safe_link,
     say_block,
     say_range,
 )
-from heldout.board.site.rules import BoardFacts
-from heldout.board.site.words import count, safe_link
+from heldout.board.site.sections import BoardFacts, Frame, make_frame
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
 
-HISTORY_WORDS = {
-    "baseline": "Added by the organisers as a baseline",
-    "imported": "Taken over from an old board",
-    "received": "Sealed files received; the official time of the submission",
-    "reviewed": "Opened and scored in the vault",
-    "ran": "The organisers ran its program, which made the runs",
-    "score-shown": "An organiser looked at the score before deciding",
-    "asked": "The organisers asked the team a question",
-    "updated": "The team replaced the metadata under the same key",
-    "proposed": "The team asked for another name on the entry",
-    "amended": "The organisers approved what the team asked for",
-    "declined": "The organisers refused what the team asked for",
-    "withdrawn": "The team took the submission back",
-    "rejected": "Refused by the organisers",
-    "published": "Approved and published; the score released",
-    "corrected": "Corrected by the organisers",
-    "extended": "The end of the embargo was moved",
-    "ended-season": "The season's end: the exact score released",
-}
+HISTORY_WORDS: Mapping[str, str] = read_table("history")
 """What each kind of event says on the page of its entry."""
-
-_IN_HEADINGS = frozenset(
-    (
-        *("rank", "rank_low", "rank_high", "team", "institution", "description"),
-        *("trophy", "embargoed", "baseline"),
-    )
-)
 
 
 class Moment(NamedTuple):
@@ -83,16 +55,6 @@ class Fact(NamedTuple):
     words: str
 
 
-class ScoreLine(NamedTuple):
-    """A released score with what it is a mean over, queries and seeds, in words."""
-
-    title: str
-    official: bool
-    text: str
-    spread: str
-    over: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryPage:
     """`leaderboard/entries/ID.html`.
@@ -101,9 +63,8 @@ class EntryPage:
         frame: around it.
         row: its line of the table.
         listed: the page of the table that has that line, `index.html` or `rows-2.html`.
-        picture: the entry beside its neighbours, `None` where it has no score or no neighbour.
         position: its rank in words.
-        scores: the released scores.
+        final: of a finalist whose scores are published: that, with the name of its view.
         facts: every column of the leaderboard that has something for this entry, and stands in no
             heading of the page.
         history: what happened to it, in order.
@@ -114,9 +75,8 @@ class EntryPage:
     frame: Frame
     row: TableRow
     listed: str
-    picture: Figure | None
     position: str
-    scores: tuple[ScoreLine, ...]
+    final: tuple[OpenedFinal, str] | None
     facts: tuple[Fact, ...]
     history: tuple[Moment, ...]
     permalink: str
@@ -128,8 +88,8 @@ class EntrySource:
     """What the page of an entry is made from.
 
     In a long table a new entry moves thousands of others by a rank. So there the page of each says
-    among which hundred it is, and not its rank: it changes with what the entry itself or a
-    neighbour changes, and stays the same with all else.
+    among which hundred it is, and not its rank: it changes with what the entry itself changes, and
+    stays the same with all else.
 
     Attributes:
         id: of the entry.
@@ -154,38 +114,21 @@ def list_entry_sources(
     """
     rows, columns = public_rows(standings), make_columns(spec)
     positions = _find_positions(rows, columns[0])
-    made = make_rows(standings, columns)
-    shown = add_marks([one for one in made if one.primary.text and not one.row.unranked], standings)
-    places = {line.id: place for place, line in enumerate(shown)}
-    lines = {line.id: line for line in made}
-    long = is_long(len(rows))
-    ranks = not long or any(line.span is not None for line in shown)
-    digests = {
-        row.id: digest + (row.rank or 0).to_bytes(4, "big") if ranks else digest
-        for row, digest in zip(rows, digest_rows(standings), strict=True)
-    }
-    common = _digest_common(standings, rows, spec, facts)
-
-    def make(at: int) -> EntryPage:
-        place = places.get(rows[at].id)
-        return _make_page(
-            rows[at],
-            lines,
-            None if place is None else make_neighbourhood(place, shown, ranks=ranks),
-            position=_say_position(rows[at], positions, long=long),
-            listed=file_of_row(at, len(rows)),
+    common, long = _digest_common(standings, rows, spec, facts), is_long(len(rows))
+    for at, (row, own) in enumerate(zip(rows, digest_rows(standings), strict=True)):
+        position, listed = _say_position(row, positions, long=long), file_of_row(at, len(rows))
+        said = f"{position}\n{listed}".encode()
+        digest = hashlib.sha256(common + len(said).to_bytes(4, "big") + said + own).digest()
+        make = partial(
+            _make_page,
+            TableRow(row, columns),
+            position=position,
+            listed=listed,
             standings=standings,
             spec=spec,
             facts=facts,
         )
-
-    for at, row in enumerate(rows):
-        said = f"{_say_position(row, positions, long=long)}\n{file_of_row(at, len(rows))}".encode()
-        place = places.get(row.id)
-        beside = () if place is None else list_beside(place, shown)
-        parts = (common, len(said).to_bytes(4, "big"), said, digests[row.id])
-        digest = hashlib.sha256(b"".join([*parts, *(digests[one.id] for one in beside)])).digest()
-        yield EntrySource(id=row.id, digest=digest, make=partial(make, at))
+        yield EntrySource(id=row.id, digest=digest, make=make)
 
 
 def _digest_common(
@@ -216,9 +159,7 @@ def digest_code() -> bytes:
 
 
 def _make_page(
-    row: Row,
-    lines: Mapping[str, TableRow],
-    picture: Figure | None,
+    short: TableRow,
     *,
     position: str,
     listed: str,
@@ -226,28 +167,34 @@ def _make_page(
     spec: BoardSpec,
     facts: BoardFacts,
 ) -> EntryPage:
-    columns, short = make_columns(spec), lines[row.id]
-    line = replace(short, whole=True)
+    row, line = short.row, replace(short, whole=True)
     home = safe_link(facts.home)
     permalink = f"{home.rstrip('/')}/entries/{line.page}" if home else ""
-    title = short.system if line.embargo is None else f"{ANONYMOUS} entry"
+    title = short.system if not row.embargoed else f"{ANONYMOUS} entry"
     named = f"{title} – {clean(spec.title)}"
     return EntryPage(
         frame=make_frame(named, position, standings, spec, facts, root="../"),
         row=line,
         listed=listed,
-        picture=picture,
         position=position,
-        scores=(*_score_lines(row, line), *_final_lines(row, standings, spec)),
+        final=_find_final(row, standings, spec),
         facts=tuple(
             Fact(column, words)
             for column in COLUMNS
-            if column.key not in _IN_HEADINGS and (words := full_text(column, row))
+            if not column.heading and (words := full_text(column, row))
         ),
-        history=tuple(_list_moments(row, columns[0], spec)),
+        history=tuple(_list_moments(row, short.columns[0], spec)),
         permalink=permalink,
         bibtex=format_bibtex(line, board=clean(spec.title), link=permalink),
     )
+
+
+def _find_final(row: Row, standings: Standings, spec: BoardSpec) -> tuple[OpenedFinal, str] | None:
+    view, final = spec.finalists_view, standings.final
+    opened = None if final is None else final.opened
+    if view is None or opened is None or row.id not in opened.scores:
+        return None
+    return opened, f"{clean(view.set)} {clean(view.measure)}"
 
 
 def format_bibtex(row: TableRow, *, board: str, link: str) -> str:
@@ -285,9 +232,9 @@ def _tex(text: str) -> str:
 
 def _list_moments(row: Row, column: ViewColumn, spec: BoardSpec) -> Iterator[Moment]:
     kinds = [kind for _, kind, _ in row.events]
-    for place, (at, kind, digest) in enumerate(row.events):
+    for number, (at, kind, digest) in enumerate(row.events):
         words = HISTORY_WORDS.get(kind, clean(kind))
-        if kind == "reviewed" and "ran" in kinds[place:]:
+        if kind == "reviewed" and "ran" in kinds[number:]:
             words = "Opened in the vault"  # its program has not written a run yet
         elif kind == "published":
             words = _say_published(row, column, spec, at)
@@ -333,38 +280,3 @@ def _say_position(row: Row, positions: Mapping[str, tuple[int, int]], *, long: b
         return f"Among ranks {say_block(row.rank)}; rank {then} of {of} when it was submitted"
     now = f"Rank {row.rank} of {len(positions)}{possible}"
     return now if then == row.rank else f"{now}; rank {then} of {of} when it was submitted"
-
-
-def _score_lines(row: Row, line: TableRow) -> list[ScoreLine]:
-    return [
-        ScoreLine(
-            score.column.title,
-            score.column.primary,
-            score.text,
-            score.spread,
-            _over(row.counts.get(score.column.key), line.seeds if score.spread else "")
-            + (f", standard error {score.error}" if score.error else ""),
-        )
-        for score in (line.primary, *line.scores)
-        if score.text
-    ]
-
-
-def _final_lines(row: Row, standings: Standings, spec: BoardSpec) -> Iterator[ScoreLine]:
-    """A finalist's score on the final view."""
-    view, final = spec.finalists_view, standings.final
-    opened = None if final is None else final.opened
-    if view is None or opened is None or row.id not in opened.scores:
-        return
-    won = "the winner of the final" if row.id == opened.winner else "a finalist"
-    mark = "; clearly below the best" * (row.id in opened.below)
-    title = f"{clean(view.set)} {clean(view.measure)}"
-    over = f"{_over(opened.queries, '')}; {won}{mark}"
-    yield ScoreLine(title, False, opened.scores[row.id], "", over)  # noqa: FBT003 - not official
-
-
-def _over(queries: int | None, seeds: str) -> str:
-    """Return what a score is a mean over; an old board does not say how many queries."""
-    parts = [] if queries is None else [count(queries, "query", "queries")]
-    parts += [f"{seeds} (± their standard deviation)"] * bool(seeds)
-    return f"mean over {' and '.join(parts)}" if parts else ""

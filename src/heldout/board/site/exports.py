@@ -13,7 +13,6 @@ from heapq import nlargest
 from itertools import repeat
 from operator import attrgetter
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import msgspec
 
@@ -28,14 +27,14 @@ from heldout.board.site.rows import (
     ViewColumn,
     make_columns,
     make_rows,
-    name_entry,
     public_row,
     public_rows,
     read_columns,
+    read_template,
     released,
+    safe_link,
 )
-from heldout.board.site.rules import BoardFacts
-from heldout.board.site.words import count, safe_link
+from heldout.board.site.sections import BoardFacts
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.files.csv import defuse
 from heldout.files.csv import format_csv as format_csv_rows
@@ -46,22 +45,9 @@ _SCHEMA = 1
 FEED = "feed.xml"
 """Its file in `leaderboard/`."""
 
-_ATOM = "http://www.w3.org/2005/Atom"
 _MOST = 100
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "heldout")
-
-_WORDS = {
-    "entry": "New entry",
-    "best": "New best",
-    "baseline": "New baseline",
-    "reveal": "Revealed",
-    "correction": "Corrected",
-    "view": "Scored on a new view",
-    "scores": "Scores published",
-    "final": "Winner of the final",
-    "season": "Best of the season",
-}
 
 
 def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
@@ -73,31 +59,29 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
     views = make_columns(spec)
     opened = None if standings.final is None else standings.final.opened
     final = {} if opened is None else opened.scores
-    head = [
-        *(column.key for column in ENTRY),
-        *(
-            f"{view.key} (for information only)" if view.for_information else view.key
-            for view in views
-        ),
-        *(column.key for column in (*RESULT, *COSTS)),
-        *(f"{view.key}_spread" for view in views),
-        *(f"{view.key}_standard_error" for view in views if view.for_information),
-        *([standings.final.view] if standings.final is not None and final else []),
-    ]
     shown, values = public_rows(standings), read_columns(standings)
-    columns = (
-        *(values[column.key] for column in ENTRY),
-        *([released(row.scores, view.key) for row in shown] for view in views),
-        *(values[column.key] for column in (*RESULT, *COSTS)),
-        *([released(row.spreads, view.key) for row in shown] for view in views),
+    informing = [view for view in views if view.for_information]
+
+    def digits(
+        field: str, views: Iterable[ViewColumn], ending: str
+    ) -> Iterator[tuple[str, Sequence[str]]]:
+        for view in views:
+            yield view.key + ending, [released(getattr(row, field), view.key) for row in shown]
+
+    columns: list[tuple[str, Sequence[Value]]] = [
+        *((column.key, values[column.key]) for column in ENTRY),
         *(
-            [released(row.standard_errors, view.key) for row in shown]
-            for view in views
-            if view.for_information
+            (key + " (for information only)" * view.for_information, texts)
+            for view, (key, texts) in zip(views, digits("scores", views, ""), strict=True)
         ),
-        *([[final.get(row.id, "") for row in shown]] if final else []),
-    )
-    return format_csv_rows(map(defuse, head), zip(*map(_cells, columns), strict=True))
+        *((column.key, values[column.key]) for column in (*RESULT, *COSTS)),
+        *digits("spreads", views, "_spread"),
+        *digits("standard_errors", informing, "_standard_error"),
+    ]
+    if standings.final is not None and final:
+        columns.append((standings.final.view, [final.get(row.id, "") for row in shown]))
+    head, cells = zip(*columns, strict=True)
+    return format_csv_rows(map(defuse, head), zip(*map(_cells, cells), strict=True))
 
 
 def format_json(standings: Standings, spec: BoardSpec) -> bytes:
@@ -210,7 +194,7 @@ class _Item:
     Attributes:
         when: the moment that it is news of, UTC.
         about: what happened, said the same in every feed that ever holds it; its id comes of it.
-        kind: a key of `_WORDS`, as the feed's category.
+        kind: as the feed's category; `feed.xml` has words for it.
         row: the entry; the best of them where it is news of several.
         why: the organisers' reason, or "".
         entries: how many entries it is news of together; 1 for one of its own.
@@ -224,28 +208,6 @@ class _Item:
     why: str = ""
     entries: int = 1
     final: str = ""
-
-    @property
-    def title(self) -> str:
-        """One line: what happened, to what, at which score."""
-        named = name_entry(self.row)
-        score = self.final or self.row.primary.text
-        scored = f"{named}, {score}" if score else named
-        if self.kind == "scores":
-            return f"{_WORDS[self.kind]}: {count(self.entries, 'entry', 'entries')}, best {scored}"
-        return f"{_WORDS[self.kind]}: {scored}"
-
-    @property
-    def summary(self) -> str:
-        """The rest in plain words."""
-        row = self.row
-        score = row.primary
-        scored = f"{score.column.title} {score.text}" if score.text else row.unranked
-        scored += f" ± {score.spread}, {row.seeds}" if score.spread else ""
-        if self.kind == "scores":
-            return f"The last day is over, and all scores are shown; the best is {row.id}"
-        said = (self.why, scored, row.type, f"submitted on {row.day_words}", f"id {row.id}")
-        return "; ".join(filter(None, said))
 
 
 def format_feed(
@@ -269,12 +231,16 @@ def format_feed(
     newest = nlargest(_MOST, items.values(), key=attrgetter("when", "about"))
     home = safe_link(facts.home).rstrip("/")
     base = f"{home}/" if home else ""
-    root = _feed_head(spec, base, updated=newest[0].when if newest else _midnight(spec.opens))
-    for item in newest:
-        _add_item(root, item, base, board=spec.name)
-    ET.indent(root)
-    text: bytes = ET.tostring(root, "utf-8", xml_declaration=True)
-    return text + b"\n"
+    text = read_template("feed.xml").render(
+        spec=spec,
+        base=base,
+        feed=FEED,
+        updated=newest[0].when if newest else _midnight(spec.opens),
+        items=newest,
+        id=lambda about: uuid.uuid5(_NAMESPACE, f"{spec.name} {about}").urn,
+        time=format_time,
+    )
+    return text.lstrip().encode()
 
 
 def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
@@ -346,42 +312,3 @@ def _scores_published(
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
-
-
-def _feed_head(spec: BoardSpec, base: str, *, updated: datetime) -> ET.Element:
-    root = ET.Element("feed", xmlns=_ATOM)
-    _add(root, "id", _id(spec.name, "feed"))
-    _add(root, "title", clean(spec.title))
-    _add(root, "subtitle", clean(spec.task))
-    _add(root, "updated", format_time(updated))
-    _add(_add(root, "author"), "name", clean(spec.title))
-    _add(root, "link", rel="alternate", type="text/html", href=f"{base}index.html")
-    if base:
-        _add(root, "link", rel="self", type="application/atom+xml", href=f"{base}{FEED}")
-    return root
-
-
-def _add_item(root: ET.Element, item: _Item, base: str, *, board: str) -> None:
-    entry = _add(root, "entry")
-    _add(entry, "id", _id(board, item.about))
-    _add(entry, "title", item.title)
-    _add(entry, "updated", format_time(item.when))
-    _add(entry, "published", format_time(item.when))
-    whole = item.kind == "scores"  # news of the board and of no one team
-    who = item.row.identity
-    if who is not None and who.team and not whole:
-        _add(_add(entry, "author"), "name", who.team)
-    _add(entry, "category", term=item.kind)
-    page = f"{base}index.html" if whole else f"{base}entries/{item.row.page}"
-    _add(entry, "link", rel="alternate", type="text/html", href=page)
-    _add(entry, "summary", item.summary)
-
-
-def _add(parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET.Element:
-    child = ET.SubElement(parent, name, attributes)
-    child.text = text or None
-    return child
-
-
-def _id(board: str, about: str) -> str:
-    return uuid.uuid5(_NAMESPACE, f"{board} {about}").urn

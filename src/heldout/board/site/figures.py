@@ -8,13 +8,16 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from heldout.board.site.columns import COLUMNS, EntryColumn
-from heldout.board.site.rows import TableRow, ViewColumn, name_entry, short_name, stars_of
-from heldout.board.site.words import read_template
+from heldout.board.site.rows import (
+    TableRow,
+    ViewColumn,
+    read_template,
+    short_name,
+    stars_of,
+)
 from heldout.board.standings.standings import Row, Standings, best_so_far
-from heldout.charts.axes import place_axis, score_axis
-from heldout.charts.plot import Plot, PlotRow
+from heldout.charts.plot import Chart, inline
 from heldout.charts.scores import ChartEntry, cost_chart, gap_chart, progress_chart, scatter_chart
-from heldout.charts.svg import LINK, MUTED, Chart, Style, cut, inline
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -55,9 +58,9 @@ class Figure:
         return inline(self.chart, _NARROW)
 
 
-def _say(kind: str, **told: Any) -> "Markup":
+def _say(kind: str, **values: Any) -> "Markup":
     """Say what a chart shows: a macro of `figures.html`."""
-    said: Markup = getattr(read_template("figures.html").module, kind)(**told)
+    said: Markup = getattr(read_template("figures.html").module, kind)(**values)
     return said
 
 
@@ -343,103 +346,3 @@ def _cost_figure(
         ),
         chart=chart,
     )
-
-
-# The picture that leads an entry's page: the entry beside those next to it in the table.
-
-_BESIDE = 3
-"""Rows above it and below it."""
-
-_BESIDE_WIDTH = 720
-_NAME = 40
-
-
-def list_beside(at: int, scored: Sequence[TableRow]) -> Sequence[TableRow]:
-    """An entry and the rows next to it; see `make_neighbourhood`."""
-    return scored[max(0, at - _BESIDE) : at + _BESIDE + 1]
-
-
-def make_neighbourhood(at: int, scored: Sequence[TableRow], *, ranks: bool = True) -> Figure | None:
-    """An entry and the rows next to it.
-
-    With ranges of ranks these are drawn, for an overlap says more than a difference of scores; else
-    the scores, with their spread over seeds.
-
-    Args:
-        at: its position.
-        scored: the rows of the table that have a score, the best first.
-        ranks: whether each has its rank beside its name.
-
-    Returns:
-        `None` where the entry stands alone.
-    """
-    if len(scored) == 1:
-        return None
-    entry = scored[at]
-    shown = list_beside(at, scored)
-    ranged = any(row.span is not None for row in shown)
-    title = entry.primary.column.title
-    return Figure(
-        key="neighbourhood",
-        title="Beside its neighbours",
-        says=_say(
-            "neighbourhood",
-            title=title,
-            ranged=ranged,
-            spread=any(row.primary.spread for row in shown),
-        ),
-        marks=(("match", "this entry"), ("circle", "others")),
-        chart=_draw_ranks(shown, entry.id)
-        if ranged
-        else _draw_scores(shown, entry.id, ranks=ranks),
-        width=_BESIDE_WIDTH,
-    )
-
-
-def _draw_ranks(shown: Sequence[TableRow], own: str) -> Plot:
-    spans = [row.span for row in shown if row.span is not None]
-    ranks = [row.rank for row in shown if row.rank is not None]
-    first = min([*ranks, *(low for low, _, _ in spans)])
-    last = max([*ranks, *(high for _, high, _ in spans)])
-    plot = Plot(x=place_axis(last, first), rows=_name_lines(shown), foot="rank")
-    for line, row in enumerate(shown):
-        low, high, _ = row.span or (None, None, 0)
-        plot.interval(line, low, high, LINK if row.id == own else MUTED)
-        if row.rank is not None:
-            _mark(plot, row.rank, line, row, own)
-    return plot
-
-
-def _draw_scores(shown: Sequence[TableRow], own: str, *, ranks: bool) -> Plot:
-    scores = [float(row.primary.text) for row in shown]
-    spreads = [float(row.primary.spread or 0) for row in shown]
-    ends = [
-        end
-        for score, more in zip(scores, spreads, strict=True)
-        for end in (score - more, score + more)
-    ]
-    title = shown[0].primary.column.title
-    plot = Plot(x=score_axis(ends), rows=_name_lines(shown, ranks=ranks), foot=title)
-    for line, (row, score, spread) in enumerate(zip(shown, scores, spreads, strict=True)):
-        if spread:
-            plot.interval(line, score - spread, score + spread, LINK if row.id == own else MUTED)
-        _mark(plot, score, line, row, own)
-    return plot
-
-
-def _mark(plot: Plot, x: float, line: int, row: TableRow, own: str) -> None:
-    style: Style = "circle"
-    if row.baseline:
-        style = "square"
-    plot.dots([(x, line, name_entry(row))], "match" if row.id == own else style)
-
-
-def _name_lines(shown: Sequence[TableRow], *, ranks: bool = True) -> list[PlotRow]:
-    return [
-        PlotRow(
-            name=f"{row.rank or 'baseline'} · {name}" if ranks or row.rank is None else name,
-            note=row.primary.text,
-        )
-        for row in shown
-        for name in (cut(name_entry(row), _NAME),)
-    ]

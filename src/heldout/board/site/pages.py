@@ -1,79 +1,77 @@
-"""The pages as data: each template receives exactly the fields of its page, and nothing else."""
+"""The pages of a board as data and as bytes: equal standings, rules and facts give equal files.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+Each template receives exactly the fields of its page, and nothing else.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
+from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.final import Measured
-from heldout.board.rules.spec import BoardSpec, Example, QuerySet
+from heldout.board.rules.spec import BoardSpec, Example, QuerySet, Season
 from heldout.board.rules.template import draft_command
+from heldout.board.site.entries import EntryPage, EntrySource, digest_code, list_entry_sources
+from heldout.board.site.exports import FEED, format_csv, format_feed, format_json
 from heldout.board.site.figures import Figure, make_cost_figures, make_figures
 from heldout.board.site.rows import (
+    Leaf,
     StandingsTable,
     TableRow,
     ViewColumn,
+    add_marks,
     cut_table,
+    digest_rows,
+    file_stem,
     is_record,
     make_columns,
     make_table,
     public_rows,
-)
-from heldout.board.site.rules import (
-    BoardFacts,
-    RuleText,
-    TrustLine,
-    list_rules,
-)
-from heldout.board.site.sections import (
-    FinalSection,
-    Listing,
-    RankingTrust,
-    SeasonEndSection,
-    make_final,
-    make_listings,
-    make_ranking_trust,
-    make_season_end,
-    say_label_changes,
-)
-from heldout.board.site.words import (
-    count,
     read_template,
     safe_link,
 )
-from heldout.board.standings.standings import Row, Standings, read_pairs
+from heldout.board.site.sections import (
+    BoardFacts,
+    FinalSection,
+    Frame,
+    Listing,
+    RankingTrust,
+    RuleText,
+    SeasonEndSection,
+    TrustLine,
+    figures_file,
+    format_figures,
+    list_rules,
+    listing_path,
+    make_final,
+    make_frame,
+    make_listing,
+    make_listings,
+    make_ranking_trust,
+    make_season_end,
+    rules_of,
+)
+from heldout.board.standings.standings import (
+    Row,
+    SeasonStandings,
+    Standings,
+    listing_views,
+    rank_listed,
+    read_pairs,
+)
 from heldout.charts.axes import day_words
 from heldout.charts.svg import cut
+from heldout.errors import plural
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """What every page has around its content.
-
-    Attributes:
-        title: of the browser's tab.
-        summary: one sentence for search engines and previews.
-        root: the way from the page to `leaderboard/`, "" or "../".
-        board: title of the board.
-        as_of: day of the standings, in words.
-        moment: the same as `2026-11-20T17:10:00Z`.
-        events: length of the public log, in words.
-        head: hash of its last event.
-    """
-
-    title: str
-    summary: str
-    root: str
-    board: str
-    as_of: str
-    moment: str
-    events: str
-    head: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +83,11 @@ class BoardPage:
         lead: what a system has to do, in a line or two.
         task: the same in full where that is longer, else "".
         facts: short facts about the board, in their order.
-        decision_times: how long a decision takes and how many wait, in words; may be empty.
+        waiting: how many submissions wait for a decision.
         example: a query with its answer.
         standing: who leads, as HTML.
         ends: what comes at the season's end, or came; `None` for nothing.
         table: the entries, or the first page of them.
-        changes: what other labels change in the ranking, in sentences.
         final: the section "Final", `None` before finalists are named.
         listings: the standings of views that list only some entries.
         empty: whether there is no entry yet, baselines aside.
@@ -111,12 +108,11 @@ class BoardPage:
     lead: str
     task: str
     facts: tuple[str, ...]
-    decision_times: str
+    waiting: int
     example: Example | None
     standing: str
     ends: SeasonEndSection | None
     table: StandingsTable
-    changes: tuple[str, ...]
     final: FinalSection | None
     listings: tuple[Listing, ...]
     empty: bool
@@ -191,12 +187,11 @@ def make_board_page(
             _say_entries(shown),
             *_say_queries(spec, facts),
         ),
-        decision_times=_say_decision_times(standings),
+        waiting=standings.waiting,
         example=_example(facts.example),
         standing=standing,
         ends=make_season_end(standings, spec),
         table=cut_table(table)[0],
-        changes=say_label_changes(ranked, spec),
         final=make_final(standings, spec),
         listings=make_listings(standings, spec),
         empty=all(row.baseline for row in shown),
@@ -253,29 +248,6 @@ def make_rows_pages(
     )
 
 
-def make_frame(
-    title: str,
-    summary: str,
-    standings: Standings,
-    spec: BoardSpec,
-    facts: BoardFacts,
-    *,
-    root: str = "",
-) -> Frame:
-    """Return what stands around a page."""
-    moment = standings.as_of.astimezone(UTC)
-    return Frame(
-        title=title,
-        summary=summary,
-        root=root,
-        board=clean(spec.title),
-        as_of=day_words(moment),
-        moment=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        events=count(facts.events, "event"),
-        head=facts.head,
-    )
-
-
 def _say_open(spec: BoardSpec, today: date, closed: datetime | None) -> str:
     if closed is not None:
         return f"Closed for good on {day_words(closed)}"
@@ -292,9 +264,9 @@ def _say_entries(rows: tuple[Row, ...]) -> str:
     entries = [row for row in rows if not row.baseline]
     teams = {row.identity.team for row in entries if row.identity is not None}
     anonymous = sum(row.embargoed for row in entries)
-    parts = [count(len(entries), "entry", "entries")]
+    parts = [plural(len(entries), "entry", "entries")]
     if teams:
-        parts.append(count(len(teams), "team"))
+        parts.append(plural(len(teams), "team"))
     if anonymous:
         parts.append(f"{anonymous} anonymous")
     return ", ".join(parts)
@@ -308,24 +280,7 @@ def _say_queries(spec: BoardSpec, facts: BoardFacts) -> list[str]:
     judged = sizes.queries if sizes.judged is None else sizes.judged
     held = "held-out " if spec.sets[name].held_out else ""
     named = f" ({clean(name)})" if make_columns(spec)[0].only_set else ""
-    return [count(judged, f"{held}query", f"{held}queries") + named]
-
-
-def _say_decision_times(standings: Standings) -> str:
-    said = []
-    if standings.decision_days is not None:
-        said.append(f"median decision {_say_days(standings.decision_days)}")
-    if standings.waiting:
-        said.append(f"{standings.waiting} waiting")
-    return ", ".join(said)
-
-
-def _say_days(days: float) -> str:
-    """Days to one digit below two, whole from there on."""
-    if days < 1:
-        return "within a day"
-    text = f"{days:.0f}" if days >= 2 else f"{days:.1f}".removesuffix(".0")  # noqa: PLR2004 - two days, said above
-    return f"{text} day" if text == "1" else f"{text} days"
+    return [plural(judged, f"{held}query", f"{held}queries") + named]
 
 
 def _first_sentences(task: str) -> str:
@@ -367,8 +322,8 @@ def say_standing(
         unranked: the entries without a rank.
         measured: what was published of the ranking beside the scores.
     """
-    entries = [row for row in rows if not row.baseline]
-    baseline = next((row for row in rows if row.baseline), None)
+    entries = [row for row in rows if not row.row.baseline]
+    baseline = next((row for row in rows if row.row.baseline), None)
     scores = [Decimal(row.primary.text) for row in entries[:2]]
     floor = None if baseline is None or not entries else Decimal(baseline.primary.text)
     made: Markup = read_template("standing.html").module.standing(  # type: ignore[attr-defined]  # a template macro
@@ -404,3 +359,253 @@ def _compare_leader(entries: Sequence[TableRow], measured: Measured | None) -> d
         "tied": [row for row in first if row.id not in apart],
         "like": [row for row in first if row.id in apart],
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonsPage:
+    """`leaderboard/seasons.html`.
+
+    Attributes:
+        frame: around it.
+        seasons: the latest first.
+    """
+
+    frame: Frame
+    seasons: tuple[Listing, ...]
+
+
+def make_seasons_page(
+    seasons: Sequence[SeasonStandings],
+    spec: BoardSpec,
+    facts: BoardFacts,
+    *,
+    standings: Standings,
+) -> SeasonsPage:
+    """The page of all seasons.
+
+    Args:
+        seasons: the latest first.
+        spec: the board's rules.
+        facts: its sizes and addresses.
+        standings: of the season that runs.
+    """
+    said = f"{plural(len(seasons), 'season')} of {clean(spec.title)}"
+    return SeasonsPage(
+        frame=make_frame(f"Seasons – {clean(spec.title)}", said, standings, spec, facts),
+        seasons=tuple(_table(one, spec, facts) for one in seasons),
+    )
+
+
+def _season_path(season: Season) -> str:
+    """Of a season's CSV and JSON, below `leaderboard/`, without `.csv` and `.json`."""
+    return f"seasons/{season.name}"
+
+
+def _table(one: SeasonStandings, spec: BoardSpec, facts: BoardFacts) -> Listing:
+    here = spec.in_season(one.season)
+    made = make_listing(
+        one.standings,
+        here,
+        anchor=f"season-{one.season.name}",
+        title=clean(one.season.name),
+        path=_season_path(one.season),
+    )
+    rows = add_marks(made.rows, one.standings)
+    entries = sum(not row.row.baseline for row in (*rows, *made.unranked))
+    return replace(
+        made,
+        rows=rows,
+        days=f"{_say_days(one.season)}; {plural(entries, 'entry', 'entries')}",
+        trust=make_ranking_trust(one.standings, rows, here, closed=facts.closed),
+        ends=make_season_end(one.standings, here),
+    )
+
+
+def _say_days(season: Season) -> str:
+    if season.closes is None:
+        return f"Since {day_words(season.opens)}"
+    return f"{day_words(season.opens)} to {day_words(season.closes)}"
+
+
+TEMPLATES: Mapping[type, str] = {
+    BoardPage: "board.html",
+    EntryPage: "entry.html",
+    RowsPage: "rows.html",
+    SeasonsPage: "seasons.html",
+}
+
+STATIC = ("heldout.css", "heldout.js")
+"""Files that every page links to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSource:
+    """What some files of `leaderboard/` are made from.
+
+    Attributes:
+        paths: from the board's root.
+        digest: of all that they depend on; b"" for files that every publication changes.
+        make: makes them, path -> bytes.
+    """
+
+    paths: tuple[str, ...]
+    digest: bytes
+    make: Callable[[], Mapping[str, bytes]]
+
+
+def render_board(
+    standings: Standings,
+    spec: BoardSpec,
+    facts: BoardFacts,
+    *,
+    seasons: Sequence[SeasonStandings] = (),
+) -> dict[str, bytes]:
+    """Every file of `leaderboard/`: path from the board's root -> bytes; see `list_sources`."""
+    sources = list_sources(standings, spec, facts, seasons=seasons)
+    return {path: data for one in sources for path, data in one.make().items()}
+
+
+def list_sources(
+    standings: Standings,
+    spec: BoardSpec,
+    facts: BoardFacts,
+    *,
+    seasons: Sequence[SeasonStandings] = (),
+) -> Iterator[PageSource]:
+    """List what every file of `leaderboard/` is made from; others that lie there are old.
+
+    Args:
+        standings: the rows of the day, of the latest season if there are any; what an embargo
+            hides is withheld whatever they hold.
+        spec: the board's rules.
+        facts: its sizes and addresses.
+        seasons: those that have begun, the latest first.
+
+    Raises:
+        ImportError: Jinja2 is not installed.
+    """
+    here = spec.in_season(seasons[0].season) if seasons else spec
+    table = make_table(standings, here)
+    files = {
+        **_render_standings("leaderboard", standings, here),
+        "index.html": _render(make_board_page(standings, here, facts, table=table)),
+        **_figures_file(standings),
+    }
+    for view in listing_views(here):
+        own = rank_listed(standings, view)
+        files |= _render_standings(listing_path(view), own, rules_of(here, view))
+    if seasons:
+        page = make_seasons_page(seasons, spec, facts, standings=standings)
+        files["seasons.html"] = _render(page)
+    boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
+    boards = boards or [(standings, here)]
+    files[FEED] = format_feed(boards, spec, facts)
+    for one, (_, rules) in zip(seasons, boards, strict=False):
+        files |= _figures_file(one.standings)
+        files |= _render_standings(_season_path(one.season), one.standings, rules)
+    for name in STATIC:
+        files[f"static/{name}"] = _read(name)
+    files[".nojekyll"] = b""  # else GitHub, for a branch with these files, would run Jekyll on it
+    yield _source(b"", lambda: files, *files)
+    yield from _list_rows(table, standings, here, facts)
+    shown: set[str] = set()  # a baseline may be in several seasons: its page is of the latest
+    for own, rules in boards:
+        for entry in list_entry_sources(own, spec=rules, facts=facts):
+            if entry.id not in shown:
+                path = f"entries/{file_stem(entry.id)}.html"
+                yield _source(entry.digest, partial(_render_entry, path, entry), path)
+        shown.update(row.id for row in own.every)
+
+
+def _source(digest: bytes, make: Callable[[], Mapping[str, bytes]], *paths: str) -> PageSource:
+    """What makes some files, by their paths in `leaderboard/`."""
+    return PageSource(
+        paths=tuple(f"leaderboard/{path}" for path in paths),
+        digest=digest,
+        make=lambda: {f"leaderboard/{path}": data for path, data in make().items()},
+    )
+
+
+def _render_standings(path: str, standings: Standings, spec: BoardSpec) -> dict[str, bytes]:
+    return {
+        f"{path}.csv": format_csv(standings, spec),
+        f"{path}.json": format_json(standings, spec),
+    }
+
+
+def _figures_file(standings: Standings) -> dict[str, bytes]:
+    data = format_figures(standings)
+    return {} if data is None else {figures_file(standings): data}
+
+
+def _render_entry(path: str, entry: EntrySource) -> dict[str, bytes]:
+    return {path: _render(entry.make())}
+
+
+def _list_rows(
+    table: StandingsTable, standings: Standings, spec: BoardSpec, facts: BoardFacts
+) -> Iterator[PageSource]:
+    """List how a long table goes on: pages, and the same rows for the script of the first page.
+
+    A page opened from a folder may read no other page, but a script.
+    """
+    pages = make_rows_pages(table, standings, spec, facts)
+    if not pages:
+        return
+    ids = (row.id for row in public_rows(standings))
+    digests = dict(zip(ids, digest_rows(standings), strict=True))
+    common = _digest_table(pages[0].table)
+    for page in pages:
+        if (leaf := page.table.leaf) is not None:
+            digest = _digest_page(page, digests, common)
+            yield _source(digest, partial(_render_rows, page, leaf), leaf.href, leaf.script)
+
+
+def _render_rows(page: RowsPage, leaf: Leaf) -> dict[str, bytes]:
+    macros = read_template("table.html").module
+    ranked, unranked = macros.rows_of(page.table), macros.unranked_of(page.table)  # type: ignore[attr-defined]  # template macros
+    texts = (msgspec.json.encode(str(part)).decode() for part in (ranked, unranked))
+    return {
+        leaf.href: _render(replace(page, ranked=ranked, unranked=unranked)),
+        leaf.script: f"heldoutRows({leaf.number}, {', '.join(texts)});\n".encode(),
+    }
+
+
+def _digest_table(table: StandingsTable) -> bytes:
+    """Of what all pages of a table have in common; `table` is one of them."""
+    common = {field.name: getattr(table, field.name) for field in fields(table)}
+    common |= {"rows": (), "unranked": (), "leaf": None}
+    # What the pages do not have: which rows the last one has, and the total.
+    common |= {"leaves": [leaf.href for leaf in table.leaves], "total": 0}
+    data = msgspec.msgpack.encode(common, enc_hook=lambda _code: None, order="deterministic")
+    return hashlib.sha256(digest_code() + data).digest()
+
+
+def _digest_page(page: RowsPage, digests: Mapping[str, bytes], common: bytes) -> bytes:
+    """Of all that a page of rows and its script depend on.
+
+    Args:
+        page: it has neither the day nor the head of the log.
+        digests: id -> a digest of what the row holds, but for its rank.
+        common: `_digest_table`.
+    """
+    table, frame = page.table, page.frame
+    rows = [
+        (digests[row.id], row.rank, row.star, row.span, row.lead_end)
+        for row in (*table.rows, *table.unranked)
+    ]
+    head = (table.leaf, frame.title, frame.summary, frame.board, len(table.unranked))
+    data = msgspec.msgpack.encode((common, *head, rows))
+    return hashlib.sha256(data).digest()
+
+
+def _render(page: BoardPage | EntryPage | RowsPage | SeasonsPage) -> bytes:
+    """The template of the page gets the page's fields by their names."""
+    template = read_template(TEMPLATES[type(page)])
+    text: str = template.render({field.name: getattr(page, field.name) for field in fields(page)})
+    return text.encode()
+
+
+def _read(name: str) -> bytes:
+    room = "heldout.answers" if name == "heldout.css" else "heldout.board.site"
+    return resources.files(room).joinpath("static", name).read_bytes()

@@ -1,5 +1,8 @@
 """The table of a board: its columns of scores, its rows in words, and its pages.
 
+Everything a participant wrote passes `clean` once, before it reaches a template, a chart, a CSV
+or a JSON file, so all of them say the same.
+
 A table of many rows goes on in `rows-2.html`, `rows-3.html` and so on, which need no script. The
 script of the first page filters and sorts all rows: it takes the others from `rows-2.js` and so on,
 because a page that is opened from a folder may read no other page.
@@ -7,19 +10,19 @@ because a page that is opened from a folder may read no other page.
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter
-from typing import TypeVar
-from urllib.parse import quote
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.final import Measured
 from heldout.board.log.manifest import LINKS, Efficiency, Identity
-from heldout.board.rules.release import name_part
+from heldout.board.rules.release import INDEPENDENT, name_part
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.site.columns import (
     COLUMNS,
@@ -28,12 +31,70 @@ from heldout.board.site.columns import (
     Value,
     cost_columns,
     make_cell,
+    read_table,
 )
-from heldout.board.site.words import count, file_stem, safe_link
 from heldout.board.standings.standings import Row, Standings, listing_views
 from heldout.charts.axes import day_words
 from heldout.charts.svg import cut
+from heldout.errors import plural
 from heldout.scoring.measures import parse_measure
+from heldout.web.pages import load_templates
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_NOT_IN_LINKS = re.compile(r"""[\s"<>\\^`{|}]""")
+_PLAIN_LINK = re.compile("https?://[a-z0-9.-]+(/[A-Za-z0-9._~/-]*)?")
+"""Most addresses; to take one apart takes longer than all else that is done with a row."""
+_TIES = re.compile(r"(?<=[0-9]) (?=[A-Za-z])|(?<=[a-z]{2}) (?=[12][0-9]{3}\b)")
+
+
+def join_names(texts: Iterable[str]) -> str:
+    """Return `a`, `a and b`, `a, b and c`, cleaned."""
+    *most, last = map(clean, texts)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def safe_link(text: str) -> str:
+    """The address if it is http or https with a host and nothing odd in it, else "".
+
+    Odd: white space, control characters, a user name, and what RFC 3986 allows nowhere.
+    """
+    if _PLAIN_LINK.fullmatch(text):
+        return text
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname
+    except ValueError:
+        return ""
+    odd = text != clean(text) or _NOT_IN_LINKS.search(text)
+    if odd or parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
+        return ""
+    return text
+
+
+@lru_cache(maxsize=1 << 15)  # each page of a board asks for most of them
+def file_stem(submission: str) -> str:
+    """A file name without its ending for an id; ids of submissions stay as they are."""
+    return quote(clean(submission), safe="")
+
+
+def tie(text: str) -> str:
+    """Our own words with no-break spaces where a line should not end: `20 Nov 2026`, `7 days`."""
+    return _TIES.sub("\u00a0", text)
+
+
+def read_template(name: str) -> "Template":
+    """A template of a page, with the words that it may need as filters.
+
+    Raises:
+        ImportError: Jinja2 is not installed.
+    """
+    environment = load_templates("heldout.board.site", tie=tie)
+    environment.globals["INDEPENDENT"] = INDEPENDENT
+    environment.filters |= {"clean": clean, "count": plural, "day": day_words, "names": join_names}
+    return environment.get_template(name)
+
 
 ANONYMOUS = "Anonymous"
 """What an entry is called while an embargo hides who sent it."""
@@ -115,21 +176,6 @@ class Score:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Embargo:
-    """When an anonymous entry gets its name, in the words for before and after that day."""
-
-    until: str
-    before: str
-    after: str
-    due: bool
-
-    @property
-    def words(self) -> str:
-        """The words that hold on the day of the page."""
-        return self.after if self.due else self.before
-
-
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """One line of the leaderboard.
@@ -207,11 +253,6 @@ class TableRow:
         return msgspec.structs.replace(who, team=team, institution=institution)
 
     @property
-    def type(self) -> str:
-        """Submission type."""
-        return self.row.type
-
-    @property
     def primary(self) -> Score:
         """The score that ranks."""
         return self._score(self.columns[0])
@@ -224,42 +265,12 @@ class TableRow:
     @property
     def seeds(self) -> str:
         """How many, `3 seeds`, where the scores are means over several, else ""."""
-        return count(self.row.seeds, "seed") if self.row.seeds > 1 else ""
-
-    @property
-    def trophy(self) -> bool:
-        """Best when it was submitted."""
-        return self.row.trophy
-
-    @property
-    def baseline(self) -> bool:
-        """An organiser's baseline."""
-        return self.row.baseline
-
-    @property
-    def corrected(self) -> bool:
-        """An erratum was published that did more than publish a score on later labels."""
-        return self.row.corrected
-
-    @property
-    def embargo(self) -> Embargo | None:
-        """`None` where the identity is shown."""
-        return _embargo(self.row)
+        return plural(self.row.seeds, "seed") if self.row.seeds > 1 else ""
 
     @property
     def unranked(self) -> str:
         """Why it has no rank, as a sentence begins; "" for what has one, and baselines."""
         return self.row.unranked[:1].upper() + self.row.unranked[1:]
-
-    @property
-    def mark(self) -> str:
-        """Return "with noise" or "published at once", mostly ""."""
-        return self.row.mark
-
-    @property
-    def imported(self) -> bool:
-        """An old board's entry: its day and its trophy are that board's claims."""
-        return self.row.imported
 
     @property
     def rule(self) -> str:
@@ -341,11 +352,11 @@ _ALL_BUT_RANK = attrgetter(*(field.name for field in fields(Row) if field.name !
 
 
 def _write(row: Row) -> bytes:
-    told = _ALL_BUT_RANK(row)
+    values = _ALL_BUT_RANK(row)
     try:
-        return msgspec.msgpack.encode(told, order="deterministic")
+        return msgspec.msgpack.encode(values, order="deterministic")
     except UnicodeEncodeError:  # some text is cleaned only where it is written into the page
-        return repr(told).encode("utf-8", "surrogatepass")
+        return repr(values).encode("utf-8", "surrogatepass")
 
 
 def make_rows(standings: Standings, columns: tuple[ViewColumn, ...]) -> tuple[TableRow, ...]:
@@ -388,29 +399,14 @@ def _say_scores(view: View, *, exposure: bool) -> str:
     some = "some of the judged queries" if view.queries is not None else "the judged queries"
     which = "" if view.part is None else f" in {name_part(view.part)}"
     queries = f"{some}{which} of {clean(view.set)}"
-    if exposure:
-        fair = "How near the attention that groups of documents get comes to a target"
-        return f"{fair} ({view.measure}), as a mean over {queries}"
-    return {
-        "mean": f"A mean over {queries}",
-        "worst": f"The lowest mean of a group, perhaps another for each entry, of {queries}",
-        "gap": f"The highest mean of a group less the lowest, of {queries}",
-    }[view.summary]
+    says: str = read_table("scores")["exposure" if exposure else view.summary]
+    return says.format(queries=queries, measure=view.measure)
 
 
 def _say_use(view: View) -> str:
-    if view.noise is not None:
-        return (
-            f"With noise of {view.noise:g} standard errors, a check that the run works. "
-            "It does not affect the ranking. SE is the standard error of an entry that varies over "
-            "queries as the first baseline does."
-        )
-    if view.part == "feedback":
-        return (
-            "Every score on this part is published. It does not affect the ranking. SE is its "
-            "standard error over the queries."
-        )
-    return ""
+    kind = "noise" if view.noise is not None else "feedback" if view.part == "feedback" else ""
+    use: str = read_table("use")[kind] if kind else ""
+    return use.format(noise=f"{view.noise or 0:g}")
 
 
 def _say_part(view: View) -> str:
@@ -423,7 +419,7 @@ def _say_part(view: View) -> str:
     if view.summary != "mean":
         parts.append("worst group" if view.summary == "worst" else "gap between groups")
     if view.training_at_most is not None:
-        parts.append(f"at most {count(view.training_at_most, 'training pair')}")
+        parts.append(f"at most {plural(view.training_at_most, 'training pair')}")
     return ", ".join(parts)
 
 
@@ -463,11 +459,11 @@ def short_name(row: Row) -> str:
     return cut(name_system(row), _MOST)
 
 
-def _clean_texts(told: _Texts) -> _Texts:
+def _clean_texts(stated: _Texts) -> _Texts:
     """Every text of it, whatever fields there are: a link or words."""
-    texts = {n: v for n, v in msgspec.structs.asdict(told).items() if isinstance(v, str)}
+    texts = {n: v for n, v in msgspec.structs.asdict(stated).items() if isinstance(v, str)}
     cleaned = {n: safe_link(text) if n in LINKS else clean(text) for n, text in texts.items()}
-    return told if cleaned == texts else msgspec.structs.replace(told, **cleaned)
+    return stated if cleaned == texts else msgspec.structs.replace(stated, **cleaned)
 
 
 def say_range(low: int | None, high: int | None) -> str:
@@ -475,20 +471,6 @@ def say_range(low: int | None, high: int | None) -> str:
     if low is None or high is None:
         return ""
     return f"{low}" if low == high else f"{low}–{high}"
-
-
-def _embargo(row: Row) -> Embargo | None:
-    if not row.embargoed:
-        return None
-    until = row.embargo_until
-    if until is None:
-        return Embargo(until="", before=ANONYMOUS, after=ANONYMOUS, due=False)
-    return Embargo(
-        until=until.isoformat(),
-        before=f"{ANONYMOUS} until {day_words(until)}",
-        after=f"{ANONYMOUS}; reveal due since {day_words(until)}",
-        due=row.reveal_due,
-    )
 
 
 def add_marks(rows: Sequence[TableRow], standings: Standings) -> tuple[TableRow, ...]:
@@ -511,7 +493,7 @@ def add_marks(rows: Sequence[TableRow], standings: Standings) -> tuple[TableRow,
     marked = [
         replace(
             row,
-            star=stars.get(row.id, "") if row.trophy else "",
+            star=stars.get(row.id, "") if row.row.trophy else "",
             span=spans.get(row.id),
         )
         for row in rows
@@ -531,11 +513,6 @@ def _find_lead_end(ranked: Sequence[TableRow]) -> str:
     leads = [row.span is not None and row.span[0] == 1 for row in ranked]
     size = leads.index(False) if False in leads else len(leads)
     return ranked[size - 1].id if 1 < size < len(ranked) and not any(leads[size:]) else ""
-
-
-def name_entry(row: TableRow) -> str:
-    """Return what a text calls an entry: its system, or that it is anonymous."""
-    return row.system if row.embargo is None else "an anonymous entry"
 
 
 _ONE_PAGE = 150
@@ -558,6 +535,11 @@ class Leaf:
     number: int
     href: str
     words: str
+
+    @property
+    def script(self) -> str:
+        """The file that has its rows for the script of the first page."""
+        return f"rows-{self.number}.js"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -627,7 +609,7 @@ def make_table(standings: Standings, spec: BoardSpec) -> StandingsTable:
         rows=rows,
         unranked=tuple(line for line in every if line.row.unranked),
         types=tuple(dict.fromkeys(row.type for row in ranked if row.type)),
-        trophies=any(row.trophy and not row.star for row in rows),
+        trophies=any(row.row.trophy and not row.star for row in rows),
         stars=any(row.star for row in rows),
         seeds=any(row.seeds > 1 for row in ranked),
         bar=spec.baselines.bar and any(row.baseline for row in shown),

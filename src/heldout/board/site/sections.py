@@ -1,21 +1,23 @@
-"""The sections below the table: other labels, views that list some entries, a final, "Confidence".
+"""What stands around the table of a board: the frame of a page, the rules, and the sections below.
 
-What other labels change is said in sentences, out of published scores alone. "Confidence" is what
-an event `measured` says of the ranking, and what comes when: ranges of ranks and the significance
-of records. Everything follows from the public log.
+The rules are said in words (`rules.txt`). The audit trail is what the public log has of
+commitments, keys and finals: whoever has stored the first digest can hold the archive against it.
+"Confidence" is what an event `measured` says of the ranking, and what comes when: ranges of ranks
+and the significance of records. Everything follows from the public log.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from decimal import Decimal
-from itertools import pairwise
+from datetime import UTC, date, datetime
+from itertools import islice, pairwise
 from typing import ClassVar, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
 from heldout.answers.text import clean
+from heldout.board.log.events import Entry
 from heldout.board.log.final import (
     Final,
     Measured,
@@ -24,19 +26,20 @@ from heldout.board.log.final import (
     Step,
     TrustPart,
 )
-from heldout.board.rules.spec import BoardSpec, View, say_after
+from heldout.board.rules.release import NOT_CLEAR
+from heldout.board.rules.spec import BoardSpec, Example, View, say_after
 from heldout.board.site.rows import (
     STARS,
     TableRow,
     ViewColumn,
+    join_names,
     make_columns,
     make_rows,
     public_row,
+    read_template,
 )
-from heldout.board.site.words import count, join_names
-from heldout.board.standings.overdue import Ending, figures_due_since, find_ending
+from heldout.board.standings.overdue import Ending, figures_due_since, find_ending, say_season
 from heldout.board.standings.standings import (
-    Row,
     Standings,
     best_so_far,
     listing_views,
@@ -44,6 +47,254 @@ from heldout.board.standings.standings import (
     read_pairs,
 )
 from heldout.charts.axes import day_words
+from heldout.errors import plural
+from heldout.ids import Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What every page has around its content.
+
+    Attributes:
+        title: of the browser's tab.
+        summary: one sentence for search engines and previews.
+        root: the way from the page to `leaderboard/`, "" or "../".
+        board: title of the board.
+        as_of: day of the standings, in words.
+        moment: the same as `2026-11-20T17:10:00Z`.
+        events: length of the public log, in words.
+        head: hash of its last event.
+    """
+
+    title: str
+    summary: str
+    root: str
+    board: str
+    as_of: str
+    moment: str
+    events: str
+    head: str
+
+
+_MOST_NAMES = 5
+_PUBLISHING = frozenset(("published", "baseline"))
+
+_SCORING = frozenset(("corrected", "reviewed"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustLine:
+    """One event that others can check the organisers by.
+
+    Attributes:
+        when: its time, `2026-11-20T17:10:00Z`.
+        when_words: its day, in words.
+        says: what happened.
+        why: the organisers' reason, in their words, or "".
+        digest: what was committed to, as a salted digest, or "".
+        event: its number in the public log.
+    """
+
+    when: str
+    when_words: str
+    says: str
+    why: str
+    digest: str
+    event: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFacts:
+    """Sizes of one query set.
+
+    Attributes:
+        queries: how many queries a submission answers.
+        judged: how many of them a mean is taken over; `None` where nothing was published.
+    """
+
+    queries: int
+    judged: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardFacts:
+    """A board's sizes and addresses.
+
+    Attributes:
+        sets: name of a query set -> its sizes.
+        events: number of events in the public log.
+        head: hash of the last of them.
+        example: a query and its answer, `None` where there is none to show.
+        repository: address of the board's repository, or "".
+        home: address under which `leaderboard/` is published, or ""; permalinks use it.
+        trust: what others can check the organisers by, in order.
+        closed: when the board was closed for good, `None` before.
+        versions: the rules since the first submission, each with its first day, in order.
+    """
+
+    sets: Mapping[str, SetFacts] = field(default_factory=dict)
+    events: int
+    head: Digest
+    example: Example | None = None
+    repository: str = ""
+    home: str = ""
+    trust: tuple[TrustLine, ...] = ()
+    closed: datetime | None = None
+    versions: tuple[tuple[date, BoardSpec], ...] = ()
+
+
+class RuleText(NamedTuple):
+    """A rule: what it is about, and what it says."""
+
+    about: str
+    says: str
+
+
+def list_rules(
+    spec: BoardSpec, versions: Sequence[tuple[date, BoardSpec]] = ()
+) -> tuple[RuleText, ...]:
+    """Every rule that board.toml sets, in the order in which a participant meets them.
+
+    Args:
+        spec: the rules of today.
+        versions: the rules since the first submission, each with its first day, in order; a rule
+            that was another one in one of them says since when it holds.
+    """
+    rules, before = _read_rules(spec), [(day, _read_rules(old)) for day, old in versions]
+    return tuple(
+        RuleText(about, says + _say_since(about, says, before)) for about, says in rules.items()
+    )
+
+
+def _read_rules(spec: BoardSpec) -> Mapping[str, str]:
+    """Read what a rule is about and what it says, as `rules.txt` has them."""
+    own = next((season.name for season in spec.seasons if season.view == spec.primary), "")
+    text = read_template("rules.txt").render(
+        spec=spec,
+        secret=[key for key, queries in spec.sets.items() if queries.secret],
+        part=make_columns(spec)[0].part,
+        season_ends=find_ending(spec, own) is not None,
+        not_clear=NOT_CLEAR,
+    )
+    sections = (
+        section.partition("\n") for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    )
+    found = {about: re.sub("[ \n]+", " ", says).strip() for about, _, says in sections}
+    return {about: says for about, says in found.items() if says}
+
+
+def _say_since(about: str, says: str, versions: Sequence[tuple[date, Mapping[str, str]]]) -> str:
+    """The first day of a rule, if there was another one before."""
+    others = [n for n, (_, rules) in enumerate(versions) if rules.get(about, "") != says]
+    if not others or others[-1] + 1 >= len(versions):
+        return ""
+    return f" In force since {day_words(versions[others[-1] + 1][0])}."
+
+
+Heads = Callable[[], Iterable[tuple[str, str | None]]]
+"""Gives kind and submission of every event of a log, in order."""
+
+
+def list_trust(entries: Iterable[Entry], *, heads: Heads) -> tuple[TrustLine, ...]:
+    """Return what others can check the organisers by; an old board's record has none but its keys.
+
+    Args:
+        entries: those of a public log that are about no submission, in order.
+        heads: of the whole log.
+    """
+    entries = tuple(entries)
+    imported = any(entry.event.kind == "imported-board" for entry in entries)
+    shown = (e for e in entries if not (imported and "labels" in e.event.sealed))
+    return tuple(_trust_line(e, says, heads) for e in shown if (says := _say_event(e)))
+
+
+_SAYS = {
+    "closed-board": "Closed for good: the archive opens labels, scores by query and the log",
+    "opened-final": "Opened the final: the finalists' scores, once, and who wins",
+}
+
+
+def _say_event(entry: Entry) -> str:
+    kind = entry.event.kind
+    if kind in _SAYS:
+        return _SAYS[kind]
+    if kind == "named-finalists":
+        return f"Named {plural(len(entry.event.public['finalists']), 'finalist')}"
+    if kind == "ended-season":
+        return f"Ended {say_season(entry.event.public['season'])}: exact scores"
+    if kind == "rekeyed":
+        return f"Keys of the organisers changed ({_say_keys(entry)})"
+    if "labels" not in entry.event.sealed:
+        return ""
+    again = "" if kind == "opened-board" else "again "
+    return f"Committed {again}to everything held out that decides a score"
+
+
+def _say_left_behind(heads: Heads, commitment: Entry) -> str:
+    """The entries that were not scored again since, where others were: two sets of labels."""
+    if "labels" not in commitment.event.sealed:
+        return ""
+    every = iter(heads())
+    earlier = _list_names(islice(every, commitment.event.seq), _PUBLISHING)
+    since = frozenset(_list_names(every, _SCORING)) if earlier else frozenset()
+    left = [name for name in earlier if name not in since]
+    if not left or len(left) == len(earlier):
+        return ""
+    more = len(left) - _MOST_NAMES
+    names = ", ".join(map(clean, left[:_MOST_NAMES])) + (f" and {more} more" if more > 0 else "")
+    return (
+        f"; {plural(len(earlier) - len(left), 'earlier score')} computed again since, but not "
+        f"those of {names}"
+    )
+
+
+def _list_names(heads: Iterable[tuple[str, str | None]], kinds: frozenset[str]) -> list[str]:
+    return list(dict.fromkeys(name for kind, name in heads if name is not None and kind in kinds))
+
+
+def _say_keys(entry: Entry) -> str:
+    parts = [
+        f"{plural(len(changed), 'key')} {word}"
+        for field, word in (("added", "added"), ("removed", "dropped"))
+        if isinstance(changed := entry.event.public.get(field), Sequence) and changed
+    ]
+    return ", ".join(parts) or "old ones destroyed"
+
+
+def _trust_line(entry: Entry, says: str, heads: Heads) -> TrustLine:
+    why = entry.event.public.get("why")
+    return TrustLine(
+        when=entry.event.at,
+        when_words=day_words(entry.time),
+        says=says + _say_left_behind(heads, entry),
+        why=clean(why) if isinstance(why, str) else "",
+        digest=entry.event.sealed.get("labels", ""),
+        event=entry.event.seq,
+    )
+
+
+def make_frame(
+    title: str,
+    summary: str,
+    standings: Standings,
+    spec: BoardSpec,
+    facts: BoardFacts,
+    *,
+    root: str = "",
+) -> Frame:
+    """Return what stands around a page."""
+    moment = standings.as_of.astimezone(UTC)
+    return Frame(
+        title=title,
+        summary=summary,
+        root=root,
+        board=clean(spec.title),
+        as_of=day_words(moment),
+        moment=moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        events=plural(facts.events, "event"),
+        head=facts.head,
+    )
+
 
 _PARTS: Mapping[TrustPart, str] = {
     "ranges": "ranges of ranks",
@@ -182,7 +433,7 @@ def _say_step(step: Step, *, alike: bool) -> str:
     if step.significant is None:
         return "nothing before it to compare with"
     worth = "significantly better than" if step.significant else "within noise of"
-    family = count(step.family, "hypothesis", "hypotheses")
+    family = plural(step.family, "hypothesis", "hypotheses")
     return f"{worth} the best before it, t test, Holm over {family}"
 
 
@@ -200,7 +451,7 @@ def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) 
         parts = join_names(_PARTS[part] for part in trust.show)
         said = [f"{parts[:1].upper()}{parts[1:]} appear here {when}. {_WHY}"]
     else:
-        newer = count(len(wait), "newer entry is", "newer entries are")
+        newer = plural(len(wait), "newer entry is", "newer entries are")
         they = "It" if len(wait) == 1 else "They"
         said = [f"{newer} not compared yet. {they} will be {when}."] if wait else []
     if since is not None:
@@ -208,10 +459,6 @@ def _say_coming(standings: Standings, spec: BoardSpec, closed: datetime | None) 
             f"Due since {day_words(since)}: they appear when the organisers rebuild the page."
         )
     return tuple(said)
-
-
-_FEWEST = 2
-_MOST_MOVES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,7 +577,7 @@ def make_listing(
         title=title,
         column=columns[0],
         rows=tuple(row for row in rows if not row.unranked),
-        unranked=tuple(row for row in rows if row.unranked and not row.baseline),
+        unranked=tuple(row for row in rows if row.unranked and not row.row.baseline),
         path=quote(path),
     )
 
@@ -343,64 +590,6 @@ def rules_of(spec: BoardSpec, view: View) -> BoardSpec:
 def listing_path(view: View) -> str:
     """Of a view's standings, below `leaderboard/`, without `.csv` and `.json`."""
     return f"views/{view.name}"
-
-
-def say_label_changes(rows: Sequence[Row], spec: BoardSpec) -> tuple[str, ...]:
-    """A sentence or two for each public view that has other labels and is else the one that ranks.
-
-    Each is compared with the one before it, the first with the view that ranks, by the rows with a
-    score on both.
-
-    Args:
-        rows: public rows with a rank, and baselines.
-        spec: the board's rules.
-    """
-    ranks = spec.view(spec.primary)
-    later = (
-        view
-        for view in spec.public_views
-        if view.labels is not None
-        and view.name != ranks.name
-        and not view.for_information
-        and (view.set, view.measure, view.files, view.part)
-        == (ranks.set, ranks.measure, ranks.files, ranks.part)
-    )
-    return tuple(
-        _say_change(both, before, after)
-        for before, after in pairwise((ranks, *later))
-        if len(both := [r for r in rows if {before.name, after.name} <= r.scores.keys()]) >= _FEWEST
-    )
-
-
-def _say_change(rows: Sequence[Row], before: View, after: View) -> str:
-    # scipy, which this needs, takes 0.3 s to load, and mostly there is no such view
-    import numpy as np  # noqa: PLC0415 - said above
-
-    from heldout.stats.rank_correlation import Both, find_taus  # noqa: PLC0415 - said above
-
-    scores = [[float(row.scores[view.name]) for row in rows] for view in (before, after)]
-    means = Both(before=np.array(scores[0]), after=np.array(scores[1]))
-    taus = find_taus([row.id for row in rows], means)
-    tau = "; ".join(
-        f"{'undefined' if one.tau is None else f'{one.tau:.2f}'} over {one.name}" for one in taus
-    )
-    head = f"By the labels {clean(str(after.labels))}, of {count(len(rows), 'system')}"
-    other = "the ranking above" if before.labels is None else f"that by {clean(before.labels)}"
-    moves = [*_list_moves(rows, before, after)]
-    more = len(moves) - _MOST_MOVES
-    rest = f", and {more:,} more" if more > 0 else ""
-    moved = f"other ranks: {', '.join(moves[:_MOST_MOVES])}{rest}" if moves else "no rank changes"
-    return f"{head}: Kendall's tau with {other} is {tau}; {moved}."
-
-
-def _list_moves(rows: Sequence[Row], before: View, after: View) -> Iterator[str]:
-    for row in rows:
-        was, now = (
-            1 + sum(Decimal(r.scores[v.name]) > Decimal(row.scores[v.name]) for r in rows)
-            for v in (before, after)
-        )
-        if was != now:
-            yield f"{row.id} from {was} to {now}"
 
 
 def make_final(standings: Standings, spec: BoardSpec) -> FinalSection | None:

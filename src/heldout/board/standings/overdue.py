@@ -371,25 +371,25 @@ def list_wrong_ends(entries: Sequence[Entry], history: History) -> Iterator[str]
 
 
 def _check_end(entry: Entry, before: History, history: History) -> Iterator[str]:
-    place, season = f"event {entry.event.seq} ('ended-season')", str(entry.get("season"))
+    where, season = f"event {entry.event.seq} ('ended-season')", str(entry.get("season"))
     spec = parse_spec(before.rules_at(entry.time).encode(), path="the rules in the log")
     ending = find_ending(spec, season)
     if ending is None or ending.view != entry.get("view"):
-        yield f"{place} is about a season that does not end so by the rules of its day"
+        yield f"{where} is about a season that does not end so by the rules of its day"
         return
     day = entry.time.date()
     if day <= ending.last:
-        yield f"{place} came before the last day, {ending.last}, was over"
+        yield f"{where} came before the last day, {ending.last}, was over"
     if waiting := list_waiting(before, ending):
-        yield f"{place} leaves out {', '.join(waiting[:3])}, on which nobody had decided"
+        yield f"{where} leaves out {', '.join(waiting[:3])}, on which nobody had decided"
     named, listed = choose_named(before, ending, day), tuple(entry.get("named"))
     if listed != named:
         wrong, right = _differ(listed, named), _differ(named, listed)
-        yield f"{place} names {wrong}, but the rule names {right}"
+        yield f"{where} names {wrong}, but the rule names {right}"
     scored, given = list_scored(before, ending, named), entry.get("final_scores").keys()
     if listed == named and given != set(scored):
         wrong = ", ".join(sorted(given ^ set(scored))[:3])
-        yield f"{place} publishes other scores than those of the named and earlier ones: {wrong}"
+        yield f"{where} publishes other scores than those of the named and earlier ones: {wrong}"
     for since, text in history.rules:
         later = find_ending(parse_spec(text.encode()), season) if since > entry.time else None
         if later is not None and later.last != ending.last:

@@ -7,10 +7,6 @@ systems that learn from many do not crowd out the others (Lin et al. 2022, §5).
 Comparable entries: counts between two entries that differ in one query give that query's label
 away, so two that are nearly the same are never compared with each other, and each is compared with
 all others.
-
-Scores of two seasons are means over different queries, so they are never compared as they are. What
-can be compared is how far an entry is ahead of the organisers' best baseline of its season: a
-baseline is the one system that is the same in all of them, if the organisers run it each time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
-from statistics import median
 
 from heldout.board.log.events import Entry, redact
 from heldout.board.log.final import Final, LeftOut, Measured, SeasonEnd
@@ -150,7 +145,6 @@ class Standings:
         unranked: entries without a rank: the score is not published yet, or is withheld, or the
             entry came after the deadline of a one-shot board.
         waiting: received submissions without a decision.
-        decision_days: median days from submission to decision, `None` before the first.
         season: whose entries these are; "" for a board without seasons.
         measured: what was told of the ranking beside the scores; `None` where nothing was, or
             scores were corrected since.
@@ -165,7 +159,6 @@ class Standings:
     primary: str
     rows: tuple[Row, ...]
     waiting: int
-    decision_days: float | None
     unranked: tuple[Row, ...] = ()
     season: str = ""
     measured: Measured | None = None
@@ -319,7 +312,6 @@ def _make_standings(
         rows=_add_ranges(rows, measured, spec, season=named, closed=history.closed),
         unranked=tuple(make(s, why=why[s.id]) for s in others),
         waiting=sum(s.pending for s in history.submissions.values()),
-        decision_days=_median_days(history),
         season=named,
         measured=measured,
         final=history.final,
@@ -489,17 +481,6 @@ def _row(
     )
 
 
-def _median_days(history: History) -> float | None:
-    days = [
-        (moment - submission.received).total_seconds() / 86_400
-        for submission in history.submissions.values()
-        if not submission.baseline
-        for moment, kind, _ in submission.events
-        if kind in ("published", "rejected")
-    ]
-    return median(days) if days else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankRange:
     """The ranks that an entry may have.
@@ -633,12 +614,12 @@ class Comparable:
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """The pairs that are not compared, the earlier entry first."""
-        place = {name: at for at, name in enumerate(self.entries)}
+        order = {name: at for at, name in enumerate(self.entries)}
         return tuple(
             (one, other)
             for one in self.entries
-            for other in sorted(self.alike[one], key=place.__getitem__)
-            if place[one] < place[other]
+            for other in sorted(self.alike[one], key=order.__getitem__)
+            if order[one] < order[other]
         )
 
 
@@ -661,15 +642,15 @@ def choose_comparable(
     withheld = {name for name in entries if name in hidden and every[name]}
     shown = [name for name in entries if name not in withheld]
     near = {name for name in shown if len(every[name] - withheld) == len(shown) - 1}
-    kept = tuple(name for name in shown if name not in near)
+    compared = tuple(name for name in shown if name not in near)
     left_out: dict[str, LeftOut] = {
         name: "withheld" if name in withheld else "near"
         for name in entries
         if name in withheld or name in near
     }
     return Comparable(
-        entries=kept,
-        alike={name: every[name] & frozenset(kept) for name in kept},
+        entries=compared,
+        alike={name: every[name] & frozenset(compared) for name in compared},
         left_out=left_out,
     )
 
@@ -697,23 +678,6 @@ class SeasonStandings:
 
     season: Season
     standings: Standings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverallRow:
-    """An entry among those of all seasons.
-
-    Attributes:
-        rank: 1 for the best; entries with equal margins are ranked by time.
-        margin: its score less that of the best baseline of its season, with all shown digits.
-        season: the season's name.
-        row: its line of the season's leaderboard.
-    """
-
-    rank: int
-    margin: Decimal
-    season: str
-    row: Row
 
 
 def list_seasons(
@@ -751,29 +715,6 @@ def current_standings(
     return make_standings(log, spec, now=now), spec
 
 
-def rank_overall(seasons: Sequence[SeasonStandings]) -> tuple[OverallRow, ...]:
-    """All ranked entries by their margin over the best baseline of their season.
-
-    Entries of a season without a baseline are not there: nothing could be said of them.
-    """
-    found: list[tuple[Decimal, str, Row]] = []
-    for one in seasons:
-        view = one.season.view
-        scores = [Decimal(row.scores[view]) for row in one.standings.rows if row.baseline]
-        if scores:
-            bar = max(scores)
-            found += [
-                (Decimal(row.scores[view]) - bar, one.season.name, row)
-                for row in one.standings.rows
-                if not row.baseline
-            ]
-    found.sort(key=lambda line: (-line[0], line[2].received, line[2].id))
-    return tuple(
-        OverallRow(rank=rank, margin=margin, season=season, row=row)
-        for rank, (margin, season, row) in enumerate(found, 1)
-    )
-
-
 def listing_views(spec: BoardSpec) -> tuple[View, ...]:
     """The public views with standings of their own; one that ranks the board needs none."""
     return tuple(
@@ -803,8 +744,8 @@ def rank_listed(standings: Standings, view: View) -> Standings:
     return replace(
         standings,
         primary=view.name,
-        rows=tuple(_place(row, ranks.get(row.id), "") for row in listed),
-        unranked=tuple(_place(row, None, _why(row, view)) for row in others),
+        rows=tuple(_rank_row(row, ranks.get(row.id), "") for row in listed),
+        unranked=tuple(_rank_row(row, None, _why(row, view)) for row in others),
     )
 
 
@@ -821,7 +762,7 @@ def _why(row: Row, view: View) -> str:
     )
 
 
-def _place(row: Row, rank: int | None, why: str) -> Row:
+def _rank_row(row: Row, rank: int | None, why: str) -> Row:
     return replace(
         row,
         rank=rank,

@@ -444,12 +444,10 @@ class Vault:
         if self.stored is not None:
             return _log_in_memory(self.files.read_lines(sharing.EVENTS))
         names = (sharing.EVENTS,) if self.files.exists(sharing.EVENTS) else ()
-        return reading.find_log(
-            self.files,
-            names,
-            path=sharing.EVENTS,
-            recall=lambda: reading.decode_memory(self.recall(_LOG), reading.Remembered),
-        )
+        known = None
+        if not reading.has_read(self.files, sharing.EVENTS):
+            known = reading.decode_memory(self.recall(_LOG), reading.Remembered)
+        return reading.find_log(self.files, names, path=sharing.EVENTS, known=known)
 
     def remember_log(self, *, least: int = _MANY) -> None:
         """Remember what was verified of the log, if that is as many events more than before."""

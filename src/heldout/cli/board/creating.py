@@ -281,9 +281,9 @@ def describe(
 ) -> None:
     """Describe the query sets: sizes, lengths, judgments, overlaps, and what they can show.
 
-    With a vault it also describes the held-out labels, and counts the scores on them that were
-    published. Under the rule clear it says how far the best baseline lies below the best
-    known run: an entry, a baseline, or a file that --known-run names.
+    With a vault it also describes the held-out labels. Under the rule clear it says how far the
+    best baseline lies below the best known run: an entry, a baseline, or a file that --known-run
+    names.
 
     \b
     Example:
@@ -293,13 +293,8 @@ def describe(
     from heldout.board.scores.commitments import check_recipients
     from heldout.board.scores.describe import (
         ASSUMED,
-        VOTE,
-        count_numbers,
         describe_sets,
         describe_views,
-        find_price,
-        list_ranking_views,
-        list_view_notes,
     )
     from heldout.board.scores.sets import load_sets
     from heldout.board.store.vault import Vault
@@ -318,37 +313,28 @@ def describe(
         collection=None if collection is None else _count_documents(collection),
     )
     views = describe_views(spec, sets)
-    counted = list_ranking_views(spec)
-    numbers = price = gap = None
+    gap = None
     clear = vault is not None and spec.release.rule == "clear"
     if known_runs and not clear:
         raise click.UsageError("--known-run goes with --vault, on a board with the rule clear")
-    if vault is not None:
-        history = vault.history()
-        numbers = count_numbers(history, counted)
-        price = find_price(vault, history, spec, day=call.now.date())
-        if clear:
-            gap = find_own_gap(vault, spec.on(call.now.date()), sets, known_runs)
+    if vault is not None and clear:
+        gap = find_own_gap(vault, spec.on(call.now.date()), sets, known_runs)
     if call.as_json:
         document = {**msgspec.to_builtins(description), "views": views, "gap": gap}
-        print_json({**document, "numbers": numbers, "price": price})
+        print_json(document)
         return
     _print(description)
     view = spec.finalists_view
     finals = [one.resolution.queries for one in description.sets if view and one.name == view.set]
     facts = fill_facts(
         "board_described",
-        notes=list_view_notes(views),
+        views=views,
         final=view,
         final_queries=finals[0] if finals else 0,
         leads=[f"{lead:g}" for lead in LEADS],
         wins=[f"{share_of_wins(view.finalists or 0, lead):.0%}" for lead in LEADS] if view else [],
         assumed=ASSUMED,
         independent=INDEPENDENT,
-        numbers=numbers,
-        counted=counted,
-        price=price,
-        vote=VOTE,
     )
     print_facts(answers(), facts)
     if clear:
@@ -402,15 +388,13 @@ def _gap_facts(gaps: Sequence[Gap], subject: str, measure: str) -> Iterator[tupl
 
 
 def _print(description: Description) -> None:
-    from heldout.board.scores import describe as described
+    from heldout.board.scores.describe import list_columns
 
-    facts = [("warning", text) for text in described.list_warnings(description)]
-    if description.collection is not None:
-        facts.append(("collection", described.say_collection(description.collection)))
+    facts = fill_facts("described_warnings", about=description)
     print_facts(answers(), [*facts, ("", "")] if facts else [])
-    header, *rows = described.list_columns(description)
+    header, *rows = list_columns(description)
     print_table(answers(), header, rows)
-    print_facts(answers(), [("", ""), *(("", note) for note in described.list_notes(description))])
+    print_facts(answers(), fill_facts("described_notes", about=description))
 
 
 def _count_documents(collection: str) -> CollectionFacts:

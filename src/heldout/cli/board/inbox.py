@@ -125,7 +125,7 @@ def _done_with(receipts: Sequence[ArrivalReceipt]) -> frozenset[str]:
 def _document(session: Session, taken: TakenIn) -> dict[str, Any]:
     from heldout.board.organiser.inbox import list_public_overdue, list_reveals, list_waiting
     from heldout.board.organiser.words import overdue_document
-    from heldout.board.scores.kept import find_mixed
+    from heldout.board.scores.stored import find_mixed
 
     return {
         "silent": taken.silent,
@@ -150,7 +150,7 @@ def _document(session: Session, taken: TakenIn) -> dict[str, Any]:
 def _print_waiting(session: Session, taken: TakenIn) -> None:
     from heldout.board.organiser.inbox import list_public_overdue, list_reveals, list_waiting
     from heldout.board.organiser.words import overdue_facts, waited
-    from heldout.board.scores.kept import find_mixed, say_mixed
+    from heldout.board.scores.stored import find_mixed, say_mixed
 
     waiting, overdue = list_waiting(session), list_public_overdue(session)
     mixed = find_mixed(session.vault, session.history())

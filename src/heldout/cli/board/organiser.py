@@ -221,7 +221,7 @@ def _list_earlier(session: Session) -> tuple[str, ...]:
     Raises:
         click.UsageError: there is none.
     """
-    from heldout.board.scores.kept import find_mixed
+    from heldout.board.scores.stored import find_mixed
 
     mixed = find_mixed(session.vault, session.history())
     found = tuple(dict.fromkeys(name for one in mixed for name in one.earlier))

@@ -19,10 +19,10 @@ from heldout.board.rules.changes import open_labels
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import check_unchanged, compare_held_out
-from heldout.board.scores.kept import ScoreFile, read_stored
 from heldout.board.scores.rescoring import Precomputed, check_set, list_published, rescore_each
 from heldout.board.scores.session import Session, accept_rules
 from heldout.board.scores.sets import load_sets
+from heldout.board.scores.stored import ScoreFile, read_stored
 from heldout.board.store.repository import SPEC
 from heldout.errors import HeldoutError, InputError, StoreError
 from heldout.files.durable import Folder

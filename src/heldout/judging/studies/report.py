@@ -15,9 +15,9 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.files import render_alone, table_csv
 from heldout.answers.table import Column, Table, columns, to_latex
 from heldout.answers.text import clean
-from heldout.charts.axes import count_axis, place_axis
-from heldout.charts.plot import Plot
-from heldout.charts.svg import LINK, Chart, stand_alone
+from heldout.charts.axes import count_axis, rank_axis
+from heldout.charts.plot import Chart, Plot, stand_alone
+from heldout.charts.svg import LINK
 from heldout.errors import InputError, plural
 from heldout.judging.campaign.judgments import PairVotes, Votes
 from heldout.judging.campaign.pools import Candidate, Pool, PoolSizes, build_pools, sizes, stand_for
@@ -132,7 +132,7 @@ def sizes_table(found: Mapping[str, PoolSizes]) -> Table:
 def histogram(found: PoolSizes) -> Plot:
     """Queries by the size of their pools; at least one pool."""
     plot = Plot(
-        x=place_axis(max(found.histogram)),
+        x=rank_axis(max(found.histogram)),
         y=count_axis(max(found.histogram.values())),
         head="queries",
         foot="passages in the pool",

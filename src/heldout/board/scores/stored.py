@@ -259,16 +259,16 @@ def make_evidence(submission: str, view: View, scores: ScoreFile) -> Evidence:
     )
 
 
-def follows_on(told: Evidence, now: Evidence, committed: Mapping[str, str]) -> bool:
+def follows_on(before: Evidence, now: Evidence, committed: Mapping[str, str]) -> bool:
     """Check whether scores of today are those that were told, or made again by repaired labels.
 
     Args:
-        told: what the last event about them was told for.
-        now: what is kept as their scores.
+        before: what the last event about them published a score for.
+        now: what is stored as their scores.
         committed: what the log commits to today.
     """
-    if told.scored_with == now.scored_with:
-        return (told.id, told.view, told.score) == (now.id, now.view, now.score)
+    if before.scored_with == now.scored_with:
+        return (before.id, before.view, before.score) == (now.id, now.view, now.score)
     return committed.items() >= now.labels.items()
 
 
@@ -303,8 +303,8 @@ def parse_evidence(data: bytes, *, path: str) -> Evidence:
     try:
         return msgspec.json.decode(data, type=Evidence)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        told = f"{path} is no evidence of a score: {quote(str(error))}"
-        raise StoreError(told) from None
+        message = f"{path} is no evidence of a score: {quote(str(error))}"
+        raise StoreError(message) from None
 
 
 def read_evidence(vault: Vault, digest: str) -> Evidence:
@@ -413,23 +413,6 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredWith:
-    """With which labels an entry or a baseline was scored in a view that is told.
-
-    Attributes:
-        id: the entry.
-        view: name of the view.
-        labels: held-out file, as `board.held_out` names it -> SHA-256.
-        last: whether these are the versions that were committed to last.
-    """
-
-    id: str
-    view: str
-    labels: Mapping[str, str]
-    last: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MixedLabels:
     """A view whose scores were made with different versions of its labels.
 
@@ -442,34 +425,42 @@ class MixedLabels:
     earlier: tuple[str, ...]
 
 
+def has_labels_in_force(evidence: Evidence, view: View, history: History) -> bool:
+    """Check whether scores were made with the labels that the log commits to now.
+
+    The key does not count: it never changes, and a run may be older than it.
+    """
+    names = {name for name in names_of_view(view) if not is_key(name)}
+    now = {name: digest for name, digest in history.labels.items() if name in names}
+    return now == evidence.scored_with
+
+
 def scored_with(
     history: History, submission: Submission, spec: BoardSpec, scores: ScoreFile
-) -> Iterator[ScoredWith]:
-    """The labels behind each score that was told.
+) -> Iterator[tuple[Evidence, bool]]:
+    """The evidence of each published score, and whether its labels are those in force.
 
     Args:
         history: with the commitments that are to be held against.
         submission: published.
-        spec: the rules that it was told by.
+        spec: the rules that it was published by.
         scores: of today.
     """
     for view in spec.views:
         if view.name in submission.evidence and view.name in scores.views:
-            labels = make_evidence(submission.id, view, scores).scored_with
-            names = {name for name in names_of_view(view) if not is_key(name)}
-            last = {name: digest for name, digest in history.labels.items() if name in names}
-            yield ScoredWith(id=submission.id, view=view.name, labels=labels, last=labels == last)
+            made = make_evidence(submission.id, view, scores)
+            yield made, has_labels_in_force(made, view, history)
 
 
-def list_mixed(every: Iterable[ScoredWith]) -> tuple[MixedLabels, ...]:
-    """The views whose scores were not all made with the same labels."""
-    views: dict[str, list[ScoredWith]] = {}
+def list_mixed(every: Iterable[tuple[Evidence, bool]]) -> tuple[MixedLabels, ...]:
+    """The views whose scores were not all made with the same labels; see `scored_with`."""
+    views: dict[str, list[tuple[Evidence, bool]]] = {}
     for one in every:
-        views.setdefault(one.view, []).append(one)
+        views.setdefault(one[0].view, []).append(one)
     return tuple(
-        MixedLabels(view=view, earlier=tuple(one.id for one in scored if not one.last))
+        MixedLabels(view=view, earlier=tuple(one.id for one, last in scored if not last))
         for view, scored in views.items()
-        if any(one.labels != scored[0].labels for one in scored)
+        if any(one.scored_with != scored[0][0].scored_with for one, _ in scored)
     )
 
 
