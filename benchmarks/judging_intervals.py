@@ -19,7 +19,7 @@ from heldout.judging.models.calibration import ModelVerdict, calibrate
 from heldout.judging.studies.judges import judge_agreement, measure_bias
 from heldout.judging.studies.sample import order_agreement
 from heldout.stats.regression import clustered_share
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 __all__ = ["WORLDS", "Held", "cover"]
 
@@ -129,7 +129,7 @@ def ordered(queries: int, share: float) -> Trial:
                 (f"a{n}", f"b{n}"): PairVotes(first=int(n < agreed), second=int(n >= agreed))
                 for n in range(pairs)
             }
-        places = Places(found=found, retrieved=dict.fromkeys(found, 10))
+        places = RunPositions(found=found, retrieved=dict.fromkeys(found, 10))
         got = order_agreement(places, votes)
         return _holds(got.low, got.high, share)
 

@@ -27,7 +27,7 @@ from heldout.judging.labels.rescoring import (
     score_labels,
 )
 from heldout.scoring.measures import parse_measure
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 __all__ = ["World", "draw_world", "true_means"]
 
@@ -49,7 +49,7 @@ class World:
 
     pools: Sequence[Pool]
     votes: Votes
-    runs: Mapping[str, Places]
+    runs: Mapping[str, RunPositions]
 
     @property
     def labels(self) -> ScoredLabels:
@@ -74,7 +74,7 @@ def draw_world(queries: int, judges: int, rng: Generator) -> World:
             order = np.argsort(-(strengths + rng.normal(0, noise, len(_DOCS))))
             places[run][query] = {_DOCS[doc]: place for place, doc in enumerate(order, 1)}
     runs = {
-        run: Places(found=found, retrieved=dict.fromkeys(found, len(_DOCS)))
+        run: RunPositions(found=found, retrieved=dict.fromkeys(found, len(_DOCS)))
         for run, found in places.items()
     }
     return World(pools=pools, votes=votes, runs=runs)

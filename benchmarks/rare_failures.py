@@ -31,7 +31,7 @@ def count_warnings(queries: int, noise: float, *, trials: int) -> tuple[int, int
     missed = warned = 0
     for _ in range(trials):
         found = rank_ranges(as_table(fail_rarely(rng, queries, noise)), rng, flips=_FLIPS)
-        missed += found.told_apart > 0
+        missed += found.separated > 0
         warned += found.doubtful > 0
     return missed, warned
 

@@ -26,7 +26,7 @@ Severity = Literal["error", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing found in somebody's input, with its place.
+    """One thing found in somebody's input, with its location.
 
     Attributes:
         code: short kebab-case name, listed in docs/reference/errors.md.
@@ -47,7 +47,7 @@ class Problem:
     severity: Severity = "error"
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The path, followed by the line if there is one."""
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
@@ -84,7 +84,7 @@ class Problem:
         return cls(code, path, found, expected, hint, line, severity)
 
     def __str__(self) -> str:
-        text = f"{self.severity} {self.code} {self.place}: found {self.found}; "
+        text = f"{self.severity} {self.code} {self.location}: found {self.found}; "
         text += f"expected {self.expected}"
         return f"{text}; {self.hint}" if self.hint else text
 

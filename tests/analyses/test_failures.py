@@ -54,7 +54,7 @@ def run_of(lists: Mapping[str, str]) -> bytes:
 def side(name: str, run: bytes, qrels: Grades, measure: str, *, depth: int = 10) -> Side:
     rankings = read_rankings(BytesIO(run), path=name, depth=depth, documents=qrels)
     wanted = parse_measure(measure)
-    scored = evaluate(see_through(rankings.places, qrels), qrels, [wanted]).scores[wanted]
+    scored = evaluate(see_through(rankings.positions, qrels), qrels, [wanted]).scores[wanted]
     scores = dict(zip(sorted(qrels), scored.values.tolist(), strict=True))
     return Side(name=name, rankings=rankings, scores=scores)
 
@@ -86,7 +86,7 @@ def test_outcomes_scores_and_first_ranks() -> None:
         "none": (0.0, 0.0, 0.0),
     }
     # Deeper than k, a relevant document is not found, and keeps its rank among the places
-    assert [(found["b"].a.first, found["b"].a.places["d1"]), found["b"].b.first] == [(0, 4), 1]
+    assert [(found["b"].a.first, found["b"].a.positions["d1"]), found["b"].b.first] == [(0, 4), 1]
     assert list(found) == ["both", "a", "none", "b"]
 
 

@@ -142,7 +142,7 @@ def test_pairs_that_unseen_losses_could_undo_are_counted() -> None:
         wrong = {*found.low} != {1} or {*found.high} != {8}
         missed += wrong
         warned += wrong and found.doubtful > 0
-        assert found.doubtful <= found.told_apart
+        assert found.doubtful <= found.separated
     assert missed > 10
     assert warned == missed
 
@@ -150,6 +150,6 @@ def test_pairs_that_unseen_losses_could_undo_are_counted() -> None:
 def test_of_systems_that_differ_on_many_queries_no_pair_is_doubtful() -> None:
     draw = rng(5)
     found = ranges_of(draw.random((6, 200)) + 0.3 * np.arange(6)[:, np.newaxis])
-    assert found.told_apart == 15
+    assert found.separated == 15
     assert found.doubtful == 0
     assert found.largest > 1

@@ -16,7 +16,7 @@ from simulated_boards import board_of, entries_of, evolve, means_of, rng, view_o
 
 from heldout.analyses import teams as report
 from heldout.analyses.analysis import Draws
-from heldout.analyses.entries import AlikeRuns, BoardScores, Dated, read_institutions, tell_view
+from heldout.analyses.entries import AlikeRuns, BoardScores, Dated, describe_view, read_institutions
 from heldout.analyses.teams import Teams, TeamsOptions, look_at_teams
 from heldout.answers.table import list_notes
 from heldout.board.old_boards import parse_table, scores_of_old_table
@@ -234,7 +234,7 @@ def test_teams_of_a_file_are_counted_by_institution_until_a_day(tmp_path: Path) 
     assert answered(board, **chosen, until=until)["until"] == until.isoformat()
     assert [group["submissions"] for group in answered(board)["groups"]] == [5]
     assert (
-        tell_view(board, board.views["dev"])[0][1]
+        describe_view(board, board.views["dev"])[0][1]
         == f"{board.board}: 4 entries; 1 more has no score here"
     )
 

@@ -18,7 +18,7 @@ from heldout.rankers.run import read_run
 from heldout.scoring.run_files import read_each, scan_file
 from heldout.trec.reading.streams import OWN_FILES, Limits
 from heldout.trec.runs import scan_run
-from heldout.trec.tops import read_places, read_tops
+from heldout.trec.tops import read_positions, read_tops
 
 MANY = Limits().queries + 1
 """As many queries as the train or the whole dev set of MS MARCO has, or more."""
@@ -70,7 +70,7 @@ def test_a_query_may_be_as_deep_as_a_collection_is_large(tmp_path: Path) -> None
     [
         lambda source: scan_run(source, path="run", order=None).rankings,
         pytest.param(partial(read_tops, path="run", depth=1), marks=pytest.mark.night),
-        partial(read_places, path="run", documents={}),
+        partial(read_positions, path="run", documents={}),
     ],
     ids=["scan", "tops", "places"],
 )

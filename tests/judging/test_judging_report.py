@@ -29,7 +29,7 @@ from heldout.judging.studies.report import (
 )
 from heldout.judging.studies.sample import score_sample
 from heldout.scoring.measures import parse_measure
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 browser = chromium.browser
 RUNS = {"A": ["d1", "d2", "d3"], "B": ["d2", "d1", "d3"], "C": ["d3", "d2", "d1"]}
@@ -268,8 +268,8 @@ def test_no_pool_is_no_mean() -> None:
     assert sizes([]).mean is None
 
 
-def place(**at: int) -> Places:
-    return Places(
+def place(**at: int) -> RunPositions:
+    return RunPositions(
         found={query: {"d": place} for query, place in at.items()},
         retrieved=dict.fromkeys(at, 10),
     )

@@ -31,14 +31,14 @@ from heldout.judging.labels.rescoring import (
 from heldout.judging.studies.sample import fold_places, order_agreement
 from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import Both, find_taus, kendall
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 RR = parse_measure("RR@10")
 LISTS = st.dictionaries(st.sampled_from("pqrs"), st.permutations("abcdef"), min_size=1)
 
 
-def places(lists: Mapping[str, Sequence[str]]) -> Places:
-    return Places(
+def places(lists: Mapping[str, Sequence[str]]) -> RunPositions:
+    return RunPositions(
         found={query: {doc: n for n, doc in enumerate(docs, 1)} for query, docs in lists.items()},
         retrieved={query: len(docs) for query, docs in lists.items()},
     )
@@ -128,7 +128,7 @@ def test_lower_is_better_where_the_measure_says_so() -> None:
     assert found.taus[0].tau == 1
 
 
-def simulated(queries: int, seed: int) -> tuple[tuple[Pool, ...], Votes, dict[str, Places]]:
+def simulated(queries: int, seed: int) -> tuple[tuple[Pool, ...], Votes, dict[str, RunPositions]]:
     """Pools of four, a vote on each pair that is right with 70%, three runs of known quality."""
     draw = Generator(PCG64(seed))
     pools, votes = [], {}
@@ -331,7 +331,7 @@ def test_leaving_a_run_out_takes_what_it_alone_contributed() -> None:
 
 def leave_out_plainly(
     run: str,
-    runs: Mapping[str, Places],
+    runs: Mapping[str, RunPositions],
     pools: Sequence[Pool],
     votes: Votes,
     after: ScoredLabels,
@@ -360,7 +360,7 @@ def leave_out_plainly(
     )
 
 
-def contributed(seed: int) -> tuple[tuple[Pool, ...], Votes, dict[str, Places]]:
+def contributed(seed: int) -> tuple[tuple[Pool, ...], Votes, dict[str, RunPositions]]:
     """Pools of first documents; some queries have no known answer, and some pairs no vote."""
     draw = Generator(PCG64(seed))
     runs = {run: {q: draw.permutation([*"abcdef"]).tolist() for q in "pqrst"} for run in "ABCD"}

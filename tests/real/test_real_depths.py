@@ -21,7 +21,7 @@ from heldout.survivorship.depths.scores import (
     split_change,
 )
 from heldout.survivorship.reading.depth_qrels import read_depth_qrels
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 pytestmark = [pytest.mark.real]
 
@@ -51,7 +51,7 @@ def annotations(data: Callable[[str], Path]) -> Annotations:
     return read_depth_qrels(data("msmarco-annotation-depth"))
 
 
-def made_up_run(annotations: Annotations) -> Places:
+def made_up_run(annotations: Annotations) -> RunPositions:
     """A run like the study's BM25, better on queries with a deeper first label; 36 unanswered."""
     rng = np.random.default_rng(0)
     survivors = [record for record in annotations.records if record.selected]
@@ -68,7 +68,7 @@ def made_up_run(annotations: Annotations) -> Places:
             for doc, rank, has in zip(record.selected, ranks, right, strict=True)
             if has
         }
-    return Places(found=found, retrieved=dict.fromkeys(found, 1000))
+    return RunPositions(found=found, retrieved=dict.fromkeys(found, 1000))
 
 
 @pytest.fixture(scope="module")

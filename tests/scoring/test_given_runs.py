@@ -8,7 +8,7 @@ import pytest
 import heldout as ho
 from heldout.scoring.given_runs import (
     name_sources,
-    read_given_places,
+    read_given_positions,
     read_given_tops,
     read_one_top,
 )
@@ -44,7 +44,7 @@ def test_each_form_has_the_same_first_documents_and_places(tmp_path: Path) -> No
     wanted = {"q1": ("a", "c"), "q2": ("x", "z")}
     for form, run in every_form(tmp_path).items():
         assert read_given_tops({"r": run}, depth=10) == {"r": TOPS}, form
-        (places,) = read_given_places({"r": run}, documents=wanted).values()
+        (places,) = read_given_positions({"r": run}, documents=wanted).values()
         assert places.found == {"q1": {"a": 3, "c": 1}, "q2": {"x": 2}}, form
         assert read_one_top(run, depth=2)[1] == {"q1": ("c", "b"), "q2": ("y", "x")}, form
 

@@ -11,7 +11,7 @@ from heldout.ids import DocId, QueryId
 from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.depths.scores import DepthScores, pick_depths, score_depths, shown_places
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 RR = parse_measure("RR@10")
 K = 4
@@ -32,8 +32,8 @@ def annotate(
     )
 
 
-def run_of(rankings: Mapping[str, Mapping[str, int]]) -> Places:
-    return Places(found=rankings, retrieved=dict.fromkeys(rankings, 100))
+def run_of(rankings: Mapping[str, Mapping[str, int]]) -> RunPositions:
+    return RunPositions(found=rankings, retrieved=dict.fromkeys(rankings, 100))
 
 
 documents = st.dictionaries(st.sampled_from("abcde"), st.integers(1, K), max_size=3)
@@ -67,7 +67,7 @@ def test_each_depth_equals_its_own_evaluation(
         assert mean == (pytest.approx(sum(expected) / len(expected)) if expected else None)
 
 
-def table(*systems: tuple[str, Places], first_only: bool = False) -> DepthScores:
+def table(*systems: tuple[str, RunPositions], first_only: bool = False) -> DepthScores:
     selected = {"q1": {"a": 1, "b": 3}, "q2": {"c": 2}, "q3": {"d": 4}, "q4": {}}
     return score_depths(annotate(selected), dict(systems), RR, first_only=first_only)
 

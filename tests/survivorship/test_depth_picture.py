@@ -11,7 +11,7 @@ from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.depths.study import DepthOptions, DepthStudy, study_depths
 from heldout.survivorship.depths.words import spec
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 QUERIES = 300
 
@@ -37,7 +37,7 @@ def study() -> DepthStudy:
             f"q{at}": {f"d{at}": 1 + int(rng.integers(0, 2)) + fall * (at % 4)}
             for at in range(QUERIES)
         }
-        runs[name] = Places(found=ranks, retrieved=dict.fromkeys(ranks, 100))
+        runs[name] = RunPositions(found=ranks, retrieved=dict.fromkeys(ranks, 100))
     return study_depths(annotations, runs, DepthOptions(trials=100, seed=1))
 
 

@@ -31,7 +31,7 @@ def refused(read: Callable[[], Annotations]) -> list[tuple[str, str]]:
     with pytest.raises(InputError) as caught:
         read()
     assert all(problem.found and problem.expected for problem in caught.value.problems)
-    return [(problem.code, problem.place) for problem in caught.value.problems]
+    return [(problem.code, problem.location) for problem in caught.value.problems]
 
 
 def test_places_types_and_texts_come_out() -> None:

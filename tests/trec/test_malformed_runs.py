@@ -235,7 +235,7 @@ def test_all_are_counted_and_the_first_of_each_code_shown() -> None:
 def test_hints_name_the_earlier_line() -> None:
     (problem,) = scan(M + b"1\ta\t3\n", "msmarco").problems
     assert problem.found == "a again for 1, first on line 1"
-    assert problem.place == "run:3"
+    assert problem.location == "run:3"
 
 
 def test_hostile_bytes_never_reach_a_terminal() -> None:

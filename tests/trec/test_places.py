@@ -14,7 +14,7 @@ from heldout.scoring.measures import parse_measure
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input
 from heldout.trec.runs import scan_run
-from heldout.trec.tops import read_places, see_through
+from heldout.trec.tops import read_positions, see_through
 
 _MEASURES = [parse_measure(name) for name in ("RR@10", "nDCG@10", "AP", "R@100", "Unjudged@10")]
 _DOCS = ["a", "b", "c", "d", "e", "f"]
@@ -27,7 +27,7 @@ class Find(Protocol):
 def test_documents_are_found_where_they_stand_and_unanswered_queries_are_no_answer() -> None:
     run = b"q1 Q0 x 1 9 t\nq1 Q0 y 2 8 t\nq2 Q0 z 1 5 t\n"
     wanted = {"q1": ["y", "nowhere"], "q3": ["x"]}
-    found = read_places(BytesIO(run), path="run", documents=wanted)
+    found = read_positions(BytesIO(run), path="run", documents=wanted)
     assert found.found == {"q1": {"y": 2}}
     assert found.retrieved == {"q1": 2}
     assert set(see_through(found, {"q1": {"y": 1}, "q3": {"x": 1}})) == {"q1"}
@@ -35,7 +35,7 @@ def test_documents_are_found_where_they_stand_and_unanswered_queries_are_no_answ
 
 def test_a_broken_run_is_an_error_with_its_line() -> None:
     with pytest.raises(InputError) as error:
-        read_places(BytesIO(b"q1 Q0 x 1 9 t\nq1 Q0\n"), path="run", documents={"q1": ["x"]})
+        read_positions(BytesIO(b"q1 Q0 x 1 9 t\nq1 Q0\n"), path="run", documents={"q1": ["x"]})
     assert error.value.problems[0].line == 2
 
 
@@ -47,7 +47,7 @@ def test_labels_made_later_see_what_a_scan_with_them_sees(
     ranking: list[str], grades: dict[str, int]
 ) -> None:
     run = "".join(f"q Q0 {doc} {n} {-n} t\n" for n, doc in enumerate(ranking, 1)).encode()
-    places = read_places(BytesIO(run), path="run", documents={"q": _DOCS})
+    places = read_positions(BytesIO(run), path="run", documents={"q": _DOCS})
     labels = {"q": grades}
     later = evaluate(see_through(places, labels), labels, _MEASURES)
     at_once = evaluate(
@@ -62,7 +62,7 @@ def test_a_real_run_is_scored_the_same_either_way(data: Find) -> None:
     with open_input(data("trec-dl-2021-passage/qrels.dl21-passage.txt.gz")) as source:
         qrels = read_qrels(source, path="qrels").judgments
     with open_input(path) as source:
-        places = read_places(source, path="run", documents=qrels)
+        places = read_positions(source, path="run", documents=qrels)
     with open_input(path) as source:
         scan = scan_run(source, path="run", order=None, qrels=qrels)
     later = evaluate(see_through(places, qrels), qrels, _MEASURES)

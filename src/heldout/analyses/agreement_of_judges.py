@@ -112,13 +112,13 @@ def rate_documents(judges: Mapping[str, Judgments], *, relevant: int | None = No
             for document in grades
         }
     )
-    place = {unit: column for column, unit in enumerate(units)}
+    position = {unit: column for column, unit in enumerate(units)}
     verdicts = np.full((len(judges), len(units)), np.nan)
     for row, judgments in enumerate(judges.values()):
         for query, grades in judgments.items():
             for document, grade in grades.items():
                 value = grade if relevant is None else int(grade >= relevant)
-                verdicts[row, place[query, document]] = value
+                verdicts[row, position[query, document]] = value
     return _ratings(tuple(judges), units, verdicts, verdicts, relevant=relevant)
 
 

@@ -45,7 +45,7 @@ def matrix_chart(
     """
     plot = Plot(
         x=rank_axis(len(names)),
-        rows=[PlotRow(name=f"{name} · {place}") for place, name in enumerate(names, 1)],
+        rows=[PlotRow(name=f"{name} · {position}") for position, name in enumerate(names, 1)],
         head=what,
         square=True,
     )
@@ -218,15 +218,17 @@ _COEFFICIENTS: Mapping[str, tuple[str, float]] = {
 
 def _compare(first: Ranking, second: Ranking, p: float, ties: RboTies) -> dict[str, float | None]:
     """The coefficients on one query."""
-    places = [
-        {document: -place for place, group in enumerate(ranking) for document in group}
+    positions = [
+        {document: -position for position, group in enumerate(ranking) for document in group}
         for ranking in (first, second)
     ]
-    both = [document for document in places[0] if document in places[1]]
-    x, y = (np.array([place[document] for document in both], np.float64) for place in places)
+    both = [document for document in positions[0] if document in positions[1]]
+    x, y = (
+        np.array([position[document] for document in both], np.float64) for position in positions
+    )
     return {
         "rbo": rank_biased_overlap(first, second, p, ties=ties).ext,
-        "shared": len(both) / min(map(len, places)),
+        "shared": len(both) / min(map(len, positions)),
         "tau": kendall(x, y),
         "tau_ap": tau_ap_b(x, y),
     }

@@ -372,7 +372,7 @@ class Dated:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Which entries and queries the scores are of, in lines of `name      words`."""
-        return (*tell_view(self.board, self.views[0]), *self.source)
+        return (*describe_view(self.board, self.views[0]), *self.source)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -415,7 +415,7 @@ class Dated:
         return replace(self, views=(first, find(first) if name is None else self.board.view(name)))
 
 
-def tell_view(board: BoardScores, view: ViewScores) -> tuple[tuple[str, str], ...]:
+def describe_view(board: BoardScores, view: ViewScores) -> tuple[tuple[str, str], ...]:
     """Return which entries and queries a view's scores are of, in lines of `name      words`."""
     entries = board.scored(view)
     baselines = sum(entry.baseline for entry in entries)

@@ -511,8 +511,10 @@ def _name(facet: str) -> str:
 def _standings(result: Facets, measure: str) -> Table:
     facets = (result.overall, *result.facets)
     rows: list[tuple[Cell, ...]] = []
-    for place, system in enumerate(result.systems):
-        cells = [cell for facet in facets for cell in (facet.ranks[place], facet.means[place])]
+    for position, system in enumerate(result.systems):
+        cells = [
+            cell for facet in facets for cell in (facet.ranks[position], facet.means[position])
+        ]
         rows.append((cut(system, _NAME), *cells))
     shown = [Column(name="system")]
     for facet in facets:

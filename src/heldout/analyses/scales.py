@@ -92,8 +92,8 @@ def describe_scale(universe: Universe) -> Scale:
     gaps = np.round(np.diff(values), DECIMALS)
     if exact is not None:
         # Of the fractions, so that 1/2 - 1/3 and 1/6 are one gap.
-        places = np.arange(len(values) - 1)
-        gaps = exact.gaps[exact.classes[places, places + 1]]
+        positions = np.arange(len(values) - 1)
+        gaps = exact.gaps[exact.classes[positions, positions + 1]]
     fractions = None
     if exact is not None:
         short = (short_fraction(value) for value in reversed(values.tolist()))
@@ -283,9 +283,9 @@ def _value_table(scale: Scale, most: int) -> Table:
     numbers = Counter(round(found, 12) for _, found in scale.listed)
     gaps: Sequence[float | None] = (*scale.gaps, None)
     rows: list[tuple[Cell, ...]] = []
-    for place, found in enumerate(scale.values[:most]):
-        exact = "" if scale.fractions is None else str(scale.fractions[place])
-        rows.append((exact, found, gaps[place], numbers[round(found, 12)] or None))
+    for position, found in enumerate(scale.values[:most]):
+        exact = "" if scale.fractions is None else str(scale.fractions[position])
+        rows.append((exact, found, gaps[position], numbers[round(found, 12)] or None))
     hidden = len(scale.values) - len(rows)
     notes = ["Gap: to the next lower value. Lists: how many have the value, where all are few."]
     if hidden:

@@ -88,8 +88,8 @@ class RankRanges:
     digest: Digest
 
     @property
-    def told_apart(self) -> int:
-        """How many pairs are told apart."""
+    def separated(self) -> int:
+        """How many pairs are separated."""
         return sum(len(self.high) - high for high in self.high)
 
     @property
@@ -245,8 +245,8 @@ def bootstrap_stability(
     matrix = score_matrix(table, better=better)
     size = len(matrix.queries) if size is None else size
     # In the order of the table: there the earlier submission stands first.
-    place = {name: row for row, name in enumerate(matrix.systems)}
-    rows = [place[name] for name in table.systems]
+    position = {name: row for row, name in enumerate(matrix.systems)}
+    rows = [position[name] for name in table.systems]
     found = bootstrap_ranks(
         matrix.values[rows], rng, trials=trials, size=size, ties=ties, executor=executor
     )
@@ -382,7 +382,7 @@ def _warnings(ranges: RankRanges) -> list[str]:
         return []
     return [
         (
-            f"warning: {ranges.doubtful:,} of {plural(ranges.told_apart, 'pair')} separated could "
+            f"warning: {ranges.doubtful:,} of {plural(ranges.separated, 'pair')} separated could "
             f"be undone by losses of up to {ranges.largest:.2f}, the largest difference in the "
             f"table, that are too rare to be among {plural(ranges.queries, 'query', 'queries')}; "
             "where systems fail rarely and badly the ranges are too narrow"
@@ -484,7 +484,9 @@ def _analyse(scores: Scores, options: StabilityOptions, draws: Draws) -> Answer:
         answer=headline(ranges),
         summary=(*summary(found, ranges), *scores.facts),
         tables=tables(found, ranges, measure=scores.measure),
-        document=document | {"ranges": to_document(ranges, "lead", "told_apart")} | scores.document,
+        document=document
+        | {"ranges": to_document(ranges, "lead") | {"told_apart": ranges.separated}}
+        | scores.document,
         chart=lambda: chart(found, ranges, measure=scores.measure),
         title=title(found),
     )

@@ -535,7 +535,7 @@ def _group_table(result: Teams) -> Table:
         rows=tuple(_group_row(group, known=result.trials > 0) for group in groups),
         notes=tuple(_group_notes(result)),
         method=_group_method(result),
-        first=sorted(range(len(groups)), key=lambda place: groups[place].slope is None),
+        first=sorted(range(len(groups)), key=lambda position: groups[position].slope is None),
     )
 
 

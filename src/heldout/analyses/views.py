@@ -508,7 +508,10 @@ def transfer_chart(transfer: Transfer) -> Plot:
     names = [transfer.views[at] for at in order]
     plot = Plot(
         x=rank_axis(len(names)),
-        rows=[PlotRow(name=f"{name} · {place}", lead=True) for place, name in enumerate(names, 1)],
+        rows=[
+            PlotRow(name=f"{name} · {position}", lead=True)
+            for position, name in enumerate(names, 1)
+        ],
         square=True,
     )
     taus = _matrix(transfer)[np.ix_(order, order)]
@@ -525,11 +528,11 @@ def transfer_chart(transfer: Transfer) -> Plot:
 
 def _matrix(transfer: Transfer) -> NDArray[np.float64]:
     """Kendall's tau by view and view; NaN where it is undefined."""
-    places = {view: at for at, view in enumerate(transfer.views)}
-    taus = np.full((len(places), len(places)), np.nan)
+    positions = {view: at for at, view in enumerate(transfer.views)}
+    taus = np.full((len(positions), len(positions)), np.nan)
     for pair in transfer.pairs:
         if pair.tau is not None:
-            first, second = places[pair.first], places[pair.second]
+            first, second = positions[pair.first], positions[pair.second]
             taus[first, second] = taus[second, first] = pair.tau
     return taus
 
@@ -576,8 +579,8 @@ def view_chart(result: Views) -> Plot:
         if share >= _LEAST_SHARE[-1]
     )
     rows = [
-        PlotRow(name=one.view, head=one.system if place % len(views) == 0 else "")
-        for place, one in enumerate(result.ranks)
+        PlotRow(name=one.view, head=one.system if position % len(views) == 0 else "")
+        for position, one in enumerate(result.ranks)
     ]
     plot = Plot(x=rank_axis(last), rows=rows, foot="rank")
     for row, one in enumerate(result.ranks):

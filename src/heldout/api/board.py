@@ -610,6 +610,6 @@ def _team_row(
 ) -> tuple[Cell, ...]:
     days = sorted(one.received.date().isoformat() for one, _ in entries)
     last = max(entries, key=lambda each: each[0].received)[1]
-    places = [rank for one, _ in entries if isinstance(rank := ranks.get(one.id), int)]
-    best = min(places, default=None)
+    positions = [rank for one, _ in entries if isinstance(rank := ranks.get(one.id), int)]
+    best = min(positions, default=None)
     return last.team, last.institution, len(entries), days[0], days[-1], best

@@ -235,7 +235,7 @@ def print_problems(
     """
     before: tuple[str, ...] = ()
     for problem in problems:
-        head, location = f"{problem.severity:<{_INDENT}}", printable(problem.place)
+        head, location = f"{problem.severity:<{_INDENT}}", printable(problem.location)
         rest = f"{printable(problem.code)}  {location}"
         console.print(_style(console, head, rest, problem.severity))
         same = (problem.code, problem.expected, problem.hint)

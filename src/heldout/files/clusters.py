@@ -116,7 +116,7 @@ def _compare_versions(machine: str, theirs: Mapping[str, str | None]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Slot:
     """In the arguments of a call: which of the shared values stands here."""
 
     number: int
@@ -137,7 +137,7 @@ def _call(versions: Mapping[str, str], call: bytes, *shared: Any) -> Any:
         worker = import_module("distributed").get_worker().address
         return _OtherVersions(worker, own)
     fn, args, kwargs = pickle.loads(call)  # noqa: S301 - from our own client
-    args = [shared[one.number] if isinstance(one, _Place) else one for one in args]
+    args = [shared[one.number] if isinstance(one, _Slot) else one for one in args]
     return fn(*args, **kwargs)
 
 
@@ -183,7 +183,7 @@ class _Cluster(Executor):
         own: list[Any] = []
         for value in args:
             held = self._hold(value)
-            own.append(_Place(len(shared)) if held.large else value)
+            own.append(_Slot(len(shared)) if held.large else value)
             shared += [held] if held.large else []
         call = _pickled((fn, own, kwargs))
         future: Future[Found] = asyncio.run_coroutine_threadsafe(

@@ -123,15 +123,15 @@ class Folder:
             with self._in(name) as handle, os.scandir(handle) as entries:
                 for entry in entries:
                     if entry.is_file(follow_symlinks=False):
-                        told = _mark(entry.stat(follow_symlinks=False), now)
-                        if told is not None:
-                            found[entry.name] = told
+                        mark = _mark(entry.stat(follow_symlinks=False), now)
+                        if mark is not None:
+                            found[entry.name] = mark
         except FileNotFoundError:
             return {}
         return found
 
     def mark(self, name: str) -> Mark | None:
-        """Return what is another one after a file has changed; `None` where that cannot be told.
+        """Return what is another one after a file has changed; `None` where that cannot be known.
 
         The system's clock for files has steps: of a file that changed just now, a second change in
         the same step would leave no trace.

@@ -183,8 +183,8 @@ def _hash_arrow(column: Any) -> "NDArray[np.uint64]":
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     texts = texts.cast(pa.large_string())
-    _, places, data = texts.buffers()
-    bounds = np.frombuffer(places, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     text = np.zeros((0 if data is None else data.size) + _WORD, np.uint8)
     text[:-_WORD] = np.frombuffer(data or b"", np.uint8)
     words = np.ndarray(len(text) - _WORD + 1, "<u8", text, strides=(1,))  # at each byte

@@ -122,16 +122,16 @@ def prepare(
     """
     judged = frozenset(query for query, grades in qrels.items() if grades)
     queries = tuple(sorted(judged.difference(excluded)))
-    places: dict[tuple[int, ...], int] = {}
+    numbers: dict[tuple[int, ...], int] = {}
     groups = tuple(
-        places.setdefault(tuple(sorted(qrels[query].values())), len(places)) for query in queries
+        numbers.setdefault(tuple(sorted(qrels[query].values())), len(numbers)) for query in queries
     )
     sizes = Counter(groups)
     prepared: dict[Measure, tuple[Judgments, ...]] = {}
     for measure in measures:
-        _check_scale(measure, queries, groups, tuple(places))
+        _check_scale(measure, queries, groups, tuple(numbers))
         prepared[measure] = tuple(
-            summarise(grades, measure.kind, measure.params) for grades in places
+            summarise(grades, measure.kind, measure.params) for grades in numbers
         )
     return PreparedJudgments(
         queries=queries,
@@ -346,12 +346,12 @@ def score_kinds(
 
 
 def _evaluate_score(evaluation: Evaluation, queries: AbstractSet[str], least: int) -> KindScores:
-    kept = np.array([query in queries for query in evaluation.queries], np.bool_)
-    size = int(kept.sum())
+    selected = np.array([query in queries for query in evaluation.queries], np.bool_)
+    size = int(selected.sum())
     means: dict[str, float | None] = {}
     why = {}
     for measure, scores in evaluation.scores.items():
-        values = scores.values[kept & scores.defined].tolist()
+        values = scores.values[selected & scores.defined].tolist()
         enough = size >= least and bool(values)
         means[str(measure)] = aggregate(values, measure) if enough else None
         if not enough:

@@ -125,14 +125,14 @@ class Exposures:
         Args:
             params: `cutoff`, `weight`, and `p` where the weight is geometric.
         """
-        places = self.groups.find(self.signature.documents[:, : params.cutoff])
+        positions = self.groups.find(self.signature.documents[:, : params.cutoff])
         profiles = self.groups.profiles
-        weights = position_weights(params, places.shape[1])
+        weights = position_weights(params, positions.shape[1])
         # A row more than there are profiles takes what unknown documents get.
-        attention = np.zeros((len(places), len(profiles) + 1))
-        rows = np.arange(len(places))
+        attention = np.zeros((len(positions), len(profiles) + 1))
+        rows = np.arange(len(positions))
         for column, weight in enumerate(weights.tolist()):
-            attention[rows, places[:, column]] += weight  # UNKNOWN is the last one
+            attention[rows, positions[:, column]] += weight  # UNKNOWN is the last one
         known = attention[:, :UNKNOWN] @ profiles
         total = known.sum(axis=1)
         defined = total > 0

@@ -80,10 +80,10 @@ def first_ranks(table: ScoreTable, *, k: int) -> FirstRanks:
             "1, 1/2, 1/3 and so on, with all their digits, or 0 where nothing is found",
             hint="outcomes are counted from RR, such as RR@100; digits cut off are no ranks",
         )
-    places = np.where(ranks <= k, ranks, 0).astype(np.int64)
-    places.setflags(write=False)
+    positions = np.where(ranks <= k, ranks, 0).astype(np.int64)
+    positions.setflags(write=False)
     return FirstRanks(
-        systems=table.systems, queries=table.queries, ranks=places, k=k, digest=table.digest
+        systems=table.systems, queries=table.queries, ranks=positions, k=k, digest=table.digest
     )
 
 

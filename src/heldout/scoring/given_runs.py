@@ -20,7 +20,7 @@ from heldout.trec.memory import MemoryRun, run_from_frame, run_from_mapping
 from heldout.trec.orders import Order
 from heldout.trec.reading.sources import open_input, read_file
 from heldout.trec.reading.streams import OWN_FILES
-from heldout.trec.tops import Places, Tops, read_places, read_rows, read_tops
+from heldout.trec.tops import RunPositions, Tops, read_positions, read_rows, read_tops
 
 GivenRuns: TypeAlias = str | PathLike[str] | Sequence[Any] | Mapping[str, Any] | Any
 """Paths and patterns such as `runs/*.gz`, runs of `heldout.read_run`, one run as query -> document
@@ -194,10 +194,10 @@ def read_one_top(run: GivenRuns, *, depth: int) -> tuple[str, Tops]:
     return name, tops
 
 
-def read_given_places(
+def read_given_positions(
     runs: GivenRuns, *, documents: Mapping[str, Collection[str]], order: Order | None = None
-) -> Mapping[str, Places]:
-    """Return where runs have certain documents, as `heldout.trec.tops.read_places` has it.
+) -> Mapping[str, RunPositions]:
+    """Return where runs have certain documents, as `heldout.trec.tops.read_positions` has it.
 
     Args:
         runs: which.
@@ -208,7 +208,7 @@ def read_given_places(
         InputError: a run has errors.
     """
     return {
-        name: read_places(file, path=path, documents=documents, order=order, limits=OWN_FILES)
+        name: read_positions(file, path=path, documents=documents, order=order, limits=OWN_FILES)
         for name, path, file in _open_each(runs)
     }
 

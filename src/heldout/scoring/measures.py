@@ -94,7 +94,7 @@ def find_patterns(
     retrieved = np.minimum(packed.retrieved, depth).tolist()
     answers = (packed.retrieved > 0).tolist()
     rows = {query: row for row, query in enumerate(packed.queries) if answers[row]}
-    places: dict[tuple[int, Hits | None], int] = {}
+    indices: dict[tuple[int, Hits | None], int] = {}
     found = []
     for query, group in zip(queries, groups, strict=True):
         row = rows.get(query)
@@ -102,9 +102,9 @@ def find_patterns(
         if row is not None:
             start, end = bounds[row], bounds[row + 1]
             hits = Hits(positions[start:end], grades[start:end], retrieved[row])
-        found.append(places.setdefault((group, hits), len(places)))
+        found.append(indices.setdefault((group, hits), len(indices)))
     return Patterns(
-        distinct=tuple(places),
+        distinct=tuple(indices),
         of_query=np.array(found, np.int64),
         unanswered=len(queries) - sum(query in rows for query in queries),
         answered=tuple(rows),
@@ -283,8 +283,8 @@ def _bpref(hits: Hits, judgments: Judgments, params: Params) -> float:
     relevant = judgments.relevant
     bound = max(1, min(relevant, judgments.others))
     level = params.level
-    places = [at for at, grade in enumerate(hits.grades) if grade >= level]
-    others_above = map(sub, places, count())
+    positions = [at for at, grade in enumerate(hits.grades) if grade >= level]
+    others_above = map(sub, positions, count())
     terms = [1 - above / bound for above in others_above if above < bound]  # beyond, each adds 0
     return math.fsum(terms) / relevant if relevant else 0.0
 

@@ -29,12 +29,12 @@ def run_name(path: str) -> str:
     return name
 
 
-def find_runs(patterns: Sequence[str], *, place: str = "--runs") -> list[str]:
+def find_runs(patterns: Sequence[str], *, option: str = "--runs") -> list[str]:
     """The files that paths and patterns name, each once, sorted within a pattern.
 
     Args:
         patterns: paths, or patterns as a shell has them.
-        place: the option or argument they were given as, for messages.
+        option: the option or argument they were given as, for messages.
 
     Raises:
         InputError: code `no-run`: a pattern names nothing.
@@ -43,7 +43,7 @@ def find_runs(patterns: Sequence[str], *, place: str = "--runs") -> list[str]:
     for pattern in patterns:
         paths = [pattern] if Path(pattern).is_file() else sorted(glob(pattern))  # noqa: PTH207 - a whole path may be a pattern
         if not paths:
-            raise InputError.of("no-run", place, f"no file for {quote(pattern)}")
+            raise InputError.of("no-run", option, f"no file for {quote(pattern)}")
         found |= dict.fromkeys(paths)
     return list(found)
 

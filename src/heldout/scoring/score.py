@@ -85,7 +85,7 @@ class Scored:
         counts: code -> how many there are.
         evaluation: its scores.
         stored: whether nothing had to be computed.
-        kept: whether its scores are stored now, so that the next call finds them.
+        saved: whether its scores are stored now, so that the next call finds them.
     """
 
     path: str
@@ -94,7 +94,7 @@ class Scored:
     counts: Mapping[str, int]
     evaluation: Evaluation
     stored: bool = False
-    kept: bool = False
+    saved: bool = False
 
     @property
     def name(self) -> str:
@@ -137,9 +137,9 @@ def score_run(work: Work, source: str | MemoryRun) -> Outcome:
     if any(problem.severity == "error" for problem in overlap):
         return Failed(path=path, problems=overlap, counts={})
     evaluation = _complete(work, run)
-    stored = kept = evaluation is run.evaluation
+    stored = saved = evaluation is run.evaluation
     if work.cache is not None and size is not None and not stored:
-        kept = work.cache.add(work.key, size, replace(run, evaluation=evaluation))
+        saved = work.cache.add(work.key, size, replace(run, evaluation=evaluation))
     if work.others:
         try:
             lists = _read_lists(work, run, source, evaluation.queries)
@@ -153,7 +153,7 @@ def score_run(work: Work, source: str | MemoryRun) -> Outcome:
         counts=run.counts,
         evaluation=evaluation,
         stored=stored and not work.others,
-        kept=kept and not work.others,
+        saved=saved and not work.others,
     )
 
 

@@ -202,15 +202,15 @@ def score_part(
         plan=plan,
         root=cache.root,
         all_runs=len(set(runs)),
-        outcomes=[_check_kept(outcome, cache) for outcome in outcomes],
+        outcomes=[_check_saved(outcome, cache) for outcome in outcomes],
     )
     if not any(one.problems[0].code == "not-stored" for one in found.failed):
         note_part(cache, plan, shard)
     return found
 
 
-def _check_kept(outcome: Outcome, cache: ScoreCache) -> Outcome:
-    if isinstance(outcome, Failed) or outcome.kept:
+def _check_saved(outcome: Outcome, cache: ScoreCache) -> Outcome:
+    if isinstance(outcome, Failed) or outcome.saved:
         return outcome
     problem = Problem.of("not-stored", outcome.path, folder=cache.root)
     return Failed(path=outcome.path, problems=(problem,), counts={})
@@ -303,13 +303,13 @@ def _compare(found: ShardPlan, plan: ShardPlan) -> str:
 
 def _read_plans(folder: Path, runs: Digest) -> Iterator[tuple[ShardPlan, dict[int, set[int]]]]:
     """Plans of the same runs, each with the parts that are noted: how many parts -> which."""
-    for place in sorted(_list(folder)):
-        notes = [found for name in _list(place) if (found := _NOTE.fullmatch(name.name))]
+    for part in sorted(_list(folder)):
+        notes = [found for name in _list(part) if (found := _NOTE.fullmatch(name.name))]
         try:
-            plan = msgspec.json.decode((place / notes[0].string).read_bytes(), type=ShardPlan)
+            plan = msgspec.json.decode((part / notes[0].string).read_bytes(), type=ShardPlan)
         except (IndexError, OSError, msgspec.MsgspecError):
             continue
-        if plan.runs == runs and plan.name == place.name:
+        if plan.runs == runs and plan.name == part.name:
             parts: dict[int, set[int]] = {}
             for note in notes:
                 parts.setdefault(int(note[2]), set()).add(int(note[1]))

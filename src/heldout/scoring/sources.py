@@ -432,20 +432,20 @@ def _find_side(words: str, side: str) -> tuple[str, ...]:
     """The files of one side: a path, else patterns and paths between commas."""
     parts = [part for part in words.split(",") if part]
     patterns = parts if parts and not Path(words).is_file() else [words]
-    return tuple(find_runs(patterns, place=side))
+    return tuple(find_runs(patterns, option=side))
 
 
 def _refuse_same_run(sides: Mapping[str, Sequence[str]]) -> None:
-    places: dict[Path, str] = {}
+    sides: dict[Path, str] = {}
     for side, paths in sides.items():
         for path in paths:
-            place = Path(path).resolve()
-            if place in places:
-                twice = f"the same run as {places[place]} and as {side}"
-                if places[place] == side:
+            file = Path(path).resolve()
+            if file in sides:
+                twice = f"the same run as {sides[file]} and as {side}"
+                if sides[file] == side:
                     twice = f"the same run twice in {side}"
                 raise InputError.of("same-run", path, twice)
-            places[place] = side
+            sides[file] = side
 
 
 def _title(words: str, paths: Sequence[str]) -> str:

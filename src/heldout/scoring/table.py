@@ -115,8 +115,8 @@ def table_of_values(
 
 def cut_table(table: ScoreTable, queries: AbstractSet[str]) -> ScoreTable:
     """The same systems on some of the queries."""
-    columns = [place for place, query in enumerate(table.queries) if query in queries]
-    names = tuple(table.queries[place] for place in columns)
+    columns = [position for position, query in enumerate(table.queries) if query in queries]
+    names = tuple(table.queries[position] for position in columns)
     return _table(table.systems, names, table.values[:, columns], table.known[:, columns])
 
 
@@ -387,10 +387,10 @@ def _too_few(table: ScoreTable) -> Iterator[Problem]:
 def _missing(table: ScoreTable) -> Iterator[Problem]:
     if table.complete:
         return
-    places = np.argwhere(~table.known).tolist()
+    positions = np.argwhere(~table.known).tolist()
     named = ", ".join(
         f"{quote(table.systems[row])} on {quote(table.queries[column])}"
-        for row, column in places[:_NAMED]
+        for row, column in positions[:_NAMED]
     )
-    more = f", and {len(places) - _NAMED:,} more" if len(places) > _NAMED else ""
+    more = f", and {len(positions) - _NAMED:,} more" if len(positions) > _NAMED else ""
     yield Problem.of("missing-scores", "scores", f"no score of {named}{more}")

@@ -151,11 +151,13 @@ def _table_of_rows(table: "Frame", measure: str | None, path: str) -> ScoreTable
         raise InputError.of("measure-name", "measure", found, f"one of {', '.join(measures)}")
     runs, run = _code_names(table["run"], path)
     queries, query = _code_names(table["query"], path)
-    places = run * len(queries) + query
-    cells, counts = np.unique(places, return_counts=True)
-    if len(cells) < len(places):
-        place = int(cells[np.argmax(counts > 1)])
-        twice = f"{quote(queries[place % len(queries)])} of {quote(runs[place // len(queries)])}"
+    positions = run * len(queries) + query
+    cells, counts = np.unique(positions, return_counts=True)
+    if len(cells) < len(positions):
+        position = int(cells[np.argmax(counts > 1)])
+        twice = (
+            f"{quote(queries[position % len(queries)])} of {quote(runs[position // len(queries)])}"
+        )
         raise InputError.of(
             "scores-repeated-query", path, f"{twice} twice", "each query of a run once"
         )
@@ -213,6 +215,6 @@ def _code_names(column: "Texts", path: str) -> tuple[list[str], NDArray[np.int64
     texts = column if column.dtype == nw.String else column.cast(nw.String)
     _, first, codes = np.unique(code_texts(texts), return_index=True, return_inverse=True)
     order = np.argsort(first)
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
-    return list(map(str, column[first[order].tolist()].to_list())), places[codes]
+    positions = np.empty(len(order), np.int64)
+    positions[order] = np.arange(len(order))
+    return list(map(str, column[first[order].tolist()].to_list())), positions[codes]

@@ -230,24 +230,24 @@ def to_interval(
         )
     known: dict[tuple[tuple[int, int], ...], NDArray[np.float64]] = {}
     columns = []
-    for place, query in enumerate(table.queries):
+    for column, query in enumerate(table.queries):
         universe = universe_of(
             measure, length=measure.cutoff, judged=Counter(judgments.get(query, {}).values())
         )
         supply = tuple(universe.supply.items())
         if supply not in known:
             known[supply] = find_values(universe)
-        columns.append(_rank(table, place, known[supply]))
+        columns.append(_rank(table, column, known[supply]))
     return replace_scores(table, np.reshape(columns, table.values.T.shape).T)
 
 
-def _rank(table: ScoreTable, place: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    scores = table.values[:, place]
+def _rank(table: ScoreTable, column: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    scores = table.values[:, column]
     above = np.searchsorted(values, scores - _NEAR).clip(max=len(values) - 1)
-    strange = table.known[:, place] & (np.abs(values[above] - scores) > _NEAR)
+    strange = table.known[:, column] & (np.abs(values[above] - scores) > _NEAR)
     if strange.any():
         row = int(np.flatnonzero(strange)[0])
-        system, query = quote(table.systems[row]), quote(table.queries[place])
+        system, query = quote(table.systems[row]), quote(table.queries[column])
         raise InputError.of(
             "not-attainable", "--transform", value=scores[row], system=system, query=query
         )
@@ -317,14 +317,14 @@ def fit_shares(differences: NDArray[np.float64], *, unknown: int = 0) -> Prefere
         InputError: code `no-preference`: there is no difference other than 0.
     """
     rounded = np.round(differences, _DECIMALS) + 0.0
-    sizes, place, counts = np.unique(np.abs(rounded), return_inverse=True, return_counts=True)
+    sizes, owner, counts = np.unique(np.abs(rounded), return_inverse=True, return_counts=True)
     if not (sizes > 0).any():
         raise InputError.of(
             "no-preference",
             "--preferences",
             f"{len(rounded)} judgments of results with scores, and no two scores differ",
         )
-    agreed = np.bincount(place, rounded > 0, len(sizes))
+    agreed = np.bincount(owner, rounded > 0, len(sizes))
     apart = sizes > 0
     from scipy.optimize import isotonic_regression  # noqa: PLC0415 - slow to load
 

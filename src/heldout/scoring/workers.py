@@ -56,9 +56,9 @@ def spread(
         wait([lane.future for lane in open_lanes if lane.future], return_when=FIRST_COMPLETED)
         for lane in open_lanes:
             if lane.future is not None and lane.future.done():
-                outcomes[lane.place] = lane.finish()
+                outcomes[lane.position] = lane.finish()
                 done()
-    return [outcomes[place] for place in range(len(paths))]
+    return [outcomes[position] for position in range(len(paths))]
 
 
 @dataclass(slots=True)
@@ -69,14 +69,14 @@ class _Lane(Generic[Outcome]):
     died: Callable[[str], Outcome]
     executor: Executor = field(init=False)
     future: Future[Outcome] | None = None
-    place: int = 0
+    position: int = 0
     path: str = ""
 
     def __post_init__(self) -> None:
         self.executor = self.open_executor()
 
-    def start(self, score: Callable[[str], Outcome], place: int, path: str) -> None:
-        self.place, self.path = place, path
+    def start(self, score: Callable[[str], Outcome], position: int, path: str) -> None:
+        self.position, self.path = position, path
         try:
             self.future = self.executor.submit(score, path)
         except BrokenExecutor:  # it died between two files

@@ -137,18 +137,18 @@ def _codes(
         found = f"{len(first)} and {len(second)} ratings"
         raise InputError.of("unequal-ratings", "ratings", found, "one of each per unit")
     known: Any = sorted({*first, *second}) if categories is None else list(categories)
-    place = {category: row for row, category in enumerate(known)}
+    position = {category: row for row, category in enumerate(known)}
     for rating in (*first, *second):
-        if rating not in place or rating != rating:  # noqa: PLR0124 - NaN is not itself
+        if rating not in position or rating != rating:  # noqa: PLR0124 - NaN is not itself
             expected = "one of the categories; leave units out that nobody rated"
             raise InputError.of("bad-rating", "ratings", quote(rating), expected)
-    return [place[one] for one in first], [place[one] for one in second], known
+    return [position[one] for one in first], [position[one] for one in second], known
 
 
 def _disagreement(counts: Array, weights: KappaWeights) -> tuple[Array, Array]:
     """Return what is observed and expected in each table of two raters."""
-    places = np.arange(counts.shape[1])
-    apart = np.abs(np.subtract.outer(places, places))
+    positions = np.arange(counts.shape[1])
+    apart = np.abs(np.subtract.outer(positions, positions))
     cost = {"none": np.sign(apart), "linear": apart, "quadratic": apart**2}[weights]
     units = counts.sum(axis=(1, 2))
     rows, columns = counts.sum(axis=2), counts.sum(axis=1)
@@ -315,8 +315,8 @@ def _cost(values: Array, totals: Array, scale: Scale) -> Array:
     if scale == "nominal":
         return np.asarray(values[:, np.newaxis] != values, np.float64)
     # On an ordinal scale a value's place is the middle of its ratings
-    places = np.cumsum(totals) - totals / 2 if scale == "ordinal" else values
-    apart = places[:, np.newaxis] - places
+    positions = np.cumsum(totals) - totals / 2 if scale == "ordinal" else values
+    apart = positions[:, np.newaxis] - positions
     if scale == "ratio":
         sums = values[:, np.newaxis] + values
         apart = np.divide(apart, sums, out=np.zeros_like(apart), where=sums > 0)

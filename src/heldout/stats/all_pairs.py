@@ -71,7 +71,9 @@ class Histograms:
         """
         below = np.cumsum(self.counts, axis=2)
         size = below[:, :, -1:]
-        low, high = (values[(below <= place).sum(axis=2)] for place in ((size - 1) // 2, size // 2))
+        low, high = (
+            values[(below <= position).sum(axis=2)] for position in ((size - 1) // 2, size // 2)
+        )
         middle: NDArray[np.float64] = (low + high) / 2
         return middle
 

@@ -260,8 +260,8 @@ def signed_rank_tests(samples: Samples, *, level: float, compiled: bool = False)
 def _why(sizes: NDArray[np.int64], others: Mapping[str, Flags]) -> NDArray[np.int8]:
     """Places in `_REASONS`: of samples that are too small, then of the first other one."""
     reasons = {_EMPTY: sizes == 0, _SINGLE: sizes == 1, **others}
-    places = [_REASONS.index(reason) for reason in reasons]
-    return np.select(list(reasons.values()), places, 0).astype(np.int8)
+    positions = [_REASONS.index(reason) for reason in reasons]
+    return np.select(list(reasons.values()), positions, 0).astype(np.int8)
 
 
 def _where(some: Flags, values: Floats) -> Floats:

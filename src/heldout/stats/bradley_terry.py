@@ -99,8 +99,8 @@ def _descend(
         if not worse.any():
             return tried, costs
         length[worse] /= 2
-    keep = worse[:, np.newaxis]
-    return np.where(keep, at, tried), np.where(worse, cost, costs)
+    select = worse[:, np.newaxis]
+    return np.where(select, at, tried), np.where(worse, cost, costs)
 
 
 def _split(totals: Floats, model: Model) -> tuple[Floats, Floats]:
@@ -422,7 +422,7 @@ _START = 1.0
 _CROWD_STEPS = 5000
 _CAREFUL, _CARELESS = 4.0, 2.0
 """Of the Beta prior of gamma; strengths and habits have a normal one of precision 1."""
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -442,9 +442,9 @@ class CrowdAnswers:
 
     items: int
     judges: int
-    left: Places
-    right: Places
-    judge: Places
+    left: Indices
+    right: Indices
+    judge: Indices
     chose_left: NDArray[np.bool_]
     known: Floats
 

@@ -202,7 +202,7 @@ def find_averages(
     values: NDArray[np.float64],
     counts: Whole,
     ends: NDArray[np.intp],
-    places: Whole,
+    positions: Whole,
     averages: NDArray[np.float64],
 ) -> None:
     """Find averages of two values as `rank_tests.WalshAverages`, not rounded.
@@ -211,7 +211,7 @@ def find_averages(
         values: distinct ones of each sample, ascending, one sample after the other.
         counts: how often each occurs.
         ends: shape (samples, 2): where each sample begins and ends.
-        places: shape (samples, wanted), from 1; 0 for none, which leaves the average as it is.
+        positions: shape (samples, wanted), from 1; 0 for none, which leaves the average as it is.
         averages: same shape, to be filled.
     """
     for sample in range(len(ends)):
@@ -220,22 +220,22 @@ def find_averages(
         before = np.zeros(end - start + 1, np.int64)
         before[1:] = np.cumsum(each)
         size = before[-1]
-        for wanted in range(places.shape[1]):
-            place = places[sample, wanted]
-            if place == 0:
+        for wanted in range(positions.shape[1]):
+            position = positions[sample, wanted]
+            if position == 0:
                 continue
             low, high, least, most = 2 * own[0], 2 * own[-1], 0, size * (size + 1) // 2
             step = 0
-            while low < high and least + 1 < place < most:
+            while low < high and least + 1 < position < most:
                 # Where it is if sums lie evenly; every third time in the middle, if they do not
-                share = 0.5 if step % 3 == 2 else (place - least) / (most - least)  # noqa: PLR2004
+                share = 0.5 if step % 3 == 2 else (position - least) / (most - least)  # noqa: PLR2004
                 limit = low + (high - low) * share
                 if limit >= high:
                     limit = low
                 step += 1
                 total, below, above = _cut(own, each, before, limit)
-                if total < place:
+                if total < position:
                     low, least = above, total
                 else:
                     high, most = below, total
-            averages[sample, wanted] = (low if place == least + 1 else high) / 2
+            averages[sample, wanted] = (low if position == least + 1 else high) / 2

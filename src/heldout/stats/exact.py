@@ -54,10 +54,10 @@ class ValueScale:
             ValueError: a value is not on this scale.
         """
         wanted = np.asarray(values, np.float64)
-        places = np.searchsorted(self.values, wanted).clip(max=len(self.values) - 1)
-        if not np.array_equal(self.values[places], wanted):
+        positions = np.searchsorted(self.values, wanted).clip(max=len(self.values) - 1)
+        if not np.array_equal(self.values[positions], wanted):
             raise ValueError("a value is not on this scale")
-        return places.astype(np.int32)
+        return positions.astype(np.int32)
 
 
 def scale_of(values: ArrayLike, *, most: int = 1024) -> ValueScale | None:
@@ -209,11 +209,11 @@ class Samples:
 
     def without_zeros(self) -> "Samples":
         """The samples without their values of 0."""
-        kept = self.values != 0
-        counts, owners = self.counts[kept], self.owners[kept]
+        selected = self.values != 0
+        counts, owners = self.counts[selected], self.owners[selected]
         sizes = np.bincount(owners, weights=counts, minlength=len(self.sizes))
         return Samples(
-            values=self.values[kept], counts=counts, owners=owners, sizes=sizes.astype(np.int64)
+            values=self.values[selected], counts=counts, owners=owners, sizes=sizes.astype(np.int64)
         )
 
     def ends(self) -> NDArray[np.intp]:

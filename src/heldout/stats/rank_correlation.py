@@ -197,9 +197,9 @@ def _check_both(x: ArrayLike, y: ArrayLike) -> tuple[Scores, Scores]:
 def _refuse_ties(scores: Scores, name: str) -> None:
     values, counts = np.unique(scores, return_counts=True)
     if (counts > 1).any():
-        place = int(np.argmax(counts > 1))
+        position = int(np.argmax(counts > 1))
         raise InputError.of(
-            "tied-scores", name, f"{float(values[place])!r} {int(counts[place])} times"
+            "tied-scores", name, f"{float(values[position])!r} {int(counts[position])} times"
         )
 
 
@@ -214,9 +214,9 @@ def midranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     Args:
         values: finite, one dimension.
     """
-    _, places, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    _, positions, sizes = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(sizes)
-    return np.asarray((ends - (sizes - 1) / 2)[places], np.float64)
+    return np.asarray((ends - (sizes - 1) / 2)[positions], np.float64)
 
 
 RboTies = Literal["w", "a", "b"]
@@ -313,12 +313,12 @@ def rank_biased_overlap(x: Ranking, y: Ranking, p: float, *, ties: RboTies = "a"
 def _check(ranking: Ranking, name: str) -> None:
     found = None
     seen: set[Hashable] = set()
-    for place, group in enumerate(ranking, start=1):
+    for position, group in enumerate(ranking, start=1):
         if isinstance(group, str) or not group:
-            found = f"{quote(group)} in place {place}"
+            found = f"{quote(group)} in place {position}"
         repeated = seen.intersection(group)
         if repeated or len(set(group)) < len(group):
-            found = f"an item of place {place} twice"
+            found = f"an item of place {position} twice"
         seen.update(group)
     if found or not seen:
         expected = "groups of at least one item, each item once"
@@ -352,11 +352,11 @@ def _look(short: Ranking, long: Ranking, ties: RboTies) -> _Seen:
 def _look_untied(first: Ranking, second: Ranking) -> _Seen:
     """The same for two rankings of one length without ties, without a row for each item."""
     depth = len(first)
-    places = {item: place for place, (item,) in enumerate(first)}
+    positions = {item: position for position, (item,) in enumerate(first)}
     common = np.zeros(depth)
-    for place, (item,) in enumerate(second):
-        if item in places:
-            common[max(place, places[item])] += 1
+    for position, (item,) in enumerate(second):
+        if item in positions:
+            common[max(position, positions[item])] += 1
     depths = np.arange(1.0, depth + 1)
     return _Seen(
         shorter=depth,
@@ -400,14 +400,14 @@ def _agreement(seen: _Seen, unseen: Array | float, ties: RboTies) -> Array:
     return share
 
 
-def _open_places(seen: _Seen) -> NDArray[np.int64]:
+def _open_positions(seen: _Seen) -> NDArray[np.int64]:
     """Return how many items of the shorter ranking are unseen at each depth."""
     return np.maximum(np.arange(1, seen.longer + 1) - seen.shorter, 0)
 
 
 def _most_unseen(seen: _Seen) -> Array:
     """The most overlap that unseen items can add: one for each, from the longer one's top."""
-    opened = _open_places(seen)
+    opened = _open_positions(seen)
     sums = np.concatenate([np.zeros((1, seen.longer)), np.cumsum(seen.lone, axis=0)])
     most: Array = sums[opened, np.arange(seen.longer)]
     return most
@@ -415,7 +415,7 @@ def _most_unseen(seen: _Seen) -> Array:
 
 def _likely_unseen(seen: _Seen, low: Array) -> Array:
     """The overlap that unseen items add where the agreement at the shorter one's end goes on."""
-    opened = _open_places(seen)
+    opened = _open_positions(seen)
     reached = np.count_nonzero(seen.lone, axis=0)
     mean = np.sum(seen.lone, axis=0) / np.maximum(reached, 1)
     likely: Array = opened * low[seen.shorter - 1] * mean
@@ -509,15 +509,15 @@ def find_taus(
     Returns:
         One for each range that is not that of all runs again.
     """
-    places = [place for place, run in enumerate(runs) if run != apart]
-    ranges = {"all": places}
-    if len(places) > _TOP:
-        best = sorted(places, key=lambda place: -means.before[place])[:_TOP]
+    positions = [position for position, run in enumerate(runs) if run != apart]
+    ranges = {"all": positions}
+    if len(positions) > _TOP:
+        best = sorted(positions, key=lambda position: -means.before[position])[:_TOP]
         ranges[f"the best {_TOP} before"] = best
-    inside = [place for place in places if runs[place] in pooled]
-    if 0 < len(inside) < len(places):
+    inside = [position for position in positions if runs[position] in pooled]
+    if 0 < len(inside) < len(positions):
         ranges["pooled"] = inside
-    if len(places) < len(runs):
+    if len(positions) < len(runs):
         ranges[f"all and {apart}"] = list(range(len(runs)))
     return tuple(_range(name, some, means) for name, some in ranges.items())
 
@@ -538,13 +538,13 @@ def noise_of(after: Floats, redrawn: Floats) -> Noise | None:
     return Noise(tau=float(np.mean(taus)), draws=len(redrawn))
 
 
-def _range(name: str, places: Sequence[int], means: Both) -> TauRange:
-    before, after = means.before[list(places)], means.after[list(places)]
-    first, second = np.triu_indices(len(places), k=1)
+def _range(name: str, positions: Sequence[int], means: Both) -> TauRange:
+    before, after = means.before[list(positions)], means.after[list(positions)]
+    first, second = np.triu_indices(len(positions), k=1)
     against = np.sign(before[first] - before[second]) * np.sign(after[first] - after[second])
     return TauRange(
         name=name,
-        runs=len(places),
+        runs=len(positions),
         tau=kendall(before, after),
         discordant=int((against < 0).sum()),
         pairs=len(first),

@@ -124,15 +124,15 @@ class WalshAverages:
         size = int(self._before[-1])
         self.count = size * (size + 1) // 2
 
-    def find(self, place: int) -> float:
+    def find(self, position: int) -> float:
         """The average at a place in ascending order, rounded to 1e-12.
 
         Args:
-            place: 1 to `count`.
+            position: 1 to `count`.
         """
-        if not self._found.before < place <= self._found.reached[-1]:
-            self._found = self._look_for(place)
-        found = self._found.sums[self._found.reached.searchsorted(place)] / 2
+        if not self._found.before < position <= self._found.reached[-1]:
+            self._found = self._look_for(position)
+        found = self._found.sums[self._found.reached.searchsorted(position)] / 2
         return float(np.round(found, DECIMALS)) + 0.0
 
     def median(self) -> float:
@@ -141,25 +141,25 @@ class WalshAverages:
         first = self.find(lower)
         return first if lower == upper else (first + self.find(upper)) / 2
 
-    def _look_for(self, place: int) -> _Stretch:
+    def _look_for(self, position: int) -> _Stretch:
         """Few averages that follow each other, among them the one at a place."""
         size = len(self._values)
         first, last = float(self._values[0]), float(self._values[-1])
         low = _Cut(float(np.nextafter(first, -np.inf)), np.zeros(0, np.int64), 0)
         high = _Cut(last, np.full(size, size), self.count)
         if size * (size + 1) // 2 > _LAID_OUT:
-            for limit in self._guess(place):
-                low, high = self._narrow(low, high, limit, place)
+            for limit in self._guess(position):
+                low, high = self._narrow(low, high, limit, position)
         while self._starts_and_lengths(low, high)[1].sum() > _LAID_OUT:
             middle = (low.limit + high.limit) / 2
             if not low.limit < middle < high.limit:
                 return _Stretch(low.total, np.array([2 * high.limit]), np.array([high.total]))
-            low, high = self._narrow(low, high, middle, place)
+            low, high = self._narrow(low, high, middle, position)
         return self._lay_out(low, high)
 
-    def _narrow(self, low: _Cut, high: _Cut, limit: float, place: int) -> tuple[_Cut, _Cut]:
+    def _narrow(self, low: _Cut, high: _Cut, limit: float, position: int) -> tuple[_Cut, _Cut]:
         cut = self._cut(limit)
-        return (low, cut) if cut.total >= place else (cut, high)
+        return (low, cut) if cut.total >= position else (cut, high)
 
     def _cut(self, limit: float) -> _Cut:
         own = int(self._values.searchsorted(limit, "right"))
@@ -184,10 +184,10 @@ class WalshAverages:
         order = np.argsort(sums)
         return _Stretch(low.total, sums[order], low.total + np.cumsum(counts[order]))
 
-    def _guess(self, place: int) -> tuple[float, float]:
+    def _guess(self, position: int) -> tuple[float, float]:
         """Limits between which an average probably lies, by a histogram of the values."""
         first, width, reached = self._folded
-        at = int(reached.searchsorted(place))
+        at = int(reached.searchsorted(position))
         # The bins of x and y add up to that of x + y, or to the one before
         return first + (at - _MARGIN) * width / 2, first + (at + 2 + _MARGIN) * width / 2
 
@@ -198,8 +198,8 @@ class WalshAverages:
         bins = min(max(least, 1 << (2 * len(self._values)).bit_length()), most)
         first, last = float(self._values[0]), float(self._values[-1])
         width = last / bins - first / bins
-        places = ((self._values - first) / width).astype(np.int64).clip(max=bins - 1)
-        histogram = np.bincount(places, self._counts, bins)
+        positions = ((self._values - first) / width).astype(np.int64).clip(max=bins - 1)
+        histogram = np.bincount(positions, self._counts, bins)
         return first, width, fold_histograms(histogram[np.newaxis])[0]
 
 
@@ -273,9 +273,9 @@ def rank_differences(
             f"at most {_EXACT_LIMIT}",
             "with so many the normal approximation is as good",
         )
-    kept = moved if zeros == "wilcox" else difference
-    ranks = midranks(np.abs(kept))
-    signed = ranks[kept != 0]
+    selected = moved if zeros == "wilcox" else difference
+    ranks = midranks(np.abs(selected))
+    signed = ranks[selected != 0]
     above = float(signed[moved > 0].sum())
     if method == "exact" or (method == "auto" and used <= EXACT_AT_MOST):
         p = exact_p(signed, above, ask.alternative)
@@ -301,10 +301,10 @@ def exact_p(ranks: Scores, above: float, alternative: Alternative) -> float:
     """Return the chance of such a sum of positive ranks when every sign is tossed."""
     doubled = np.rint(2 * ranks).astype(np.int64)
     chances = _sum_chances(doubled)
-    place = round(2 * above)
+    position = round(2 * above)
     return choose_tail(
-        greater=float(chances[place:].sum()),
-        less=float(chances[: place + 1].sum()),
+        greater=float(chances[position:].sum()),
+        less=float(chances[: position + 1].sum()),
         alternative=alternative,
     )
 
@@ -323,14 +323,14 @@ def _sum_chances(weights: NDArray[np.int64]) -> Scores:
 def _estimate(values: Scores, level: float) -> tuple[float, float | None, float | None]:
     """The pseudomedian and the ends of its interval."""
     averages = WalshAverages(values)
-    place = place_of_end(len(values), (1 - level) / 2)
-    if place < 1:
+    position = position_of_end(len(values), (1 - level) / 2)
+    if position < 1:
         return averages.median(), None, None
-    return averages.median(), averages.find(place), averages.find(averages.count + 1 - place)
+    return averages.median(), averages.find(position), averages.find(averages.count + 1 - position)
 
 
 @cache
-def place_of_end(size: int, tail: float) -> int:
+def position_of_end(size: int, tail: float) -> int:
     """Place of the Walsh average that is an interval's lower end; below 1 where there is none.
 
     Args:
@@ -378,30 +378,32 @@ def estimate_pseudomedians(
         level: of the intervals, between 0 and 1.
         compiled: whether numba is used where it is installed; the answer is the same.
     """
-    places = _list_places(samples.sizes, level)
-    averages = np.full(places.shape, np.nan)
+    positions = _list_positions(samples.sizes, level)
+    averages = np.full(positions.shape, np.nan)
     some = samples.sizes > 0
     if compiled and (loops := load_compiled()):
-        loops.find_averages(samples.values, samples.counts, samples.ends(), places, averages)
+        loops.find_averages(samples.values, samples.counts, samples.ends(), positions, averages)
         averages = np.round(averages, DECIMALS) + 0.0
     elif _has_whole_numbers(samples):
         least = float(samples.values.min())
-        averages[some] = _look_up(_fold(samples)[some], places[some]) / 2 + least
+        averages[some] = _look_up(_fold(samples)[some], positions[some]) / 2 + least
     else:
         ends = samples.ends()
         for sample in np.flatnonzero(some):
             part = slice(*ends[sample])
             walsh = WalshAverages(samples.values[part], samples.counts[part])
-            averages[sample] = [walsh.find(place) if place else np.nan for place in places[sample]]
-    first, second, low, high = np.where(places > 0, averages, np.nan).T
+            averages[sample] = [
+                walsh.find(position) if position else np.nan for position in positions[sample]
+            ]
+    first, second, low, high = np.where(positions > 0, averages, np.nan).T
     return Pseudomedians(np.where(first == second, first, (first + second) / 2), low, high)
 
 
-def _list_places(sizes: Integers, level: float) -> Integers:
+def _list_positions(sizes: Integers, level: float) -> Integers:
     """The averages that make a centre and the ends of its interval; 0 where there is none."""
     counts = sizes * (sizes + 1) // 2
     different, inverse = np.unique(sizes, return_inverse=True)
-    ends = [max(0, place_of_end(size, (1 - level) / 2)) for size in different.tolist()]
+    ends = [max(0, position_of_end(size, (1 - level) / 2)) for size in different.tolist()]
     low = np.array(ends, np.int64)[inverse]
     high = np.where(low > 0, counts + 1 - low, 0)
     return np.stack(((counts + 1) // 2, counts // 2 + (counts > 0), low, high), axis=1)
@@ -417,15 +419,15 @@ def _has_whole_numbers(samples: Samples) -> bool:
 
 def _fold(samples: Samples) -> NDArray[np.int64]:
     """Return how many averages of each sample are up to each half of a whole number."""
-    places = (samples.values - samples.values.min()).astype(np.int64)
-    span = int(places.max()) + 1
+    positions = (samples.values - samples.values.min()).astype(np.int64)
+    span = int(positions.max()) + 1
     cells = len(samples.sizes) * span
-    histograms = np.bincount(samples.owners * span + places, samples.counts, cells)
+    histograms = np.bincount(samples.owners * span + positions, samples.counts, cells)
     return fold_histograms(histograms.reshape(-1, span))
 
 
-def _look_up(reached: Integers, places: Integers) -> Floats:
-    columns = [(reached < place[:, None]).sum(axis=1) for place in places.T]
+def _look_up(reached: Integers, positions: Integers) -> Floats:
+    columns = [(reached < position[:, None]).sum(axis=1) for position in positions.T]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
@@ -453,7 +455,7 @@ def rank_sum_test(a: Scores, b: Scores, ask: AskedTest, *, kind: Corrections) ->
     mean = len(a) * len(b) / 2
     above = float(ranks[len(a) :].sum()) - len(b) * (len(b) + 1) / 2
     corrected = kind == "mann-whitney"
-    low, high, why = _place(a, b, ranks, ask.level)
+    low, high, why = _locate(a, b, ranks, ask.level)
     return Found(
         used=used,
         difference=(above - mean) / mean,
@@ -480,7 +482,7 @@ def _error(pooled: Scores, size: int, *, ties: bool) -> float:
     return math.sqrt(size * (total - size) / 12 * spread)
 
 
-def _place(
+def _locate(
     a: Scores, b: Scores, ranks: Scores, level: float
 ) -> tuple[float | None, float | None, str | None]:
     """The interval of P(B > A) - P(A > B), or why there is none."""

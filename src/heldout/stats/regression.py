@@ -198,7 +198,7 @@ _NODES = 21
 _FAR = 20.0
 _GRADIENT = 1e-8
 Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -213,7 +213,7 @@ class Choices:
     """
 
     columns: Floats
-    pair: Places
+    pair: Indices
     turned: NDArray[np.bool_]
     chose_left: NDArray[np.bool_]
 
@@ -234,7 +234,7 @@ class Effects:
 
 
 def fit_effects(
-    choices: Choices, clusterings: Sequence[Places], *, spread: float = 0.8, level: float = 0.95
+    choices: Choices, clusterings: Sequence[Indices], *, spread: float = 0.8, level: float = 0.95
 ) -> Effects | None:
     """The most likely effects.
 
@@ -279,7 +279,7 @@ def fit_effects(
     return Effects(values=values, low=values - reach, high=values + reach)
 
 
-def _reach(said: Floats, cluster: Places, level: float) -> Floats:
+def _reach(said: Floats, cluster: Indices, level: float) -> Floats:
     clusters = int(cluster.max()) + 1
     summed = np.zeros((clusters, said.shape[1]))
     np.add.at(summed, cluster, said)
@@ -289,8 +289,8 @@ def _reach(said: Floats, cluster: Places, level: float) -> Floats:
 
 def _nodes(spread: float) -> tuple[Floats, Floats]:
     """Values of delta, and the logarithms of their weights (Gauss and Hermite)."""
-    places, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    return places * spread * 2**0.5, np.log(weights / weights.sum())
+    positions, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    return positions * spread * 2**0.5, np.log(weights / weights.sum())
 
 
 def _ahead(at: Floats, choices: Choices, spread: float) -> Floats:

@@ -223,14 +223,14 @@ def rank_rows(means: NDArray[np.float64], ties: TieRule) -> tuple[NDArray[np.int
     """
     order = np.argsort(-means, axis=1, kind="stable")
     ordered = np.take_along_axis(means, order, axis=1)
-    places = np.broadcast_to(np.arange(1, means.shape[1] + 1), means.shape)
+    positions = np.broadcast_to(np.arange(1, means.shape[1] + 1), means.shape)
     equal = ordered[:, 1:] == ordered[:, :-1]
     if ties == "shared":
-        places = places.copy()
-        places[:, 1:][equal] = 0
-        places = np.maximum.accumulate(places, axis=1)
+        positions = positions.copy()
+        positions[:, 1:][equal] = 0
+        positions = np.maximum.accumulate(positions, axis=1)
     ranks = np.empty(means.shape, np.int64)
-    np.put_along_axis(ranks, order, places, axis=1)
+    np.put_along_axis(ranks, order, positions, axis=1)
     return ranks, int(equal.any(axis=1).sum())
 
 

@@ -107,33 +107,33 @@ class Columns(Sequence[Row_co]):
     def rows(self, start: int, stop: int) -> Sequence[Row_co]:
         """Make the rows that follow each other from one place to before another."""
 
-    def take(self, places: NDArray[np.intp]) -> Self:
+    def take(self, positions: NDArray[np.intp]) -> Self:
         """Take some of the rows."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
-        return replace(self, **{name: _take(one, places) for name, one in given.items()})  # type: ignore[type-var]
+        return replace(self, **{name: _take(one, positions) for name, one in given.items()})  # type: ignore[type-var]
 
     @overload
-    def __getitem__(self, place: int) -> Row_co: ...
+    def __getitem__(self, position: int) -> Row_co: ...
     @overload
-    def __getitem__(self, place: slice) -> Self: ...
-    def __getitem__(self, place: int | slice) -> Row_co | Self:
-        if isinstance(place, slice):
-            return self.take(np.arange(len(self))[place])
-        place = range(len(self))[place]
-        return self.rows(place, place + 1)[0]
+    def __getitem__(self, position: slice) -> Self: ...
+    def __getitem__(self, position: int | slice) -> Row_co | Self:
+        if isinstance(position, slice):
+            return self.take(np.arange(len(self))[position])
+        position = range(len(self))[position]
+        return self.rows(position, position + 1)[0]
 
     def __iter__(self) -> Iterator[Row_co]:
         for start in range(0, len(self), _ROWS):
             yield from self.rows(start, min(start + _ROWS, len(self)))
 
 
-def _take(value: Any, places: NDArray[np.intp]) -> Any:
+def _take(value: Any, positions: NDArray[np.intp]) -> Any:
     """Take places of an array's last axis, of other columns, and of all columns of a mapping."""
     if isinstance(value, np.ndarray):
-        return value[..., places]
+        return value[..., positions]
     if isinstance(value, Mapping):
-        return {name: _take(one, places) for name, one in value.items()}
-    return value.take(places) if isinstance(value, Columns) else value
+        return {name: _take(one, positions) for name, one in value.items()}
+    return value.take(positions) if isinstance(value, Columns) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -173,23 +173,23 @@ class TestColumns(Columns[TestResult]):
     options: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, results: Sequence[TestResult], places: NDArray[np.intp]) -> "TestColumns":
+    def of(cls, results: Sequence[TestResult], positions: NDArray[np.intp]) -> "TestColumns":
         """Put results of one test with the same options in columns.
 
         Args:
             results: at least one, two-sided.
-            places: for each pair the place of its result.
+            positions: for each pair the place of its result.
         """
         reasons = tuple(dict.fromkeys(one.why for one in results))
         columns: dict[str, Any] = {
-            name: np.array([getattr(one, name) for one in results], kind)[places]
+            name: np.array([getattr(one, name) for one in results], kind)[positions]
             for name, kind in _NUMBERS.items()
         }
         return cls(
             test=results[0].test,
             level=results[0].level,
             **columns,
-            why=np.array([reasons.index(one.why) for one in results], np.int8)[places],
+            why=np.array([reasons.index(one.why) for one in results], np.int8)[positions],
             reasons=tuple(one and one.replace("{", "{{").replace("}", "}}") for one in reasons),
             options=results[0].options,
         )
@@ -209,7 +209,7 @@ class TestColumns(Columns[TestResult]):
     def rows(self, start: int, stop: int) -> list[TestResult]:
         """Make the results of pairs that follow each other."""
         n, used, *numbers = (getattr(self, name)[start:stop] for name in _NUMBERS)
-        whys = (self.reasons[place] for place in self.why[start:stop].tolist())
+        whys = (self.reasons[position] for position in self.why[start:stop].tolist())
         return [
             TestResult(
                 test=self.test,
@@ -240,8 +240,8 @@ _NUMBERS = {"n": np.int32, "used": np.int32} | dict.fromkeys(
 def with_none(column: Floats) -> list[float | None]:
     """A column of one dimension as a list; `None` for NaN, which stands there for undefined."""
     numbers: list[float | None] = column.tolist()
-    for place in np.flatnonzero(np.isnan(column)).tolist():
-        numbers[place] = None
+    for position in np.flatnonzero(np.isnan(column)).tolist():
+        numbers[position] = None
     return numbers
 
 
@@ -295,11 +295,11 @@ def check_scores(scores: ArrayLike, system: str) -> NDArray[np.float64]:
         raise ValueError(f"scores of {system} have {values.ndim} dimensions, not one")
     broken = np.flatnonzero(~(np.abs(values) <= _LARGEST))
     if len(broken):
-        place = int(broken[0])
+        position = int(broken[0])
         problem = Problem(
             "not-finite",
             f"scores of {system}",
-            f"{values[place]} at place {place + 1}",
+            f"{values[position]} at place {position + 1}",
             f"finite numbers, up to {_LARGEST:g}",
             hint="a score that is missing or undefined is none: leave its query out",
         )

@@ -130,9 +130,9 @@ def max_t(
     )
     peaks = _join(list(shares))
     least = family.found * (1 - _ROUNDING) - _slack(whole) * np.abs(family.scale)
-    places = np.empty(pairs.count, np.int64)
-    places[rising] = np.arange(len(rising))
-    hits = _count_reached(least[rising], peaks, places)
+    positions = np.empty(pairs.count, np.int64)
+    positions[rising] = np.arange(len(rising))
+    hits = _count_reached(least[rising], peaks, positions)
     # No p is smaller than that of a pair with a larger t.
     corrected = (1 + hits) / (1 + flips)
     p = np.full(pairs.count, np.nan)
@@ -154,7 +154,7 @@ class _Pairs:
         start = row * (2 * self.rows - row - 1) // 2
         return slice(start, start + self.rows - row - 1)
 
-    def places(self, first: Indices, second: Indices) -> Indices:
+    def find_positions(self, first: Indices, second: Indices) -> Indices:
         """Of each pair of two rows, the upper one first."""
         return first * (2 * self.rows - first - 1) // 2 + second - first - 1
 
@@ -298,7 +298,7 @@ class _Search:
         """Pairs of two rows."""
         for start in range(0, len(upper), _ROWS):
             first, second = upper[start : start + _ROWS], lower[start : start + _ROWS]
-            pairs = self._pairs.places(first, second)
+            pairs = self._pairs.find_positions(first, second)
             t = self._flipped[second].astype(np.float64)
             t -= self._flipped[first]
             t *= self._family.scale[pairs, np.newaxis]
@@ -306,8 +306,8 @@ class _Search:
             if not self._step_down:
                 np.maximum(self.largest, t.max(axis=0), out=self.largest)
                 continue
-            place, flip = np.nonzero(t > self.largest)
-            self._add(flip, pairs[place], t[place, flip])
+            position, flip = np.nonzero(t > self.largest)
+            self._add(flip, pairs[position], t[position, flip])
 
     def _add(self, flips: Indices, pairs: Indices, values: Doubles) -> None:
         above = self._above
@@ -323,8 +323,8 @@ class _Search:
     def result(self) -> _Peaks:
         """Of the pairs that exceed the largest reversed t those that exceed all before them."""
         above = self._above
-        kept = np.flatnonzero(above.values > self.largest[above.flips])
-        flips, pairs, values = above.flips[kept], above.pairs[kept], above.values[kept]
+        selected = np.flatnonzero(above.values > self.largest[above.flips])
+        flips, pairs, values = above.flips[selected], above.pairs[selected], above.values[selected]
         order = np.lexsort((pairs, self._family.found[pairs], flips))
         flips, pairs, values = flips[order], pairs[order], values[order]
         ranks = np.unique(values, return_inverse=True)[1]
@@ -373,7 +373,7 @@ def _mark(
     return marks
 
 
-def _count_reached(least: Doubles, peaks: _Peaks, places: Indices) -> NDArray[np.int64]:
+def _count_reached(least: Doubles, peaks: _Peaks, positions: Indices) -> NDArray[np.int64]:
     """For each pair, by rising t, in how many flips the largest t reaches its own.
 
     The largest t of a flip changes only at its peaks. Between two of them, of whatever flips, one
@@ -382,9 +382,9 @@ def _count_reached(least: Doubles, peaks: _Peaks, places: Indices) -> NDArray[np
     Args:
         least: the t of a flip that hits.
         peaks: of all flips.
-        places: where a pair stands by rising t.
+        positions: where a pair stands by rising t.
     """
-    at = places[peaks.pairs]
+    at = positions[peaks.pairs]
     order = np.argsort(at, kind="stable")
     if len(least) <= len(order):
         return _compare_each(least, peaks, order, np.searchsorted(at[order], range(len(least) + 1)))
@@ -393,11 +393,11 @@ def _count_reached(least: Doubles, peaks: _Peaks, places: Indices) -> NDArray[np
     before = np.where(first, peaks.largest[peaks.flips], np.roll(peaks.values, 1))
     current = np.sort(peaks.largest)
     hits, done = np.empty(len(least), np.int64), 0
-    for place, old, new in zip(
+    for position, old, new in zip(
         *(part[order].tolist() for part in (at, before, peaks.values)), strict=True
     ):
-        hits[done:place] = len(current) - current.searchsorted(least[done:place])
-        done = place
+        hits[done:position] = len(current) - current.searchsorted(least[done:position])
+        done = position
         out, into = current.searchsorted((old, new)).tolist()
         current[out : into - 1] = current[out + 1 : into]
         current[into - 1] = new
@@ -418,10 +418,10 @@ def _compare_each(
     """
     current = peaks.largest.copy()
     hits = np.empty(len(least), np.int64)
-    for place, (start, end) in enumerate(pairwise(starts.tolist())):
+    for position, (start, end) in enumerate(pairwise(starts.tolist())):
         some = order[start:end]
         current[peaks.flips[some]] = peaks.values[some]
-        hits[place] = np.count_nonzero(current >= least[place])
+        hits[position] = np.count_nonzero(current >= least[position])
     return hits
 
 
@@ -438,18 +438,18 @@ def _slack(whole: Whole) -> int:
 def _flip_sums(whole: Whole, sums: Doubles, blocks: Sequence[Block]) -> Floats:
     """Sums of all systems under each flip of some blocks, shape (systems, flips), exact."""
     values = whole.values
-    kept = np.zeros((len(values), sum(flips for _, flips in blocks)), values.dtype)
-    part = np.empty_like(kept)
+    selected = np.zeros((len(values), sum(flips for _, flips in blocks)), values.dtype)
+    part = np.empty_like(selected)
     for start in range(0, values.shape[1], _QUERIES):
         some = values[:, start : start + _QUERIES]
         signs = np.concatenate(
             [_draw_signs(rng, some.shape[1], flips) for rng, flips in blocks], axis=1
         )
-        kept += np.matmul(some, signs.astype(values.dtype), out=part)
+        selected += np.matmul(some, signs.astype(values.dtype), out=part)
     # What is flipped is the sum less what is kept
-    kept *= 2
-    kept -= sums.astype(values.dtype)[:, np.newaxis]
-    return kept
+    selected *= 2
+    selected -= sums.astype(values.dtype)[:, np.newaxis]
+    return selected
 
 
 def _draw_signs(rng: Generator, queries: int, flips: int) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ import numpy as np
 from heldout.answers.answer import Answer
 from heldout.collections.named import GivenQrels, open_qrels
 from heldout.ids import DocId, QueryId
-from heldout.scoring.given_runs import GivenRuns, read_given_places, read_one_top
+from heldout.scoring.given_runs import GivenRuns, read_given_positions, read_one_top
 from heldout.survivorship.annotations import Annotation, Annotations, discarded_records
 from heldout.survivorship.depths.study import DepthOptions, study_depths
 from heldout.survivorship.depths.words import answer_depths
@@ -123,7 +123,7 @@ def score_depths(
         wanted: dict[str, Sequence[str]] = {
             one.query: tuple(one.selected) for one in annotations.records if one.selected
         }
-        places = read_given_places(runs, documents=wanted)
+        places = read_given_positions(runs, documents=wanted)
         for name, found in places.items():
             if wanted and not found.found:
                 raise no_common_query(name, f"none of the {len(wanted):,} queries with a label")

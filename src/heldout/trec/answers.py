@@ -214,7 +214,7 @@ def _facts(
             displaced = int(differ.sum())
             if displaced:
                 row = int(by_rank[int(np.argmax(differ))])
-                checks.report_displaced(rows, row, place=int(np.argmax(by_score == row)) + 1)
+                checks.report_displaced(rows, row, position=int(np.argmax(by_score == row)) + 1)
     return QueryOddities(
         first_rank=None if ranks is None else int(ranks.min()),
         tied=int(tied.sum()),
@@ -234,9 +234,9 @@ def _see(hits: NDArray[np.int64], best: NDArray[np.int64]) -> JudgedRanking:
     retrieved = len(best)
     if not len(hits):
         return JudgedRanking(positions=_NONE, grades=_NONE, retrieved=retrieved)
-    place_of = np.empty(retrieved, dtype=np.int64)
-    place_of[best] = np.arange(1, retrieved + 1)
-    positions = place_of[hits[:, 0]]
+    position_of = np.empty(retrieved, dtype=np.int64)
+    position_of[best] = np.arange(1, retrieved + 1)
+    positions = position_of[hits[:, 0]]
     ascending = np.argsort(positions)
     return JudgedRanking(
         positions=positions[ascending], grades=hits[:, 1][ascending], retrieved=retrieved

@@ -92,12 +92,12 @@ class DocumentGroups:
     profiles: NDArray[np.float64]
     documents: tuple[int, ...]
     _hashes: NDArray[np.uint64]
-    _places: NDArray[np.int32]
+    _rows: NDArray[np.int32]
 
     def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
         """The profile of each document by its `hash_document`, `UNKNOWN` where it has none."""
         at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-        return np.where(self._hashes[at] == hashes, self._places[at], np.int32(UNKNOWN))
+        return np.where(self._hashes[at] == hashes, self._rows[at], np.int32(UNKNOWN))
 
     def shares(self) -> dict[str, float]:
         """The share of the documents in the file that each group has."""
@@ -243,13 +243,13 @@ def _check_number(groups: Mapping[str, object], path: str) -> None:
 
 
 def _pack(members: Mapping[bytes, Membership], path: str) -> DocumentGroups:
-    places: dict[Membership, int] = {}
-    of_document = [places.setdefault(one, len(places)) for one in members.values()]
-    names = {name: 0 for one in places for name, _ in one}
+    positions: dict[Membership, int] = {}
+    of_document = [positions.setdefault(one, len(positions)) for one in members.values()]
+    names = {name: 0 for one in positions for name, _ in one}
     _check_number(names, path)
     columns = {name: column for column, name in enumerate(sorted(names))}
-    profiles = np.zeros((len(places), len(columns)))
-    for row, one in enumerate(places):
+    profiles = np.zeros((len(positions), len(columns)))
+    for row, one in enumerate(positions):
         for name, weight in one:
             profiles[row, columns[name]] = weight
     profiles /= profiles.sum(axis=1, keepdims=True)
@@ -264,7 +264,7 @@ def _pack(members: Mapping[bytes, Membership], path: str) -> DocumentGroups:
     return DocumentGroups(
         names=tuple(columns),
         profiles=profiles,
-        documents=tuple(np.bincount(at, minlength=len(places)).tolist()),
+        documents=tuple(np.bincount(at, minlength=len(positions)).tolist()),
         _hashes=hashes[order],
-        _places=at[order],
+        _rows=at[order],
     )

@@ -143,7 +143,7 @@ def read_metadata_file(source: BinaryIO, *, path: str) -> Header:
     Raises:
         InputError: codes `ir-metadata-size`, `ir-metadata-yaml`, and those of `TextReader.blocks`.
     """
-    kept: list[str] = []
+    selected: list[str] = []
     size = 0
     with TextReader(source, path=path, limits=OWN_FILES) as reader:
         for _, line in read_lines(reader):
@@ -151,10 +151,10 @@ def read_metadata_file(source: BinaryIO, *, path: str) -> Header:
             if size > MOST_BYTES:
                 raise _too_large(path, 1)
             marked = _MARK.fullmatch(b"#" + line.strip())
-            kept.append("" if marked else line.decode(errors="replace"))
-    fields = parse_fields("\n".join(kept), path=path)
+            selected.append("" if marked else line.decode(errors="replace"))
+    fields = parse_fields("\n".join(selected), path=path)
     notes = tuple(_check_version(fields, path=path, line=1))
-    return Header(fields=fields, first=1, last=len(kept), notes=notes)
+    return Header(fields=fields, first=1, last=len(selected), notes=notes)
 
 
 def _too_large(path: str, line: int) -> InputError:
@@ -305,9 +305,9 @@ def format_header(fields: Mapping[str, Any]) -> bytes:
     """
     import yaml  # noqa: PLC0415 - few files have a header
 
-    kept = _without_empty({"schema-version": SCHEMA, **fields})
+    selected = _without_empty({"schema-version": SCHEMA, **fields})
     text = yaml.dump(
-        kept, Dumper=yaml.SafeDumper, sort_keys=False, allow_unicode=True, width=MOST_BYTES
+        selected, Dumper=yaml.SafeDumper, sort_keys=False, allow_unicode=True, width=MOST_BYTES
     )
     lines = ["ir_metadata.start", *text.splitlines(), "ir_metadata.end"]
     return "".join(f"# {line}\n" for line in lines).encode()
@@ -320,8 +320,8 @@ def _clean(text: str) -> str:
 def _without_empty(value: Any) -> Any:
     """The same without what says nothing, and with texts that are safe in a line."""
     if isinstance(value, Mapping):
-        kept = {_clean(str(name)): _without_empty(one) for name, one in value.items()}
-        return {name: one for name, one in kept.items() if one not in (None, "", [], {})}
+        selected = {_clean(str(name)): _without_empty(one) for name, one in value.items()}
+        return {name: one for name, one in selected.items() if one not in (None, "", [], {})}
     if isinstance(value, str):
         return _clean(value)
     if isinstance(value, Sequence):

@@ -226,14 +226,14 @@ def _group(ids: "Texts") -> tuple[tuple[str, ...], Integers, Integers | None]:
     firsts = np.flatnonzero(changes).astype(np.int64)
     names: list[str] = ids[firsts.tolist()].to_list()
     starts = np.append(firsts, count)
-    places: dict[str, int] = {}
-    parts = np.array([places.setdefault(name, len(places)) for name in names], np.int64)
-    if len(places) == len(names):
+    positions: dict[str, int] = {}
+    parts = np.array([positions.setdefault(name, len(positions)) for name in names], np.int64)
+    if len(positions) == len(names):
         return tuple(names), starts, None
     of_row = np.repeat(parts, np.diff(starts))
-    lengths = np.bincount(of_row, minlength=len(places))
+    lengths = np.bincount(of_row, minlength=len(positions))
     starts = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    return tuple(places), starts, np.argsort(of_row, kind="stable").astype(np.int64)
+    return tuple(positions), starts, np.argsort(of_row, kind="stable").astype(np.int64)
 
 
 def _check_scores(run: MemoryRun) -> None:
@@ -260,11 +260,11 @@ def _check_distinct(run: MemoryRun, codes: NDArray[Any], rows: Integers | None) 
     of_row = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((codes, of_row))
     same = (codes[order][1:] == codes[order][:-1]) & (of_row[order][1:] == of_row[order][:-1])
-    places = np.flatnonzero(same)
-    firsts, seconds = (run.documents.take(order[places + step]) for step in (0, 1))
+    positions = np.flatnonzero(same)
+    firsts, seconds = (run.documents.take(order[positions + step]) for step in (0, 1))
     problems = [
-        _repeated(run, int(order[place + 1]), first, rows)
-        for place, first, second in zip(places.tolist(), firsts, seconds, strict=True)
+        _repeated(run, int(order[position + 1]), first, rows)
+        for position, first, second in zip(positions.tolist(), firsts, seconds, strict=True)
         if first == second
     ]
     if problems:
@@ -307,15 +307,15 @@ def scan_memory(
     limits = limits or Limits()
     log = ProblemLog(limits.problems)
     coverage = Coverage(expected or Expected(), path=run.name, limits=limits, log=log)
-    for place, query in enumerate(run.queries):
+    for position, query in enumerate(run.queries):
         coverage.admit(
-            query.encode(), range(int(run.starts[place]) + 1, int(run.starts[place + 1]) + 1)
+            query.encode(), range(int(run.starts[position]) + 1, int(run.starts[position + 1]) + 1)
         )
     coverage.check_answered()
-    places, facts = _order_rows(run, chosen)
+    positions, facts = _order_rows(run, chosen)
     if 2 * facts.queries_rising > facts.queries:
         log.add(report_rising(facts, run.name))
-    rankings = _see(run, places, qrels or {})
+    rankings = _see(run, positions, qrels or {})
     none = Signature(queries=rankings.queries, documents=np.zeros((len(run.queries), 0), np.uint64))
     return Scan(
         path=run.name,
@@ -343,14 +343,14 @@ def list_documents(
     Returns:
         Query -> documents, best first; only queries that it answers.
     """
-    places, _ = _order_rows(run, order)
+    positions, _ = _order_rows(run, order)
     found: dict[str, tuple[str, ...]] = {}
     for at, query in enumerate(run.queries):
         if query in queries:
             start, end = int(run.starts[at]), int(run.starts[at + 1])
             rows = np.arange(start, end)
-            if places is not None:
-                rows = rows[np.argsort(places[start:end])]
+            if positions is not None:
+                rows = rows[np.argsort(positions[start:end])]
             found[query] = tuple(run.documents.take(rows))
     return found
 
@@ -401,14 +401,14 @@ def _order_rows(run: MemoryRun, order: Order) -> tuple[Integers | None, Facts]:
         found, expected = f"rank {-keys[row]:g} again", "each rank once per query"
         raise InputError.of("rank-repeated", run.name, found, expected, line=row + 1)
     _break_ties(run, rows, tied)
-    place = np.arange(run.rows, dtype=np.int64) - np.repeat(run.starts[:-1], lengths) + 1
-    places = np.empty(run.rows, np.int64)
-    places[rows] = place
-    facts = _add_ties(facts, tied, tied & (place[:-1] <= _TOP), of_row[:-1])
+    position = np.arange(run.rows, dtype=np.int64) - np.repeat(run.starts[:-1], lengths) + 1
+    positions = np.empty(run.rows, np.int64)
+    positions[rows] = position
+    facts = _add_ties(facts, tied, tied & (position[:-1] <= _TOP), of_row[:-1])
     if order == "trec":
         close = np.flatnonzero(equal_as_float32(ordered) & (ordered[1:] != ordered[:-1]) & joined)
         facts = replace(facts, queries_swapped=_count_swapped(run, close, rows, of_row))
-    return places, facts
+    return positions, facts
 
 
 def _break_ties(run: MemoryRun, rows: NDArray[np.intp], tied: Mask) -> None:
@@ -421,7 +421,7 @@ def _break_ties(run: MemoryRun, rows: NDArray[np.intp], tied: Mask) -> None:
     ids = dict(zip(members.tolist(), run.documents.take(rows[members]), strict=True))
     for start, end in groups:
         before = rows[start:end].copy()
-        best = sorted(range(start, end), key=lambda place: ids[place].encode(), reverse=True)
+        best = sorted(range(start, end), key=lambda position: ids[position].encode(), reverse=True)
         rows[start:end] = before[np.array(best) - start]
 
 
@@ -487,8 +487,8 @@ def _count_rising(run: MemoryRun, *, straight: bool) -> int:
         if ranks is None or not (ranks[starts[:-1]] > ranks[starts[1:] - 1])[long].any():
             return 0
     lengths = np.diff(starts)
-    place = np.arange(run.rows) - np.repeat(starts[:-1], lengths) + 1
-    rises = np.logical_and.reduceat(scores == place, starts[:-1])
+    position = np.arange(run.rows) - np.repeat(starts[:-1], lengths) + 1
+    rises = np.logical_and.reduceat(scores == position, starts[:-1])
     if run.ranks is not None:
         rows = np.lexsort((run.ranks, np.repeat(np.arange(len(lengths)), lengths)))
         up = np.concatenate(([True], scores[rows][1:] > scores[rows][:-1]))
@@ -497,7 +497,7 @@ def _count_rising(run: MemoryRun, *, straight: bool) -> int:
     return int((rises & long).sum())
 
 
-def _see(run: MemoryRun, places: Integers | None, qrels: Judgments) -> Rankings:
+def _see(run: MemoryRun, positions: Integers | None, qrels: Judgments) -> Rankings:
     """The judged documents with their places and grades."""
     wanted = frozenset(chain.from_iterable(qrels.get(query, ()) for query in run.queries))
     rows = run.documents.among(wanted) if wanted else np.empty(0, np.int64)
@@ -507,7 +507,7 @@ def _see(run: MemoryRun, places: Integers | None, qrels: Judgments) -> Rankings:
     judged = np.array([grade is not None for grade in grades], np.bool_)
     values = np.array([grade for grade in grades if grade is not None], np.int64)
     rows, of_hit = rows[judged], of_hit[judged]
-    at = rows - run.starts[of_hit] + 1 if places is None else places[rows]
+    at = rows - run.starts[of_hit] + 1 if positions is None else positions[rows]
     order = sorted(range(len(run.queries)), key=run.queries.__getitem__)
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order))

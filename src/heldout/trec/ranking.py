@@ -53,19 +53,19 @@ class Rankings(Mapping[str, JudgedRanking]):
     positions: NDArray[np.int64]
     grades: NDArray[np.int64]
     retrieved: NDArray[np.int64]
-    _places: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    _positions: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        places = {query: place for place, query in enumerate(self.queries)}
-        object.__setattr__(self, "_places", places)
+        positions = {query: position for position, query in enumerate(self.queries)}
+        object.__setattr__(self, "_positions", positions)
 
     def __getitem__(self, query: str) -> JudgedRanking:
-        place = self._places[query]
-        rows = slice(int(self.starts[place]), int(self.starts[place + 1]))
+        position = self._positions[query]
+        rows = slice(int(self.starts[position]), int(self.starts[position + 1]))
         return JudgedRanking(
             positions=self.positions[rows],
             grades=self.grades[rows],
-            retrieved=int(self.retrieved[place]),
+            retrieved=int(self.retrieved[position]),
         )
 
     def __iter__(self) -> Iterator[str]:

@@ -143,16 +143,16 @@ def _sift(
     report: Callable[[Problem], None],
 ) -> tuple[list[bytes], list[int]]:
     """Tokens and numbers of the lines that are fit to use; reports the others."""
-    kept: list[bytes] = []
+    selected: list[bytes] = []
     lines: list[int] = []
     for number, line in zip(numbers, text[:-1].split(b"\n"), strict=True):
         problem = _line_problem(line, form, path, number)
         if problem is None:
-            kept += line.split()
+            selected += line.split()
             lines.append(number)
         else:
             report(problem)
-    return kept, lines
+    return selected, lines
 
 
 def _line_problem(line: bytes, form: Form, path: str, number: int) -> Problem | None:
@@ -249,16 +249,16 @@ class RowChecks:
             self._score_problem("score-infinite", rows.lines[row], rows.scores[row], rows.query)
         return None if beyond else keys
 
-    def report_displaced(self, rows: Rows, row: int, *, place: int) -> None:
+    def report_displaced(self, rows: Rows, row: int, *, position: int) -> None:
         """Report a row that the rank column has among the first, and the scores elsewhere.
 
         Args:
             rows: all rows of the query.
             row: which one.
-            place: where its score would put it, from 1.
+            position: where its score would put it, from 1.
         """
         found = f"{show(rows.documents[row])} at rank {show(rows.ranks[row])} for "
-        found += f"{show(rows.query)}, but place {place} by score"
+        found += f"{show(rows.query)}, but place {position} by score"
         hint = _SCORES_DECIDE if self._ignored else _RANKS_DECIDE
         line = rows.lines[row]
         self.report(Problem.of("rank-disagrees", self.path, found, hint=hint, line=line))

@@ -294,8 +294,8 @@ class _Pass:
                 chain((first,), blocks), self._scanner(form, cuts_only=True) if gather else scanner
             )
             for part in self._gathered(parts, form, scanner) if gather else parts:
-                for place in range(len(part.found.segments)):
-                    self._take(part, place, form, scanner)
+                for position in range(len(part.found.segments)):
+                    self._take(part, position, form, scanner)
             self.coverage.check_answered()
         except InputError as error:
             self.log.extend(error.problems)
@@ -371,9 +371,9 @@ class _Pass:
                 found = scanner.scan(text, last=True)
                 yield _Part(text=text, numbers=numbers, found=found)
 
-    def _take(self, part: _Part, place: int, form: Form, scanner: TextScanner) -> None:
+    def _take(self, part: _Part, position: int, form: Form, scanner: TextScanner) -> None:
         """One query, by the shortest way that its rows allow."""
-        segment = part.found.segments[place]
+        segment = part.found.segments[position]
         if segment.query_length:
             self._check_size(segment.end - segment.start, part.numbers[segment.line])
         if self._is_broken(part, segment):

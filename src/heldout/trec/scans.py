@@ -370,20 +370,20 @@ class Results:
 
     def pack(self) -> tuple[Rankings, Signature]:
         """All answers, sorted by query."""
-        places = sorted(range(len(self._queries)), key=self._queries.__getitem__)
-        queries = tuple(self._queries[place] for place in places)
-        positions = [self._positions[place] for place in places]
+        indices = sorted(range(len(self._queries)), key=self._queries.__getitem__)
+        queries = tuple(self._queries[position] for position in indices)
+        positions = [self._positions[position] for position in indices]
         starts = np.cumsum([0, *map(len, positions)], dtype=np.int64)
         tops = np.zeros((len(queries), self._depth), dtype=np.uint64)
-        for row, place in enumerate(places if self._depth else ()):
-            top = self._tops[place]
+        for row, position in enumerate(indices if self._depth else ()):
+            top = self._tops[position]
             tops[row, : len(top)] = top
         rankings = Rankings(
             queries=queries,
             starts=starts,
             positions=np.concatenate([_NONE, *positions]),
-            grades=np.concatenate([_NONE, *(self._grades[place] for place in places)]),
-            retrieved=np.array([self._retrieved[place] for place in places], dtype=np.int64),
+            grades=np.concatenate([_NONE, *(self._grades[position] for position in indices)]),
+            retrieved=np.array([self._retrieved[position] for position in indices], dtype=np.int64),
         )
         return rankings, Signature(queries=queries, documents=tops)
 

@@ -44,16 +44,16 @@ class ProblemLog:
         self.counts: Counter[str] = Counter()
         self.errors = 0
         self._limit = max(limit, 1)
-        self._kept: dict[str, list[Problem]] = {}
+        self._stored: dict[str, list[Problem]] = {}
 
     def add(self, problem: Problem) -> None:
         """Count the problem, and keep it if it is among the first of its code."""
         self.counts[problem.code] += 1
         self.errors += problem.severity == "error"
-        kept = self._kept.setdefault(problem.code, [])
-        kept.append(problem)
-        if len(kept) >= 4 * self._limit:
-            self._kept[problem.code] = self._first(kept)
+        selected = self._stored.setdefault(problem.code, [])
+        selected.append(problem)
+        if len(selected) >= 4 * self._limit:
+            self._stored[problem.code] = self._first(selected)
 
     def extend(self, problems: Iterable[Problem]) -> None:
         """Add each."""
@@ -62,22 +62,22 @@ class ProblemLog:
 
     def drop(self, code: str) -> None:
         """Forget the problems of this code, for one that says them all."""
-        errors = any(problem.severity == "error" for problem in self._kept.pop(code, []))
+        errors = any(problem.severity == "error" for problem in self._stored.pop(code, []))
         self.errors -= self.counts.pop(code, 0) if errors else 0
 
     def _first(self, problems: Iterable[Problem]) -> list[Problem]:
-        return sorted(problems, key=_place)[: self._limit]
+        return sorted(problems, key=_order)[: self._limit]
 
     def problems(self) -> tuple[Problem, ...]:
         """At most `limit` errors, fairly from all codes, and the first note of each code."""
         errors, notes = [], []
-        for kept in self._kept.values():
-            first = self._first(kept)
+        for selected in self._stored.values():
+            first = self._first(selected)
             notes += [problem for problem in first if problem.severity == "note"][:1]
             errors += [(i, p) for i, p in enumerate(first) if p.severity == "error"]
-        errors.sort(key=lambda error: (error[0], _place(error[1])))
+        errors.sort(key=lambda error: (error[0], _order(error[1])))
         chosen = [problem for _, problem in errors[: self._limit]]
-        return (*sorted(chosen, key=_place), *sorted(notes, key=_place))
+        return (*sorted(chosen, key=_order), *sorted(notes, key=_order))
 
     def raise_errors(self) -> None:
         """Raise what was collected if any of it is an error.
@@ -96,7 +96,7 @@ class ProblemLog:
         return tuple(p for p in self.problems() if p.severity == "note")
 
 
-def _place(problem: Problem) -> tuple[bool, int, str, str]:
+def _order(problem: Problem) -> tuple[bool, int, str, str]:
     line = problem.line
     return (line is None, line or 0, *attrgetter("code", "found")(problem))
 

@@ -3,7 +3,7 @@
 `tops` are by id: what pools are made of. Orders break ties by id, as measures need it; whoever
 compares rankings wants documents of equal scores together (`tie_tops`).
 
-`Places` are all that any labels of certain documents can see of a run. A run read once can be
+`RunPositions` are all that any labels of certain documents can see of a run. A run read once can be
 scored on labels that are made later, as long as these are among the documents that were looked for.
 
 `TopRankings` are both, for a person who looks at them side by side.
@@ -29,7 +29,7 @@ from heldout.trec.text import check_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class RunPositions:
     """The places of certain documents in a run.
 
     Attributes:
@@ -41,14 +41,14 @@ class Places:
     retrieved: Mapping[str, int]
 
 
-def read_places(
+def read_positions(
     source: BinaryIO,
     *,
     path: str,
     documents: Mapping[str, Collection[str]],
     order: Order | None = None,
     limits: Limits | None = None,
-) -> Places:
+) -> RunPositions:
     """Read a run and keep where certain documents stand, however deep.
 
     Args:
@@ -63,7 +63,7 @@ def read_places(
     """
     names, codes = _number(documents)
     scan = scan_run(source, path=path, order=order, qrels=codes, limits=limits, signature_depth=0)
-    return _places(scan, names)
+    return _positions(scan, names)
 
 
 def _number(
@@ -74,14 +74,14 @@ def _number(
     return names, {query: {doc: n for n, doc in enumerate(docs)} for query, docs in names.items()}
 
 
-def _places(scan: Scan, names: Mapping[str, Sequence[str]]) -> Places:
+def _positions(scan: Scan, names: Mapping[str, Sequence[str]]) -> RunPositions:
     """Return what a scan with numbers for grades found."""
     seen = {query: ranking for query, ranking in scan.rankings.items() if query in names}
-    return Places(
+    return RunPositions(
         found={
             query: {
-                names[query][code]: place
-                for code, place in zip(
+                names[query][code]: position
+                for code, position in zip(
                     ranking.grades.tolist(), ranking.positions.tolist(), strict=True
                 )
             }
@@ -92,28 +92,28 @@ def _places(scan: Scan, names: Mapping[str, Sequence[str]]) -> Places:
 
 
 def see_through(
-    places: Places, labels: Mapping[str, Mapping[str, int]]
+    positions: RunPositions, labels: Mapping[str, Mapping[str, int]]
 ) -> Mapping[str, JudgedRanking]:
     """A run as labels see it.
 
     Args:
-        places: of at least the documents of the labels.
+        positions: of at least the documents of the labels.
         labels: query -> document -> grade.
 
     Returns:
         Query -> ranking, of the answered queries that have labels.
     """
     return {
-        query: _see(places.found[query], grades, places.retrieved[query])
+        query: _see(positions.found[query], grades, positions.retrieved[query])
         for query, grades in labels.items()
-        if query in places.found
+        if query in positions.found
     }
 
 
-def _see(places: Mapping[str, int], grades: Mapping[str, int], retrieved: int) -> JudgedRanking:
-    listed = sorted((places[doc], grade) for doc, grade in grades.items() if doc in places)
+def _see(positions: Mapping[str, int], grades: Mapping[str, int], retrieved: int) -> JudgedRanking:
+    listed = sorted((positions[doc], grade) for doc, grade in grades.items() if doc in positions)
     return JudgedRanking(
-        positions=np.array([place for place, _ in listed], np.int64),
+        positions=np.array([position for position, _ in listed], np.int64),
         grades=np.array([grade for _, grade in listed], np.int64),
         retrieved=retrieved,
     )
@@ -178,11 +178,11 @@ class TopRankings:
 
     Attributes:
         tops: the first documents of each query.
-        places: of certain documents, however deep.
+        positions: of certain documents, however deep.
     """
 
     tops: Tops
-    places: Places
+    positions: RunPositions
 
 
 def read_rankings(
@@ -194,7 +194,7 @@ def read_rankings(
     order: Order | None = None,
     limits: Limits | None = None,
 ) -> TopRankings:
-    """Read what `read_tops` and `read_places` read, at once.
+    """Read what `read_tops` and `read_positions` read, at once.
 
     Args:
         source: its bytes: plain, gzip, bzip2 or zstd.
@@ -209,7 +209,7 @@ def read_rankings(
     """
     names, codes = _number(documents)
     scan = _list(source, depth, path=path, order=order, limits=limits, qrels=codes)
-    return TopRankings(tops=_tops(scan, depth), places=_places(scan, names))
+    return TopRankings(tops=_tops(scan, depth), positions=_positions(scan, names))
 
 
 def _list(source: BinaryIO, depth: int, **rules: Any) -> Scan:
@@ -239,7 +239,7 @@ def memory_rankings(
     scan = scan_memory(run, order=order, qrels=codes)
     lists = list_documents(run, scan.order, frozenset(run.queries))
     tops = {query: lists[query][:depth] for query in sorted(lists)}
-    return TopRankings(tops=tops, places=_places(scan, names))
+    return TopRankings(tops=tops, positions=_positions(scan, names))
 
 
 def read_rows(source: BinaryIO, *, path: str, limits: Limits | None = None) -> dict[str, list[Any]]:

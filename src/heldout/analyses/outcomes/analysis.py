@@ -44,14 +44,14 @@ def rank_pairs(result: Outcomes) -> list[int]:
     """
     pairs = result.pairs.pairs
     line = () if result.order is None else result.order.systems
-    stands = {name: place for place, name in enumerate(line)}
+    stands = {name: position for position, name in enumerate(line)}
     at = np.array([stands.get(side.name, 0) for side in pairs.sides], np.intp)
     undecided = result.pairs.better == 0
     apart = np.where(undecided, 0, np.abs(at[pairs.a] - at[pairs.b]))
     ps = [test.p for test in result.pairs.tests.values()]
     least = np.nan_to_num(np.fmin.reduce(ps), nan=1.0)
-    places: list[int] = np.lexsort((least, apart, undecided)).tolist()
-    return places
+    positions: list[int] = np.lexsort((least, apart, undecided)).tolist()
+    return positions
 
 
 _INSTEAD = "compare runs by a measure, with heldout compare -m nDCG@10"
@@ -158,8 +158,8 @@ def tables(result: Outcomes) -> tuple[Table, ...]:
 def _found_table(result: Outcomes, first: list[int]) -> Table:
     size = result.queries
 
-    def row(place: int) -> Row:
-        one = result.pairs[place]
+    def row(position: int) -> Row:
+        one = result.pairs[position]
         counts = (one.neither, one.a_only, one.b_only, one.both)
         verdict = one.verdict
         decided: Cell = {"strict": verdict.p_strict, "do no harm": verdict.p_no_harm}.get(
@@ -202,8 +202,8 @@ def _found_table(result: Outcomes, first: list[int]) -> Table:
 def _rank_table(result: Outcomes, first: list[int]) -> Table:
     ps = columns("p", "WSR p", "WSR corr.", "t p", "t corr.")
 
-    def row(place: int) -> Row:
-        one = result.pairs[place]
+    def row(position: int) -> Row:
+        one = result.pairs[position]
         cells: Row = (one.a.name, one.b.name)
         for means, lines in zip((one.esl, one.rr), _RANKED, strict=True):
             tested = [p for line in lines for p in (one.tests[line].p, one.corrected[line])]
@@ -252,8 +252,8 @@ def _order_table(order: RunOrder, result: Outcomes) -> Table:
             Column(name="below the one before"),
         ),
         rows=tuple(
-            (place, name, _say_below(order, place - 1))
-            for place, name in enumerate(order.systems, start=1)
+            (position, name, _say_below(order, position - 1))
+            for position, name in enumerate(order.systems, start=1)
         ),
         notes=tuple(notes),
         method=tuple(method),

@@ -61,14 +61,14 @@ class Ranking:
 
     Attributes:
         documents: the first ones, best first.
-        places: rank of each judged document that the run lists, however deep.
+        positions: rank of each judged document that the run lists, however deep.
         retrieved: how many documents it lists; 0 where it does not answer the query.
         score: by the measure.
         first: rank of the first relevant document among the first k, 0 where there is none.
     """
 
     documents: tuple[str, ...]
-    places: Mapping[str, int]
+    positions: Mapping[str, int]
     retrieved: int
     score: float
     first: int
@@ -81,7 +81,7 @@ class Ranking:
         if document in self.documents:
             return self.documents.index(document) + 1
         if judged:
-            return self.places.get(document, 0)
+            return self.positions.get(document, 0)
         return 0 if self.retrieved <= len(self.documents) else None
 
 
@@ -142,8 +142,8 @@ class QueryDifference:
             Missed(
                 document=document,
                 grade=grade,
-                a=self.a.places.get(document, 0),
-                b=self.b.places.get(document, 0),
+                a=self.a.positions.get(document, 0),
+                b=self.b.positions.get(document, 0),
             )
             for document, grade in self.grades.items()
             if grade >= self.rel
@@ -221,12 +221,12 @@ def compare_lists(
 
 
 def _ranking(side: Side, query: str, relevant: AbstractSet[str], k: int) -> Ranking:
-    places = side.rankings.places.found.get(query, {})
-    first = min((rank for doc, rank in places.items() if doc in relevant), default=0)
+    positions = side.rankings.positions.found.get(query, {})
+    first = min((rank for doc, rank in positions.items() if doc in relevant), default=0)
     return Ranking(
         documents=side.rankings.tops.get(query, ()),
-        places=places,
-        retrieved=side.rankings.places.retrieved.get(query, 0),
+        positions=positions,
+        retrieved=side.rankings.positions.retrieved.get(query, 0),
         score=side.scores[query],
         first=first if first <= k else 0,
     )

@@ -228,14 +228,14 @@ class JudgedPairs(TestedPairs[JudgedPair]):
 
     def count(self, word: object) -> int:
         """Return how many pairs have a verdict of this word."""
-        of = [place for place, kind in enumerate(self.kinds) if kind.word == word]
+        of = [position for position, kind in enumerate(self.kinds) if kind.word == word]
         return int(np.isin(self.kind, of).sum())
 
     def rows(self, start: int, stop: int) -> list[JudgedPair]:
         """Make the pairs that follow each other."""
         part = slice(start, stop)
         corrected = zip(*(with_none(ps[part]) for ps in self.corrected.values()), strict=True)
-        kinds = [self.kinds[place] for place in self.kind[part].tolist()]
+        kinds = [self.kinds[position] for position in self.kind[part].tolist()]
         return [
             JudgedPair(
                 **tested,
@@ -722,8 +722,8 @@ def _check(pairs: Pairs) -> None:
     first = np.array([number[side.runs[0]] for side in pairs.sides], np.intp)
     single = all(len(side.runs) == 1 for side in pairs.sides)
     same = np.flatnonzero(first[pairs.a] == first[pairs.b]) if single else range(len(pairs))
-    for place in same:
-        a, b = pairs[int(place)]
+    for position in same:
+        a, b = pairs[int(position)]
         shared = [run for run in a.runs if run in b.runs]
         if shared:
             raise InputError.of("same-run", quote(shared[0]), "the same run as A and as B")
@@ -732,8 +732,8 @@ def _check(pairs: Pairs) -> None:
 def _order(ranks: FirstRanks, judged: JudgedPairs) -> RunOrder:
     """The runs by verdict; mean reciprocal rank decides between those without one."""
     pairs, better = judged.pairs, judged.better
-    place = {name: row for row, name in enumerate(ranks.systems)}
-    rows = np.array([place[side.name] for side in pairs.sides], np.intp)
+    position = {name: row for row, name in enumerate(ranks.systems)}
+    rows = np.array([position[side.name] for side in pairs.sides], np.intp)
     first, second = rows[pairs.a], rows[pairs.b]
     beats = np.stack((np.where(better < 0, first, second), np.where(better < 0, second, first)))
     shares = np.divide(1.0, ranks.ranks, out=np.zeros(ranks.ranks.shape), where=ranks.ranks > 0)

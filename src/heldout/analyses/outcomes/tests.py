@@ -78,9 +78,11 @@ class Pairs(Columns[Pair]):
         if isinstance(pairs, Pairs):
             return pairs
         sides = tuple(dict.fromkeys(side for pair in pairs for side in pair))
-        place = {side: at for at, side in enumerate(sides)}
+        position = {side: at for at, side in enumerate(sides)}
         a, b = (
-            np.array([[place[side] for side in pair] for pair in pairs], np.intp).reshape(-1, 2).T
+            np.array([[position[side] for side in pair] for pair in pairs], np.intp)
+            .reshape(-1, 2)
+            .T
         )
         return cls(sides=sides, a=a, b=b)
 
@@ -257,8 +259,8 @@ def compare_runs(
         In the order of `pairs`; no pair's figures depend on the other pairs.
     """
     some = Pairs.of(pairs)
-    place = {name: row for row, name in enumerate(ranks.systems)}
-    rows = np.array([place[run] for side in some.sides for run in side.runs], np.intp)
+    position = {name: row for row, name in enumerate(ranks.systems)}
+    rows = np.array([position[run] for side in some.sides for run in side.runs], np.intp)
     ask = _Ask(margins, level, ranks.k, compiled=len(some) >= _MANY)
     found = _gather(_compare_all(ranks.ranks, (rows[some.a], rows[some.b]), ask, executor))
     binomial, a_not_fewer, b_not_fewer = _test_counts(found.a_only, found.b_only, ranks, ask)
@@ -344,7 +346,7 @@ def _test_counts(
     """Case (2) of each pair: the binomial test, and whether either finds fewer."""
     size = len(ranks.queries)
     # Many pairs have the same counts
-    different, places = np.unique(
+    different, positions = np.unique(
         a_only.astype(np.int64) * (size + 1) + b_only, return_inverse=True
     )
     counts = [divmod(one, size + 1) for one in different.tolist()]
@@ -359,7 +361,7 @@ def _test_counts(
             for ours, theirs in counts
         ]
     )
-    return TestColumns.of(results, places), fewer[places, 0], fewer[places, 1]
+    return TestColumns.of(results, positions), fewer[positions, 0], fewer[positions, 1]
 
 
 class _Scale(NamedTuple):
@@ -382,7 +384,7 @@ class _Scale(NamedTuple):
     @classmethod
     def of(cls, ranks: Integers) -> "_Scale | None":
         """The scale of positions; `None` where there are too many different ones."""
-        different, places = np.unique(ranks, return_inverse=True)
+        different, positions = np.unique(ranks, return_inverse=True)
         if len(different) > _FEW_RANKS:
             return None
         none = (different[:, None] == 0) | (different == 0)
@@ -397,7 +399,7 @@ class _Scale(NamedTuple):
             for one in (length, share)
         ]
         return cls(
-            ranks=places.reshape(ranks.shape).astype(np.uint8),
+            ranks=positions.reshape(ranks.shape).astype(np.uint8),
             lengths=lengths,
             length=coded[0],
             shares=shares,
@@ -407,10 +409,10 @@ class _Scale(NamedTuple):
     def gather(self, rows: tuple[Rows, Rows], sizes: Integers) -> tuple[Samples, Samples]:
         """Differences of ranks and of reciprocal ranks, of pairs of rows."""
         first, second = rows
-        places = self.ranks[first].astype(np.intp) * len(self.length) + self.ranks[second]
+        positions = self.ranks[first].astype(np.intp) * len(self.length) + self.ranks[second]
         return (
-            gather_codes(self.length.take(places), sizes, self.lengths),
-            gather_codes(self.share.take(places), sizes, self.shares),
+            gather_codes(self.length.take(positions), sizes, self.lengths),
+            gather_codes(self.share.take(positions), sizes, self.shares),
         )
 
 
@@ -481,9 +483,9 @@ def compare_groups(
     found_a, found_b = (one[axis] > 0 for one, axis in ((first, _DOWN), (second, _ACROSS)))
     both = (found_a & found_b).astype(np.float64)
     found = found_b.astype(np.float64) - found_a
-    places = first[_DOWN] * both, second[_ACROSS] * both
-    shares = tuple(np.divide(1, one, out=np.zeros(both.shape), where=both > 0) for one in places)
-    length, ones = places[1] - places[0], np.ones(both.shape)
+    positions = first[_DOWN] * both, second[_ACROSS] * both
+    shares = tuple(np.divide(1, one, out=np.zeros(both.shape), where=both > 0) for one in positions)
+    length, ones = positions[1] - positions[0], np.ones(both.shape)
     sums = {
         "neither": (~found_a & ~found_b),
         "a_only": (found_a & ~found_b),
@@ -516,7 +518,7 @@ def compare_groups(
     return TestedPairs(
         pairs=Pairs.of([(a, b)]),
         **{name: np.array([cells.sum() / pairs]) for name, cells in sums.items()},
-        esl=_weigh(*places, both),
+        esl=_weigh(*positions, both),
         rr=_weigh(shares[0], shares[1], both),
         tests={line: TestColumns.of([one], only) for line, one in tests.items()},
         a_not_fewer=np.array(fewer[:1], np.float64),

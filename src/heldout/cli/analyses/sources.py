@@ -254,7 +254,7 @@ def _read_board(source: Source, measure: str | None) -> Scores:
         raise click.UsageError(
             "--board has scores and measure already: leave --runs, --qrels, --scores and -m away"
         )
-    from heldout.analyses.entries import tell_view
+    from heldout.analyses.entries import describe_view
 
     known = load_board(source.board)
     view = known.view(source.board.view)
@@ -271,7 +271,7 @@ def _read_board(source: Source, measure: str | None) -> Scores:
     return Scores(
         table=check_complete(view.table, f"view {view.view}"),
         measure=view.measure,
-        facts=tell_view(known, view),
+        facts=describe_view(known, view),
         better=view.better,
     )
 

@@ -28,7 +28,7 @@ from heldout.stats import rank_correlation as ranks
 from heldout.stats.resampling import DIGITS, bca_interval
 from heldout.stats.results import AskedTest
 from heldout.stats.student import compare_mean
-from heldout.trec.tops import Places, see_through
+from heldout.trec.tops import RunPositions, see_through
 
 # What labels would be had the judges judged again: judgments drawn again, and labels made of them.
 #
@@ -159,14 +159,14 @@ def grade(labels: Mapping[str, Sequence[str]]) -> Labels:
     return {query: dict.fromkeys(documents, 1) for query, documents in labels.items() if documents}
 
 
-def perfect_places(known: Mapping[str, Sequence[str]]) -> Places:
+def perfect_places(known: Mapping[str, Sequence[str]]) -> RunPositions:
     """A run that shows the known answer of each query, the first of them, and nothing else."""
     found = {query: {documents[0]: 1} for query, documents in known.items() if documents}
-    return Places(found=found, retrieved=dict.fromkeys(found, 1))
+    return RunPositions(found=found, retrieved=dict.fromkeys(found, 1))
 
 
 def score_labels(
-    runs: Mapping[str, Places], wanted: ScoredLabels, *, queries: Sequence[str]
+    runs: Mapping[str, RunPositions], wanted: ScoredLabels, *, queries: Sequence[str]
 ) -> Floats:
     """Scores of runs on some queries.
 
@@ -187,7 +187,7 @@ def score_labels(
 
 
 def score_each(
-    runs: Mapping[str, Places],
+    runs: Mapping[str, RunPositions],
     sets: Sequence[Sequence[Mapping[str, int]]],
     measure: Measure,
     *,
@@ -214,7 +214,7 @@ def score_each(
     rows = []
     for run, places in runs.items():
         seen = {name: owners[name] for name in labels if owners[name] in places.found}
-        copied = Places(
+        copied = RunPositions(
             found={name: places.found[query] for name, query in seen.items()},
             retrieved={name: places.retrieved[query] for name, query in seen.items()},
         )
@@ -326,7 +326,7 @@ class _Scores:
 
 
 def rescore(
-    runs: Mapping[str, Places],
+    runs: Mapping[str, RunPositions],
     before: ScoredLabels,
     after: ScoredLabels,
     rng: Generator,
@@ -403,7 +403,7 @@ def means_of(values: Floats) -> Floats:
 
 
 def _score_redrawn(
-    runs: Mapping[str, Places],
+    runs: Mapping[str, RunPositions],
     after: ScoredLabels,
     redrawn: Mapping[str, Sequence[tuple[str, ...]]],
     queries: Sequence[str],
@@ -584,7 +584,7 @@ def remove_run(run: str, pools: Sequence[Pool], votes: Votes) -> Remaining:
 
 
 def leave_each_out(
-    runs: Mapping[str, Places],
+    runs: Mapping[str, RunPositions],
     pools: Sequence[Pool],
     votes: Votes,
     after: ScoredLabels,
@@ -619,7 +619,7 @@ def leave_each_out(
 
 def _compare(
     run: str,
-    runs: Mapping[str, Places],
+    runs: Mapping[str, RunPositions],
     remaining: Remaining,
     after: ScoredLabels,
     find: Find,

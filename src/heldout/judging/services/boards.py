@@ -10,7 +10,7 @@ from heldout.errors import StoreError
 from heldout.options import Opt
 from heldout.progress_bar import SILENT, Progress
 from heldout.trec.orders import Order
-from heldout.trec.tops import Places, Tops, read_places, read_tops
+from heldout.trec.tops import RunPositions, Tops, read_positions, read_tops
 
 if TYPE_CHECKING:
     from heldout.board.scores.session import Session
@@ -84,10 +84,10 @@ class PublishedSet:
             progress: counts the entries.
         """
 
-        def read(run: BinaryIO, path: str, order: Order) -> tuple[Tops, Places]:
+        def read(run: BinaryIO, path: str, order: Order) -> tuple[Tops, RunPositions]:
             tops = read_tops(run, path=path, depth=_DEPTH, order=order)
             run.seek(0)
-            return tops, read_places(run, path=path, documents=documents, order=order)
+            return tops, read_positions(run, path=path, documents=documents, order=order)
 
         found = self._read(read, progress)
         return ScoredRuns(
@@ -118,7 +118,7 @@ class ScoredRuns:
     """
 
     tops: Mapping[str, Tops]
-    places: Mapping[str, Places]
+    places: Mapping[str, RunPositions]
 
 
 def open_set(source: PublishedSource, *, now: datetime) -> PublishedSet:

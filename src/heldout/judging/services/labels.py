@@ -27,7 +27,7 @@ from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.names import read_own_measure
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
-from heldout.trec.tops import Places, read_places
+from heldout.trec.tops import RunPositions, read_positions
 
 if TYPE_CHECKING:
     from heldout.judging.studies.report import ReportSection
@@ -314,7 +314,7 @@ def relabelled_answer(
     judged: sources.Judged,
     made: making.Made,
     scoring: Scoring,
-    runs: Mapping[str, Places],
+    runs: Mapping[str, RunPositions],
     *,
     progress: Progress = SILENT,
 ) -> Answer:
@@ -329,7 +329,7 @@ def relabel(
     judged: sources.Judged,
     made: making.Made,
     scoring: Scoring,
-    runs: Mapping[str, Places],
+    runs: Mapping[str, RunPositions],
     *,
     progress: Progress = SILENT,
 ) -> Relabelled:
@@ -378,7 +378,7 @@ def relabel(
 
 
 def _rescore(
-    runs: Mapping[str, Places],
+    runs: Mapping[str, RunPositions],
     judged: sources.Judged,
     made: making.Made,
     labels: tuple[rescoring.Labels, rescoring.ScoredLabels],
@@ -464,7 +464,7 @@ def documents_to_find(judged: sources.Judged) -> Mapping[str, set[str]]:
 
 def read_runs(
     source: sources.JudgedSource, judged: sources.Judged, *, progress: Progress = SILENT
-) -> Mapping[str, Places]:
+) -> Mapping[str, RunPositions]:
     """Return where each run file has the documents that scores depend on; none without run files.
 
     Raises:
@@ -473,11 +473,11 @@ def read_runs(
     if not source.runs:
         return {}
     paths, wanted = sources.name_judged_runs(source.runs), documents_to_find(judged)
-    runs: dict[str, Places] = {}
+    runs: dict[str, RunPositions] = {}
     with progress.steps("reading runs", len(paths)) as done:
         for name, path in paths.items():
             with open_input(Path(path)) as file:
-                runs[name] = read_places(
+                runs[name] = read_positions(
                     file, path=path, documents=wanted, order=source.order, limits=OWN_FILES
                 )
             done()

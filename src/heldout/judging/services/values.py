@@ -41,7 +41,7 @@ from heldout.judging.services.pools import read_documents
 from heldout.judging.studies.contests import compare_by_contests, compare_strengths
 from heldout.judging.studies.judges import bias_answer
 from heldout.judging.studies.labels import rescored_answer
-from heldout.scoring.given_runs import GivenRuns, read_given_places, read_given_tops
+from heldout.scoring.given_runs import GivenRuns, read_given_positions, read_given_tops
 from heldout.scoring.names import read_own_measure
 from heldout.stats.bradley_terry import PRIOR
 from heldout.trec.judgments import read_ratings as read_ratings_file
@@ -324,7 +324,7 @@ def rescore(
         tops = read_given_tops(runs, depth=1)
         pools = judgments.pool_judged(judged.judgments, known=judged.known, tops=tops)
         judged = replace(judged, pools=pools)
-    places = read_given_places(runs, documents=documents_to_find(judged))
+    places = read_given_positions(runs, documents=documents_to_find(judged))
     return relabelled_answer(judged, labels, scoring, places)
 
 
@@ -361,7 +361,7 @@ def compare_labels(
     documents = {query: {*old.get(query, {}), *new.get(query, {})} for query in {**old, **new}}
     earlier = read_own_measure(measure_before or measure, path="measure_before")
     found = rescore_labels(
-        read_given_places(runs, documents=documents),
+        read_given_positions(runs, documents=documents),
         ScoredLabels(name=_label_name(before, "before"), labels=old, measure=earlier),
         ScoredLabels(
             name=_label_name(after, "after"),

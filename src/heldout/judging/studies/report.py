@@ -28,7 +28,7 @@ from heldout.judging.studies import judges, sample
 from heldout.judging.studies.categories import split_answer
 from heldout.judging.studies.contests import contests_answer
 from heldout.judging.studies.labels import Relabelled, labels_answer
-from heldout.trec.tops import Places, Tops
+from heldout.trec.tops import RunPositions, Tops
 
 # How far judges agree, and how far they should.
 
@@ -276,7 +276,7 @@ class ReportInput:
 
     judged: Judged
     tops: Mapping[str, Tops]
-    places: Mapping[str, Places]
+    places: Mapping[str, RunPositions]
     before: ScoredLabels | None
     relabelled: Relabelled
     split: str | None = None

@@ -17,7 +17,7 @@ from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.rescoring import Rescored, RunMean, ScoredLabels, means_of, score_labels
 from heldout.stats.rank_correlation import Both, TauRange, find_taus
 from heldout.stats.regression import MeanFit, clustered_share
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 # How often a run orders two passages as people do (Arabzadeh et al. 2021, §4.1).
 #
@@ -25,8 +25,8 @@ from heldout.trec.tops import Places
 # orders as most votes do. Run L of the study came to 63.07%, the most of all.
 
 
-def fold_places(places: Places, same: Mapping[str, Mapping[str, str]]) -> Places:
-    """Places by the document that stands for a text: the first place where the text is shown.
+def fold_places(places: RunPositions, same: Mapping[str, Mapping[str, str]]) -> RunPositions:
+    """RunPositions by the document that stands for a text: the first place where the text is shown.
 
     Args:
         places: of a run.
@@ -38,11 +38,11 @@ def fold_places(places: Places, same: Mapping[str, Mapping[str, str]]) -> Places
         folded[query] = {}
         for doc, place in sorted(found.items(), key=lambda one: one[1]):
             folded[query].setdefault(stands.get(doc, doc), place)
-    return Places(found=folded, retrieved=places.retrieved)
+    return RunPositions(found=folded, retrieved=places.retrieved)
 
 
 def order_agreement(
-    places: Places, votes: Votes, *, depth: int = 10, level: float = 0.95
+    places: RunPositions, votes: Votes, *, depth: int = 10, level: float = 0.95
 ) -> MeanFit:
     """Compare the order of a run with what people prefer.
 
@@ -113,7 +113,7 @@ class SampleScores:
 
 
 def score_sample(
-    runs: Mapping[str, Places], wanted: ScoredLabels, sample: Collection[str]
+    runs: Mapping[str, RunPositions], wanted: ScoredLabels, sample: Collection[str]
 ) -> SampleScores:
     """Score runs on all labelled queries, and on those of a sample.
 

@@ -30,7 +30,7 @@ from heldout.stats.rank_correlation import kendall
 from heldout.stats.results import AskedTest
 from heldout.stats.student import Variances, unpaired_t_test
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,7 +87,7 @@ class DepthScores:
 
 def score_depths(
     annotations: Annotations,
-    runs: Mapping[str, Places],
+    runs: Mapping[str, RunPositions],
     measure: Measure,
     *,
     first_only: bool = False,
@@ -212,7 +212,7 @@ def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, .
     return shown
 
 
-def shown_places(annotations: Annotations) -> Places:
+def shown_places(annotations: Annotations) -> RunPositions:
     """Return where the order shown has what was selected.
 
     Args:
@@ -223,7 +223,7 @@ def shown_places(annotations: Annotations) -> Places:
     """
     shown = shown_documents(annotations)
     selected = {record.query: record.selected for record in annotations.records}
-    return Places(
+    return RunPositions(
         found={
             query: {doc: at for at, doc in enumerate(docs, 1) if doc in selected[query]}
             for query, docs in shown.items()

@@ -39,7 +39,7 @@ from heldout.survivorship.reading.source import AnnotationSource, read_source, r
 from heldout.trec.orders import Order
 from heldout.trec.reading.sources import read_file
 from heldout.trec.reading.streams import OWN_FILES
-from heldout.trec.tops import Places, read_places
+from heldout.trec.tops import RunPositions, read_positions
 
 NO_QUERY = "no query has a label at this depth"
 """Why a score is undefined."""
@@ -154,7 +154,7 @@ class DepthStudy:
 
 
 def study_depths(
-    annotations: Annotations, runs: Mapping[str, Places] | None, options: DepthOptions
+    annotations: Annotations, runs: Mapping[str, RunPositions] | None, options: DepthOptions
 ) -> DepthStudy:
     """Score runs at each depth, and compare the depths.
 
@@ -254,14 +254,14 @@ def study_runs(
 
 def _read_runs(
     annotations: Annotations, options: DepthOptions, progress: Progress
-) -> Mapping[str, Places] | None:
+) -> Mapping[str, RunPositions] | None:
     if not options.runs:
         return None
     wanted: dict[str, Sequence[str]] = {
         one.query: tuple(one.selected) for one in annotations.records if one.selected
     }
     paths = name_runs(options.runs)
-    runs: dict[str, Places] = {}
+    runs: dict[str, RunPositions] = {}
     with progress.steps("reading runs", len(paths)) as done:
         for name, path in paths.items():
             runs[name] = _read_run(path, wanted, annotations, options.order)
@@ -271,9 +271,9 @@ def _read_runs(
 
 def _read_run(
     path: str, wanted: Mapping[str, Sequence[str]], annotations: Annotations, order: Order | None
-) -> Places:
-    read = partial(read_file, read_places, path, order=order, limits=OWN_FILES)
-    places: Places = read(documents=wanted)
+) -> RunPositions:
+    read = partial(read_file, read_positions, path, order=order, limits=OWN_FILES)
+    places: RunPositions = read(documents=wanted)
     if not wanted:
         return places
     if not places.found:

@@ -62,11 +62,11 @@ def open_input(path: Path) -> BinaryIO:
             "unreadable-file",
             str(path),
             error.strerror or type(error).__name__,
-            hint=_HINTS.get(str(path).partition(":")[0]) or _say_place(path, error),
+            hint=_HINTS.get(str(path).partition(":")[0]) or _explain_path(path, error),
         ) from error
 
 
-def _say_place(path: Path, error: OSError) -> str:
+def _explain_path(path: Path, error: OSError) -> str:
     """Return where a file was looked for: most often a command is called in another folder."""
     if not isinstance(error, FileNotFoundError):
         return ""
@@ -381,19 +381,19 @@ def unpack(head: bytes, kind: ArchiveKind, received: Received) -> Generator[byte
 
 def even(chunks: Iterator[bytes]) -> Generator[bytes]:
     """The same bytes in pieces of 1 MiB, whatever size the chunks have; the last may be shorter."""
-    kept: list[bytes | memoryview] = []
+    selected: list[bytes | memoryview] = []
     size = 0
     for chunk in chunks:
         left: bytes | memoryview = chunk
         while size + len(left) >= PIECE:
             view = memoryview(left)
             room = PIECE - size
-            yield b"".join([*kept, view[:room] if room < len(view) else left])
-            kept, size, left = [], 0, view[room:]
+            yield b"".join([*selected, view[:room] if room < len(view) else left])
+            selected, size, left = [], 0, view[room:]
         if left:
-            kept.append(left)
+            selected.append(left)
             size += len(left)
-    yield b"".join(kept)
+    yield b"".join(selected)
 
 
 def _members(head: bytes, kind: ArchiveKind, received: Received) -> Generator[bytes]:

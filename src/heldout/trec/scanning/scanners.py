@@ -50,7 +50,7 @@ def hash_documents(documents: Sequence[bytes]) -> NDArray[np.uint64]:
     hashes = np.empty(len(documents), dtype=np.uint64)
     _, size = np.frexp(np.maximum(lengths, _SHORT))
     for of_one_size in (np.flatnonzero(size == one) for one in np.unique(size)):
-        some = [documents[place] for place in of_one_size.tolist()]
+        some = [documents[position] for position in of_one_size.tolist()]
         hashes[of_one_size] = _hash_filled(some, lengths[of_one_size])
     return hashes
 
@@ -60,10 +60,10 @@ def _hash_filled(documents: Sequence[bytes], lengths: NDArray[np.uint64]) -> NDA
     width = max(1, -(-int(lengths.max()) // _WORD))
     words = np.array(documents, dtype=f"S{width * _WORD}").view("<u8").reshape(-1, width)
     hashes = lengths * _MULTIPLIER
-    for place in range(width):
-        absorbed = (hashes ^ words[:, place]) * _MULTIPLIER
+    for position in range(width):
+        absorbed = (hashes ^ words[:, position]) * _MULTIPLIER
         absorbed ^= absorbed >> np.uint64(32)
-        hashes = np.where(lengths > place * _WORD, absorbed, hashes)
+        hashes = np.where(lengths > position * _WORD, absorbed, hashes)
     for multiplier in _FINISH:
         hashes = (hashes ^ (hashes >> np.uint64(33))) * multiplier
     finished: NDArray[np.uint64] = hashes ^ (hashes >> np.uint64(33))
@@ -254,8 +254,8 @@ class _Table:
 
     def swapped(self, rows: slice) -> bool:
         """Check whether float32 would put a document above the one before it."""
-        places = np.flatnonzero(self.close[rows.start + 1 : rows.stop]) + rows.start + 1
-        return any(self.documents[at] > self.documents[at - 1] for at in places.tolist())
+        positions = np.flatnonzero(self.close[rows.start + 1 : rows.stop]) + rows.start + 1
+        return any(self.documents[at] > self.documents[at - 1] for at in positions.tolist())
 
 
 class NumpyScanner:
@@ -353,13 +353,13 @@ class NumpyScanner:
         """Hits and tops of the regular segments, which are marked so in place."""
         hits: list[tuple[int, int]] = []
         tops: list[bytes] = []
-        for place, (segment, (query, _)) in enumerate(zip(segments, queries, strict=True)):
+        for position, (segment, (query, _)) in enumerate(zip(segments, queries, strict=True)):
             rows = slice(segment.row, segment.row + segment.rows)
             documents = table.documents[rows]
             if len(set(documents)) < segment.rows or not self._regular(table, rows):
                 continue
             found = find_judged(documents, self._grades.get(query.decode(), _NO_GRADES))
-            segments[place] = segment._replace(
+            segments[position] = segment._replace(
                 flags=CLOSE * table.swapped(rows), hit=len(hits), hits=len(found), top=len(tops)
             )
             hits += found
