@@ -59,7 +59,7 @@ def compute(table: ScoreTable, executor: Executor | None) -> tuple[object, ...]:
     ranges = rank_ranges(table, rng(), flips=1500, executor=executor)
     odd = {"odd": frozenset(table.queries[1::2])}
     facets = compare_facets(table, odd, rng(), FacetsOptions(draws=600), executor=executor)
-    power = plan_power(table, rng(), PowerOptions(trials=100, tests=("t",)), executor=executor)
+    power = plan_power(table, rng(), PowerOptions(trials=100), executor=executor)
     return stability.rank_counts.tobytes(), ranges.p.tobytes(), facets, power
 
 

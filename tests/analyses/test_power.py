@@ -1,4 +1,4 @@
-"""Power planned from a pilot: plans, simulation, and what bad input is told."""
+"""Power planned from a pilot: plans, and what bad input is told."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from simulated_boards import rng
 import calling
 from drawings import tips
 from heldout.analyses import power as report
-from heldout.analyses.power import MOST_QUERIES, PowerOptions, plan_power, simulate_power
+from heldout.analyses.power import PowerOptions, plan_power
 from heldout.answers.table import to_latex, to_markdown
 from heldout.errors import InputError
 from heldout.scoring.table import ScoreTable, table_of
@@ -36,9 +36,7 @@ def pilot(systems: int = 5, queries: int = 60, seed: int = 0) -> ScoreTable:
 
 
 def test_plans_follow_from_the_middle_deviation_and_its_interval() -> None:
-    found = plan_power(
-        pilot(), rng(), PowerOptions(differences=(0.05,), queries=(60,), trials=50, tests=("t",))
-    )
+    found = plan_power(pilot(), rng(), PowerOptions(differences=(0.05,), queries=(60,), trials=50))
     asked = {
         plan.asked: plan for plan in found.plans if plan.queries == 60 or plan.difference == 0.05
     }
@@ -67,36 +65,6 @@ def test_the_deviation_of_a_pilot_is_the_lower_middle_of_its_pairs(systems: int)
     deviations = sorted(np.std(a - b, ddof=1) for a, b in combinations(scores.values, 2))
     found = plan_power(scores, rng(), PowerOptions(trials=9))
     assert found.deviation == pytest.approx(deviations[(len(deviations) - 1) // 2])
-
-
-def test_simulated_t_has_the_power_that_was_planned() -> None:
-    found = plan_power(
-        pilot(queries=200), rng(1), PowerOptions(differences=(0.05,), trials=1000, tests=("t",))
-    )
-    (simulated,) = found.simulated
-
-    # The pair that is simulated is only near to the middle.
-    assert found.simulated_deviation == pytest.approx(found.deviation, rel=0.1)
-    assert simulated.power == pytest.approx(0.8, abs=0.06)
-    assert simulated.wrong == 0
-
-
-def test_without_a_difference_a_simulated_test_keeps_its_level() -> None:
-    random = rng(3)
-    differences = np.where(random.random(80) < 0.4, 0.0, random.normal(0.1, 0.3, 80))
-    found = simulate_power(differences, "t", random, difference=0.0, queries=80, trials=2000)
-
-    assert found.power is not None
-    assert found.wrong is not None
-    assert found.power + found.wrong == pytest.approx(0.05, abs=0.02)
-
-
-def test_a_difference_beyond_the_pilots_has_no_simulation() -> None:
-    found = simulate_power(
-        np.array([0.1, -0.1, 0.2]), "sign", rng(), difference=0.2, queries=50, trials=5
-    )
-    assert (found.power, found.wrong, found.error) == (None, None, None)
-    assert "beyond 0.2" in found.why
 
 
 @pytest.mark.parametrize(
@@ -151,7 +119,6 @@ def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
     text = call(*told, "--explain", "--chart", tmp_path / "p.svg").output
 
     assert found["pairs"] == 10
-    assert {one["test"] for one in found["simulated"]} == {"t", "signed-rank", "sign"}
     assert "a difference of 0.05 takes" in text
     assert "one comparison, none of a family" in text
     assert ">10,000</text>" in (tmp_path / "p.svg").read_text()
@@ -168,7 +135,7 @@ def test_trec_dl_2021_can_tell_eight_hundredths_apart(data: Callable[[str], Path
     done = call(
         "--runs", data("trec-dl-2021-passage/runs") / "*.gz",
         "--qrels", data("trec-dl-2021-passage/qrels.dl21-passage.txt.gz"),
-        "-m", "nDCG@10", "--size", 53, "--trials", 300, "--test", "t", "--json",
+        "-m", "nDCG@10", "--size", 53, "--trials", 300, "--json",
     )  # fmt: skip
     found = json.loads(done.stdout)
     plan = next(one for one in found["plans"] if one["queries"] == 53)
@@ -176,19 +143,6 @@ def test_trec_dl_2021_can_tell_eight_hundredths_apart(data: Callable[[str], Path
     assert plan["difference"] == pytest.approx(0.080, abs=0.001)
     assert plan["difference_low"] > 0.065
     assert plan["difference_high"] < 0.095
-    assert found["simulated"][0]["power"] == pytest.approx(0.8, abs=0.1)
-
-
-@pytest.mark.parametrize(
-    "asked", [{"differences": [1e-6]}, {"differences": [2e-9]}, {"queries": [10_000_000]}]
-)
-def test_a_plan_for_too_many_queries_stands_without_a_simulation(asked: dict[str, Any]) -> None:
-    found = plan_power(pilot(), rng(), PowerOptions(trials=5, **asked))
-
-    assert all(plan.queries > MOST_QUERIES for plan in found.wanted)
-    assert [one.power for one in found.simulated] == [None] * 3
-    assert "more than 20,000 queries are not simulated" in found.simulated[0].why
-    assert report.summary(found)[0][0] == "plan"
 
 
 @pytest.mark.parametrize(
@@ -203,13 +157,10 @@ def test_a_number_of_queries_beyond_all_meaning_is_refused(asked: dict[str, Any]
 
 
 def test_no_plan_is_for_a_difference_that_the_measure_cannot_have() -> None:
-    found = plan_power(
-        pilot(), rng(), PowerOptions(queries=(2,), trials=9, tests=("t",)), largest=1.0
-    )
+    found = plan_power(pilot(), rng(), PowerOptions(queries=(2,), trials=9), largest=1.0)
     (plan,) = found.wanted
 
     assert (plan.difference, plan.difference_low, plan.difference_high) == (None, None, None)
-    assert found.simulated == ()
     assert report.summary(found)[0] == (
         "plan",
         "2 queries find none: larger than the measure can differ",
@@ -233,7 +184,7 @@ def test_there_is_no_interval_where_a_resampling_does_not_differ() -> None:
     table = table_of(
         {name: {f"q{n}": float(n == hit) for n in range(6)} for name, hit in (("a", 1), ("b", 2))}
     )
-    found = plan_power(table, rng(), PowerOptions(differences=(0.2,), tests=("t",)))
+    found = plan_power(table, rng(), PowerOptions(differences=(0.2,)))
 
     assert found.deviation > 0
     assert (found.deviation_low, found.deviation_high) == (None, None)

@@ -16,9 +16,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.agreement_of_runs import Interval, matrix_chart
-from heldout.answers.table import Column, Table, columns, ends_first
+from heldout.analyses.texts import write, write_facts, write_table
+from heldout.answers.table import Table, ends_first
 from heldout.charts.plot import Plot
-from heldout.errors import InputError, plural
+from heldout.errors import InputError
 from heldout.ids import Digest
 from heldout.options import Level, Opt
 from heldout.stats.agreement import (
@@ -391,34 +392,12 @@ _SHOWN = 3
 
 def headline(found: JudgeAgreement) -> str:
     """Return how far all judges agree beyond chance."""
-    who = plural(len(found.judges), "judge")
-    if found.alpha.value is None:
-        return f"How far {who} agree is undefined: {found.alpha.why}."
-    said = _say(found.alpha, found.interval, found.options.level)
-    return (
-        f"Krippendorff's alpha of {who} on {found.units:,} {_UNITS[found.kind]} is {said} "
-        "(0 is chance, 1 is full agreement)."
-    )
+    return write("agreement.judges_headline", found=found, units=_UNITS[found.kind])
 
 
 def summary(found: JudgeAgreement) -> tuple[tuple[str, str], ...]:
     """Alpha, kappa, and who was compared."""
-    level, units = found.options.level, _UNITS[found.kind]
-    lines = [("alpha", _say(found.alpha, found.interval, level))]
-    if len(found.pairs) == 1:
-        pair = found.pairs[0]
-        lines.append(("kappa", _say(pair.kappa, pair.interval, level)))
-        lines.append(("same", f"{pair.same:.1%} of {pair.units:,} {units}"))
-    if found.fleiss is not None:
-        said = _say(found.fleiss, None, level)
-        lines.append(("Fleiss", f"{said} on the {found.fleiss_units:,} that all judged"))
-    named = ", ".join(found.judges[:_SHOWN]) + ("…" if len(found.judges) > _SHOWN else "")
-    queries = plural(found.queries, "query", "queries")
-    return (
-        *lines,
-        ("judges", f"{plural(len(found.judges), 'judge')}: {named}"),
-        ("judged", f"{found.units:,} {units}, {queries}"),
-    )
+    return write_facts("agreement.judges_summary", found=found, units=_UNITS[found.kind])
 
 
 def tables(found: JudgeAgreement) -> tuple[Table, ...]:
@@ -442,30 +421,15 @@ def chart(found: JudgeAgreement) -> Plot:
     return matrix_chart(found.judges, kappas, "Cohen's kappa")
 
 
-def _say(found: AgreementCoefficient, interval: Interval | None, level: float) -> str:
-    if found.value is None:
-        return f"undefined: {found.why}"
-    if interval is None:
-        return f"{found.value:.3f}"
-    return f"{found.value:.3f}, {level:.0%} interval {interval[0]:.3f} to {interval[1]:.3f}"
-
-
 def _all_table(found: JudgeAgreement) -> Table:
     # Disagreement on other scales than the nominal one is no share of anything
     shares = found.options.scale == "nominal"
     shown = [(f"Krippendorff's alpha, {found.options.scale}", found.alpha, found.interval, shares)]
     if found.fleiss is not None:
         shown.append(("Fleiss' kappa, where all judged", found.fleiss, None, True))
-    undefined = {one.why for _, one, _, _ in shown if one.why}
-    return Table(
-        title=f"All {len(found.judges):,} together" if len(found.judges) > 1 else "All judgments",
-        columns=(
-            Column(name="coefficient"),
-            *columns("score", "value", "low", "high", decimals=3),
-            *columns("share", "disagree", "by chance", decimals=3),
-            Column(name="units", form="count"),
-        ),
-        rows=tuple(
+    return write_table(
+        "agreement.judges",
+        tuple(
             (
                 name,
                 one.value,
@@ -475,19 +439,10 @@ def _all_table(found: JudgeAgreement) -> Table:
             )
             for name, one, interval, shares in shown
         ),
-        notes=(
-            f"units: {_UNITS[found.kind]} with at least two judgments",
-            *(f"undefined: {why}" for why in sorted(undefined)),
-        ),
-        method=(_interval_note(found),),
-    )
-
-
-def _interval_note(found: JudgeAgreement) -> str:
-    options = found.options
-    return (
-        f"low, high: {options.level:.0%} for each by itself, percentiles of {options.trials:,} "
-        f"samples of queries, at least {FEWEST} of them; nothing is tested"
+        found=found,
+        units=_UNITS[found.kind],
+        fewest=FEWEST,
+        undefined=sorted({one.why for _, one, _, _ in shown if one.why}),
     )
 
 
@@ -499,35 +454,15 @@ def _pair_table(found: JudgeAgreement) -> Table:
         overlap = (pair.overlap,) if graded else ()
         rows.append((*row, *(pair.interval or (None, None)), *overlap))
     possible = len(found.judges) * (len(found.judges) - 1) // 2
-    return Table(
-        title=f"Each two of {len(found.judges):,} judges on what both judged",
-        columns=(
-            *columns("text", "judge", "other judge"),
-            Column(name="units", form="count"),
-            Column(name="same", form="share", decimals=3),
-            *columns("score", "kappa", "low", "high", decimals=3),
-            *columns("share", *(["overlap"] if graded else []), decimals=3),
-        ),
-        rows=tuple(rows),
-        notes=tuple(_pair_notes(found, possible - len(found.pairs))),
-        method=(f"kappa: Cohen's, weights {found.options.weights}", _interval_note(found)),
+    return write_table(
+        "agreement.judge_pairs",
+        tuple(rows),
         first=ends_first([pair.kappa.value for pair in found.pairs]),
+        found=found,
+        apart=possible - len(found.pairs),
+        fewest=FEWEST,
+        undefined=sorted({pair.kappa.why for pair in found.pairs if pair.kappa.why}),
     )
-
-
-def _pair_notes(found: JudgeAgreement, apart: int) -> list[str]:
-    notes = []
-    if found.relevant is not None:
-        notes.append(f"grades from {found.relevant} on count 1, lower ones 0")
-    if found.kind == "documents":
-        least = found.relevant or 1
-        notes.append(f"overlap: relevant to both (grade {least} or more), of those to either")
-    else:
-        notes.append("a file that prefers either item as often has no verdict on their pair")
-    if apart:
-        notes.append(f"{apart:,} more pairs of judges have judged nothing in common")
-    undefined = {pair.kappa.why for pair in found.pairs if pair.kappa.why}
-    return [*notes, *(f"undefined: {why}" for why in sorted(undefined))]
 
 
 def _confusion_table(found: JudgeAgreement, pair: JudgePair) -> Table:
@@ -535,8 +470,5 @@ def _confusion_table(found: JudgeAgreement, pair: JudgePair) -> Table:
     names = [f"{grade:g}" for grade in found.categories]
     if found.kind == "pairs":
         names = ["first by id" if name == "0" else "second by id" for name in names]
-    return Table(
-        title=f"{pair.first} (rows) and {pair.second} (columns)",
-        columns=(Column(name=""), *columns("count", *names)),
-        rows=tuple((name, *row) for name, row in zip(names, pair.confusion, strict=True)),
-    )
+    rows = tuple((name, *row) for name, row in zip(names, pair.confusion, strict=True))
+    return write_table("agreement.confusion", rows, pair=pair, names=names)

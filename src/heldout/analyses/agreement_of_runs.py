@@ -13,12 +13,12 @@ from typing import Self
 
 import numpy as np
 
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns, ends_first
+from heldout.analyses.texts import write, write_facts, write_table
+from heldout.answers.table import Cell, Table, ends_first
 from heldout.charts.axes import rank_axis
 from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.charts.svg import MUTED
-from heldout.errors import InputError, plural
+from heldout.errors import InputError
 from heldout.ids import Digest
 from heldout.stats.rank_correlation import RboTies, kendall, rank_biased_overlap, tau_ap_b
 from heldout.stats.results import AskedTest
@@ -262,58 +262,34 @@ _TIES = {
 
 def headline(found: RunAgreement) -> str:
     """Return how alike the only two runs rank, or which two are most alike and which least."""
-    known = _known(found)
-    if not known:
-        return "No two of the runs answer the same query, so nothing can be compared."
-    (low, least), (high, most) = known[0], known[-1]
-    if len(known) == 1:
-        queries = plural(least.queries, "query", "queries")
-        return f"{_name(least)} rank with a rank-biased overlap of {low:.3f} on {queries}."
-    return (
-        f"Of {len(found.runs):,} runs {_name(most)} rank most alike (RBO {high:.3f}), "
-        f"{_name(least)} least (RBO {low:.3f})."
-    )
+    return write("agreement.runs_headline", found=found, **_ends(found))
 
 
-def _name(pair: RunPair) -> str:
-    return f"{name_one(pair.first)} and {name_one(pair.second)}"
-
-
-def _known(found: RunAgreement) -> list[tuple[float, RunPair]]:
-    """The pairs that have a rank-biased overlap, the least alike first."""
-    known = ((pair.rbo.value, pair) for pair in found.pairs if pair.rbo.value is not None)
-    return sorted(known, key=lambda one: one[0])
+def _ends(found: RunAgreement) -> dict[str, object]:
+    """How many pairs have a rank-biased overlap, and of these the least and the most alike."""
+    known = [(pair.rbo.value, pair) for pair in found.pairs if pair.rbo.value is not None]
+    known.sort(key=lambda one: one[0])
+    ends = {"least": known[0][1], "most": known[-1][1]} if known else {}
+    return {"known": len(known), **ends}
 
 
 def summary(found: RunAgreement) -> tuple[tuple[str, str], ...]:
     """Return which runs are most and least alike."""
-    known = _known(found)
-    lines = [("runs", f"{len(found.runs):,}, the first {found.depth:,} documents of each query")]
-    if not known:
-        return (*lines, ("alike", "no two runs answer the same query"))
-    lines.append(("alike", _say(known[-1][1])))
-    if len(known) > 1:
-        lines.append(("unlike", _say(known[0][1])))
-    return tuple(lines)
+    return write_facts("agreement.runs_summary", found=found, **_ends(found))
 
 
 def tables(found: RunAgreement) -> tuple[Table, ...]:
     """Tabulate each two runs."""
-    return (
-        Table(
-            title=f"How alike each two of {len(found.runs):,} runs rank",
-            columns=(
-                *columns("text", "run", "other run"),
-                Column(name="queries", form="count"),
-                *columns("score", "RBO", "low", "high", "shared", decimals=3),
-                *columns("score", "tau", "low", "high", "tau AP", decimals=3),
-            ),
-            rows=tuple(map(_pair_row, found.pairs)),
-            notes=tuple(_notes(found)),
-            method=tuple(_method(found)),
-            first=ends_first([pair.rbo.value for pair in found.pairs]),
-        ),
+    means = [mean for pair in found.pairs for mean in (pair.rbo, pair.tau, pair.tau_ap)]
+    table = write_table(
+        "agreement.runs",
+        tuple(map(_pair_row, found.pairs)),
+        first=ends_first([pair.rbo.value for pair in found.pairs]),
+        found=found,
+        ties=_TIES[found.ties],
+        undefined=sorted({mean.why for mean in means if mean.why}),
     )
+    return (table,)
 
 
 def _pair_row(pair: RunPair) -> tuple[Cell, ...]:
@@ -334,31 +310,3 @@ def chart(found: RunAgreement) -> Plot:
     """RBO of each two runs."""
     values = {(pair.first, pair.second): pair.rbo.value for pair in found.pairs}
     return matrix_chart(found.runs, values, f"rank-biased overlap, p = {found.p:g}")
-
-
-def _say(pair: RunPair) -> str:
-    queries = plural(pair.queries, "query", "queries")
-    return f"{pair.first} and {pair.second}, RBO {pair.rbo.value:.3f}, on {queries}"
-
-
-def _method(found: RunAgreement) -> list[str]:
-    return [
-        f"RBO: rank-biased overlap, extrapolated, p = {found.p:g}; {_TIES[found.ties]}",
-        (
-            f"the first {found.depth:,} documents of each query, and those that tie with the last;"
-            f" {max(found.tied):.1%} of a run's documents have the score of another, at most"
-        ),
-        "every figure is a mean over the queries that both answer",
-        (
-            "tau: Kendall's tau-b, tau AP: tau_AP,b, over the documents of a query that both list;"
-            " queries with fewer than two are left out of these"
-        ),
-        f"low, high: {found.level:.0%} each by itself, Student's t over queries; nothing is tested",
-    ]
-
-
-def _notes(found: RunAgreement) -> list[str]:
-    notes = ["shared: documents in both, of those of the shorter list"]
-    means = [mean for pair in found.pairs for mean in (pair.rbo, pair.tau, pair.tau_ap)]
-    undefined = {mean.why for mean in means if mean.why}
-    return [*notes, *(f"undefined: {why}" for why in sorted(undefined))]

@@ -5,11 +5,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Protocol, Self, TypeVar
 
+from heldout.analyses.texts import write, write_table
 from heldout.answers.answer import Answer
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Column, Table
+from heldout.answers.table import Table
 from heldout.charts.svg import cut as shorten
-from heldout.errors import InputError, plural, printable
+from heldout.errors import InputError, printable
 from heldout.scoring.query_facets import check_size
 
 _NAME = 32
@@ -83,16 +83,11 @@ def say_why(error: InputError) -> str:
 
 def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
     made = {value: part.answer for value, part in parts.items() if part.answer is not None}
-    undefined = len(parts) - len(made)
-    kinds = f"{plural(len(parts), 'kind')} of query by {name_one(name)}"
-    said = f"Each of {kinds} has an answer of its own"
-    if undefined:
-        said = (
-            f"{len(made):,} of {kinds} have an answer of their own, the others cannot be analysed"
-        )
     overview = _overview(name, parts, least)
     return Answer(
-        answer=f"{said}; no test here compares them.",
+        answer=write(
+            "facets.by_kind", parts=len(parts), undefined=len(parts) - len(made), facet=name
+        ),
         summary=(),
         short=(overview,),
         tables=(
@@ -119,18 +114,8 @@ def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
 
 
 def _overview(name: str, parts: Mapping[str, _Part], least: int) -> Table:
-    return Table(
-        title=f"Each kind of query by {name}",
-        columns=(Column(name="kind"), Column(name="queries", form="count"), Column(name="answer")),
-        rows=tuple((shorten(value, _NAME), part.size, _say(part)) for value, part in parts.items()),
-        notes=(
-            (
-                "Each kind is analysed alone, and nothing is corrected over kinds: what stands out "
-                "on one of several may be chance. `heldout analyse facets` compares them."
-            ),
-        ),
-        method=(f"A kind has at least {least} queries, else it is undefined.",),
-    )
+    rows = tuple((shorten(value, _NAME), part.size, _say(part)) for value, part in parts.items())
+    return write_table("facets.kinds", rows, facet=name, least=least)
 
 
 def _say(part: _Part) -> str:

@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.entries import BoardEntry, Dated
+from heldout.analyses.texts import write, write_facts, write_table
 from heldout.analyses.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Table
 from heldout.charts.plot import Plot
 from heldout.charts.scores import ChartEntry, gap_chart, scatter_chart
-from heldout.errors import plural
 from heldout.ids import Digest
 from heldout.options import Opt
 from heldout.stats.resampling import percentile_interval
@@ -347,21 +346,8 @@ ANALYSIS = Analysis(
 
 def headline(result: Drift) -> str:
     """The verdict; what is not found may be there."""
-    gap = f"the gap between {name_one(result.official)} and {name_one(result.dev)} scores"
-    sure = f"({result.level:.0%} confidence)"
-    if _means_alone(result) and result.difference and result.remainder and result.ratio:
-        return (
-            f"{gap[0].upper()}{gap[1:]} changes by {result.difference.per_year:+.4f} a year, and "
-            f"by {result.remainder.per_year:+.4f} beside a constant ratio of {result.ratio:.3f}; "
-            "neither is tested, since means alone are known."
-        )
-    if result.verdict == "undefined":
-        return f"No verdict on drift: {result.why}."
-    if result.verdict == "no drift":
-        return f"No drift found: {gap} has no significant trend {sure}."
-    if result.verdict == "not explained":
-        return f"There is drift: {gap} has a trend that a constant ratio does not explain {sure}."
-    return f"There is a trend in {gap}, and a constant ratio of the two explains it {sure}."
+    untested = _means_alone(result) and result.difference and result.remainder and result.ratio
+    return write("drift.headline", result=result, untested=untested)
 
 
 def _means_alone(result: Drift) -> bool:
@@ -373,19 +359,6 @@ _ARTEFACT = "0.911 to 0.936"
 are without the artefact: each of these factors fits all twelve, as they are rounded."""
 
 
-def _say_cause(result: Drift) -> list[tuple[str, str]]:
-    """Name what alone would widen the gap as scores rise, where no test can say."""
-    if not _means_alone(result) or result.ratio is None or result.ratio >= 1:
-        return []
-    said = (
-        f"a constant factor on {result.official} scores widens the gap while scores rise, without "
-        "overfitting; published scores of MS MARCO documents had a metric artefact on purpose (Lin "
-        f"et al. 2021, §3), by its table 1 a factor of {_ARTEFACT}; whether one is the cause is "
-        "not tested"
-    )
-    return [("perhaps", said)]
-
-
 def _say_verdict(result: Drift) -> str:
     words = {"no drift": "no drift found", "undefined": "no verdict"}
     return words.get(result.verdict, result.verdict)
@@ -393,16 +366,8 @@ def _say_verdict(result: Drift) -> str:
 
 def summary(result: Drift) -> tuple[tuple[str, str], ...]:
     """Return how large a trend may be, and the usual ratio; nothing where neither is known."""
-    said = []
-    trend = result.difference
-    if trend is not None and trend.low is not None and trend.high is not None:
-        said.append(
-            f"the difference changes by {trend.per_year:+.4f} a year, {result.level:.0%} interval "
-            f"{trend.low:+.4f} to {trend.high:+.4f}"
-        )
-    if result.ratio is not None:
-        said.append(f"{result.official} is {result.ratio:.3f} of {result.dev} in the median")
-    return (("drift", "; ".join(said)), *_say_cause(result)) if said else ()
+    means = _means_alone(result)
+    return write_facts("drift.summary", result=result, means=means, artefact=_ARTEFACT)
 
 
 def tables(result: Drift) -> tuple[Table, ...]:
@@ -414,35 +379,8 @@ def tables(result: Drift) -> tuple[Table, ...]:
         (f"{result.official} / {result.dev}", result.ratio, None, *_trend(result.ratio_trend)),
         (left, None, result.scatter_left, *_trend(result.remainder)),
     )
-    return (
-        Table(
-            title=f"{result.official} against {result.dev}, {result.measure}",
-            columns=(
-                Column(name=""),
-                Column(name="median", form="difference"),
-                Column(name="typical distance", form="score"),
-                *columns("difference", "per year", f"{result.level:.0%} from", "to"),
-            ),
-            rows=rows,
-            notes=(
-                f"{plural(len(result.points), 'entry', 'entries')} with both scores; no baselines.",
-            ),
-            method=(
-                f"{_say_verdict(result).capitalize()}: {result.why}.",
-                (
-                    "Per year: the median slope between all pairs of entries. Typical distance: "
-                    "the median distance from the median, or the median size of what is left."
-                ),
-                (
-                    f"Intervals by {plural(result.trials, 'draw')} of the queries of both sets, "
-                    "each alone."
-                    if result.trials
-                    else "Means alone are known: the trends are a description, without intervals "
-                    "or a verdict."
-                ),
-            ),
-        ),
-    )
+    verdict = _say_verdict(result).capitalize()
+    return (write_table("drift.trends", rows, result=result, verdict=verdict),)
 
 
 def title(result: Drift, plot: Panel) -> str:

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.random import Generator
 
 from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Table
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED, cut
@@ -393,20 +393,19 @@ _NAME = 32
 
 def headline(result: Facets) -> str:
     """Return whether a system does better or worse on a kind of query than elsewhere."""
-    tested, found = _tested(result), _standing_out(result)
-    kinds = plural(len(result.facets), "kind") + " of query"
-    if not tested:
-        return f"Whether the ranking holds for {kinds} cannot be tested: {_why_untested(result)}."
-    if not found:
-        return (
-            f"No system is significantly better or worse on one of the {kinds} than on the others."
-        )
-    best = found[0]
-    return (
-        f"The ranking depends on the kind of query for {len(found):,} of "
-        f"{plural(len(tested), 'pair')} of system and kind, most for {name_one(best.system)} on "
-        f"{name_one(best.facet)} ({_direction(result, best)})."
-    )
+    found = _standing_out(result)
+    return write("facets.headline", result=result, **_weigh(result, found))
+
+
+def _weigh(result: Facets, found: Sequence[Interaction]) -> dict[str, object]:
+    """What sentences say of the interactions: how many, why none, and the clearest."""
+    tested = len(_tested(result))
+    return {
+        "tested": tested,
+        "why": "" if tested else _why_untested(result),
+        "found": found,
+        "direction": _direction(result, found[0]) if found else "",
+    }
 
 
 def _tested(result: Facets) -> list[Interaction]:
@@ -435,22 +434,9 @@ def summary(result: Facets) -> tuple[tuple[str, str], ...]:
     Args:
         result: what was found.
     """
-    first = result.systems[0]
-    leads = [facet.name for facet in result.facets if facet.ranks[0] == 1]
-    lead = ("lead", f"{first}, on {len(leads)} of {plural(len(result.facets), 'facet')} too")
-    tested, found = _tested(result), _standing_out(result)
-    if not tested:
-        return (lead, ("interact", f"undefined: {_why_untested(result)}"))
-    said = (
-        f"{len(found)} of {plural(len(tested), 'pair')} of system and facet "
-        f"stand{'s' if len(found) == 1 else ''} out (corrected, at most "
-        f"{1 - result.options.level:.2g})"
-    )
-    if found:
-        best = found[0]
-        word = _direction(result, best)
-        said += f"; most of all {best.system} on {best.facet}, where it is {word}"
-    return (lead, ("interact", said))
+    leads = sum(facet.ranks[0] == 1 for facet in result.facets)
+    found = _weigh(result, _standing_out(result))
+    return write_facts("facets.summary", result=result, leads=leads, **found)
 
 
 def tables(result: Facets, *, measure: str = "") -> tuple[Table, ...]:
@@ -516,38 +502,18 @@ def _standings(result: Facets, measure: str) -> Table:
             cell for facet in facets for cell in (facet.ranks[position], facet.means[position])
         ]
         rows.append((cut(system, _NAME), *cells))
-    shown = [Column(name="system")]
-    for facet in facets:
-        name = f"{cut(_name(facet.name), _NAME)} ({facet.queries:,})"
-        shown += [Column(name="rank", form="count"), Column(name=name, form="score")]
-    notes = ["In brackets: how many queries have scores."]
-    if result.left_out:
-        small = ", ".join(f"{name} ({size})" for name, size in result.left_out.items())
-        notes.append(f"Left out, too small: {small}.")
-    if result.unlabelled:
-        notes.append(f"{plural(result.unlabelled, 'query is', 'queries are')} in no facet.")
-    return Table(
-        title=f"Standings by facet, {measure}",
-        columns=tuple(shown),
-        rows=tuple(rows),
-        notes=tuple(notes),
-        method=(f"A facet has at least {result.least} queries.",),
+    headings = [f"{cut(_name(facet.name), _NAME)} ({facet.queries:,})" for facet in facets]
+    return write_table(
+        "facets.standings", tuple(rows), result=result, measure=measure, headings=headings
     )
 
 
 def _differences(result: Facets) -> Table:
-    share = f"{result.options.level:.0%}"
-    return Table(
-        title=f"Against {result.reference}, by facet",
-        columns=(
-            *columns("text", "system", "facet"),
-            Column(name="queries", form="count"),
-            *columns("difference", "difference", f"{share} from", "to", "all: from", "to"),
-            *columns("p", "p", "corrected"),
-        ),
-        rows=tuple(_difference_row(one) for one in result.differences),
-        notes=tuple(_difference_notes(result)),
-        method=(_difference_method(result),),
+    return write_table(
+        "facets.differences",
+        tuple(_difference_row(one) for one in result.differences),
+        result=result,
+        undefined=sorted({one.why for one in result.differences if one.why}),
     )
 
 
@@ -557,59 +523,16 @@ def _difference_row(one: FacetDifference) -> tuple[Cell, ...]:
     return (*head, one.difference, *ends, one.p, one.p_corrected)
 
 
-def _difference_notes(result: Facets) -> list[str]:
-    notes = [
-        (
-            "Significant on one facet and not on another is no evidence that they differ: see the "
-            "interactions."
-        )
-    ]
-    if result.chosen:
-        notes.append(
-            f"{result.reference} is the reference because it has the best score here, so chance "
-            "favours it: its lead is too large. --against names a reference beforehand."
-        )
-    why = sorted({one.why for one in result.differences if one.why})
-    return notes + [f"Undefined: {reason}." for reason in why]
-
-
-def _difference_method(result: Facets) -> str:
-    compared = result.family_overall
-    return (
-        f"System - {result.reference}; paired t, two-sided. Corrected and all: Bonferroni over "
-        f"one family of {plural(result.family, 'difference')}, {plural(compared, 'system')} on "
-        f"{plural(len(result.facets), 'facet')}; all queries are a family of their own, of "
-        f"{plural(compared, 'difference')}."
-    )
-
-
 def _interactions(result: Facets) -> Table:
     shown = result.interactions
-    return Table(
-        title="System by facet: better or worse inside than outside",
-        columns=(
-            *columns("text", "system", "facet"),
-            Column(name="effect", form="difference"),
-            Column(name="error", form="score"),
-            Column(name="corrected", form="p"),
-        ),
-        rows=tuple(
+    return write_table(
+        "facets.interactions",
+        tuple(
             (cut(one.system, _NAME), cut(one.facet, _NAME), one.effect, one.error, one.p)
             for one in shown
         ),
-        notes=(
-            (
-                "Effect: score less the mean of all systems on the same query, inside the facet "
-                "less outside; error: standard error."
-            ),
-            *(f"Undefined: {why}." for why in sorted({one.why for one in shown if one.why})),
-        ),
-        method=(
-            (
-                f"Welch's t, max-t over one family of {len(result.interactions)} by "
-                f"{result.options.draws:,} permutations of the queries' facets."
-            ),
-        ),
+        result=result,
+        undefined=sorted({one.why for one in shown if one.why}),
     )
 
 

@@ -5,24 +5,21 @@ the pairs of the pilot's systems; the middle pair (median) is planned for, and t
 pairs are reported. The pilot's queries are a sample too: the deviation gets an interval by
 resampling them, and with it every number that is planned from it.
 
-The plan is the paired t test's (`stats.power`). Whether t may be believed, and what another test
-would find, is simulated: queries are drawn from the differences of one pair, reweighted so that
-their mean is the one planned for. Of the tenth of pairs with deviations nearest to the middle it
-is the pair with the smallest mean difference, which needs the least reweighting.
+The plan is the paired t test's (`stats.power`).
 """
 
 import math
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Table
 from heldout.charts.axes import log_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import MUTED
@@ -39,131 +36,6 @@ from heldout.stats.power import (
     pair_deviations,
     queries_needed,
 )
-from heldout.stats.resampling import map_blocks
-from heldout.stats.tests import run_test
-
-# Power of a test by simulation, on queries drawn from the differences of a pilot's pair.
-#
-# Differences are drawn as they are, zeros and ties too, but some more often than others: with
-# probabilities that make their mean the one asked for and else change as little as possible
-# (exponential tilting). This says whether a plan by the t test holds on scores that are not
-# normal, and what other tests find. Source: Efron 1981, nonparametric tilting.
-
-MOST_QUERIES = 20_000
-"""Queries of a simulated set at most; a plan for more stands without a simulation."""
-
-_BLOCK = 32
-
-SimulatedTest = Literal["t", "signed-rank", "sign"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated:
-    """A test on drawn queries.
-
-    Attributes:
-        test: its name.
-        queries: drawn in each trial.
-        difference: true mean difference.
-        power: share of trials that are significant in the right direction.
-        wrong: share that are significant in the wrong one.
-        error: standard error of `power` that the number of trials leaves.
-        trials: how many.
-        why: why there is none, as where the pair has no difference so large, or where a set would
-            have more than `MOST_QUERIES` queries; else "".
-    """
-
-    test: SimulatedTest
-    queries: int
-    difference: float
-    trials: int
-    power: float | None = None
-    wrong: float | None = None
-    error: float | None = None
-    why: str = ""
-
-
-def simulate_power(
-    differences: NDArray[np.float64],
-    test: SimulatedTest,
-    rng: Generator,
-    *,
-    difference: float,
-    queries: int,
-    alpha: float = 0.05,
-    trials: int = 1000,
-    executor: Executor | None = None,
-) -> Simulated:
-    """Return how often a test is significant on queries drawn from a pair's differences.
-
-    Args:
-        differences: of a pilot pair, by query.
-        test: a test of `stats.tests`.
-        rng: where draws come from.
-        difference: true mean difference, from 0.
-        queries: drawn in each trial, at least 2.
-        alpha: level of the two-sided test, in (0, 1).
-        trials: how many, >= 1.
-        executor: where to compute; `None` for here.
-
-    Returns:
-        Without a power where no differences are so large, and where the queries are too many.
-    """
-    chances = _tilt(differences, difference)
-    if chances is None or queries > MOST_QUERIES:
-        why = f"no difference of the pilot's pair lies beyond {difference:.4g}"
-        if queries > MOST_QUERIES:
-            why = f"more than {MOST_QUERIES:,} queries are not simulated"
-        return Simulated(test=test, queries=queries, difference=difference, trials=trials, why=why)
-    plan = (differences, chances, test, queries, alpha)
-    blocks = map_blocks(_draw, plan, rng=rng, draws=trials, size=_BLOCK, executor=executor)
-    won, lost = (sum(counts) for counts in zip(*blocks, strict=True))
-    share = won / trials
-    return Simulated(
-        test=test,
-        queries=queries,
-        difference=difference,
-        power=share,
-        wrong=lost / trials,
-        error=math.sqrt(share * (1 - share) / trials),
-        trials=trials,
-    )
-
-
-_Plan = tuple[NDArray[np.float64], NDArray[np.float64], SimulatedTest, int, float]
-"""Differences with their chances; the test, how many queries, and alpha."""
-
-
-def _draw(plan: _Plan, rng: Generator, draws: int) -> tuple[int, int]:
-    """Return how many query sets are significant in the right direction, and in the wrong one."""
-    differences, chances, test, queries, alpha = plan
-    won = lost = 0
-    for _ in range(draws):
-        found = run_test(test, np.zeros(queries), rng.choice(differences, queries, p=chances))
-        if found.p is not None and found.p <= alpha:
-            right = (found.difference or 0.0) > 0
-            won, lost = won + right, lost + (not right)
-    return won, lost
-
-
-def _tilt(differences: NDArray[np.float64], mean: float) -> NDArray[np.float64] | None:
-    """Probabilities of the differences under which their mean is as asked; `None` if none are."""
-    if not differences.min() < mean < differences.max():
-        return None
-    # In units of the deviation; beyond 700, exp leaves float64.
-    unit = (differences - mean) / differences.std()
-    limit = 700 / np.abs(unit).max()
-    from scipy.optimize import brentq  # noqa: PLC0415 - slow to load
-
-    angle = brentq(lambda one: _chances(unit, one) @ unit, -limit, limit)
-    return _chances(unit, float(angle))
-
-
-def _chances(unit: NDArray[np.float64], angle: float) -> NDArray[np.float64]:
-    heights = angle * unit
-    raised = np.exp(heights - heights.max())
-    chances: NDArray[np.float64] = raised / raised.sum()
-    return chances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,23 +58,18 @@ class PowerOptions:
             metavar="N",
         ),
     ] = ()
-    tests: Annotated[
-        tuple[SimulatedTest, ...],
-        Opt("Test to simulate [all three]; can be given many times.", names=("--test",)),
-    ] = ()
     alpha: Alpha = 0.05
     power: Annotated[float, Opt("Power to reach.", above=0, below=1)] = 0.8
     level: Level = 0.95
-    trials: Annotated[
-        int, Opt("Number of bootstrap samples of the pilot, and of simulated query sets.", least=1)
-    ] = 1000
+    trials: Annotated[int, Opt("Number of bootstrap samples of the pilot's queries.", least=1)] = (
+        1000
+    )
 
 
 LADDER = (25, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 """Numbers of queries that a plan looks at, besides those asked for."""
 
 
-_TENTH = 10
 _LEAST = 4
 _SMALLEST = 3e-9
 _LEAST_SIZE, _MOST_SIZE = 2, 10**15
@@ -241,11 +108,8 @@ class Power:
         deviation_low, deviation_high: its interval; `None` where the middle pair of some
             resampling does not differ.
         quartiles: of the deviations of all pairs.
-        simulated_pair: the two systems of the pair that is simulated.
-        simulated_deviation: its deviation.
         plans: by rising number of queries.
         wanted: those of them that were asked for.
-        simulated: tests at the plans that were asked for.
         options: as asked for.
         largest: the largest difference that the measure can have; `None` where unknown.
         digest: of the pilot's scores.
@@ -258,11 +122,8 @@ class Power:
     deviation_low: float | None
     deviation_high: float | None
     quartiles: tuple[float, float]
-    simulated_pair: tuple[str, str]
-    simulated_deviation: float
     plans: tuple[QueryPlan, ...]
     wanted: tuple[QueryPlan, ...]
-    simulated: tuple[Simulated, ...]
     options: PowerOptions
     largest: float | None
     digest: Digest
@@ -313,11 +174,6 @@ def plan_power(
     if any(difference < spread.middle * _SMALLEST for difference in options.differences):
         least = min(options.differences)
         raise _bad_option(f"a difference of {least:g}", "one that takes at most some 10^18 queries")
-    first, second = np.triu_indices(len(values), 1)
-    near = np.argsort(np.abs(deviations - spread.middle), kind="stable")
-    near = near[: math.ceil(len(near) / _TENTH)]
-    means = values.mean(axis=1)
-    at = near[np.argmin(np.abs(means[first[near]] - means[second[near]]))]
     asked = options.queries
     if not (options.queries or options.differences):
         asked = (values.shape[1],)
@@ -325,22 +181,6 @@ def plan_power(
     wanted = [plan for plan in plans if plan.queries in asked]
     planned = [_of_difference(one, spread, options) for one in options.differences]
     wanted += planned
-    pair = values[first[at]] - values[second[at]]
-    simulated = [
-        simulate_power(
-            pair,
-            test,
-            rng,
-            difference=plan.difference,
-            queries=plan.queries,
-            alpha=options.alpha,
-            trials=options.trials,
-            executor=executor,
-        )
-        for plan in wanted
-        if plan.difference is not None
-        for test in options.tests or get_args(SimulatedTest)
-    ]
     return Power(
         systems=len(values),
         queries=values.shape[1],
@@ -349,11 +189,8 @@ def plan_power(
         deviation_low=spread.low,
         deviation_high=spread.high,
         quartiles=(float(np.quantile(deviations, 0.25)), float(np.quantile(deviations, 0.75))),
-        simulated_pair=(matrix.systems[second[at]], matrix.systems[first[at]]),
-        simulated_deviation=float(deviations[at]),
         plans=tuple(sorted((*plans, *planned), key=lambda plan: (plan.queries, plan.asked))),
         wanted=tuple(wanted),
-        simulated=tuple(simulated),
         options=options,
         largest=largest,
         digest=pilot.digest,
@@ -454,21 +291,7 @@ def headline(result: Power, *, measure: str = "") -> str:
         measure: what was measured.
     """
     plan = next((one for one in result.wanted if one.asked == "difference"), result.wanted[0])
-    found, with_power = f" {measure}" if measure else "", f"with power {result.options.power:g}"
-    if plan.asked == "difference":
-        return (
-            f"A true difference of {plan.difference:g}{found} takes {plan.queries:,} queries to be "
-            f"detected {with_power}."
-        )
-    if plan.difference is None:
-        return (
-            f"{plan.queries:,} queries detect no difference {with_power}: it would be larger than "
-            "the measure can differ."
-        )
-    return (
-        f"With {plan.queries:,} queries a true difference below {plan.difference:.4f}{found} is "
-        f"not reliably detected (power {result.options.power:g})."
-    )
+    return write("power.headline", plan=plan, measure=measure, power=result.options.power)
 
 
 def summary(result: Power) -> tuple[tuple[str, str], ...]:
@@ -477,24 +300,17 @@ def summary(result: Power) -> tuple[tuple[str, str], ...]:
     Args:
         result: the plan.
     """
-    lines = [("plan", _say(plan, result.largest)) for plan in result.wanted]
-    spread = (
-        f"differences of two systems have a standard deviation of {result.deviation:.3f}"
-        f"{_span(_score(result.deviation_low, 3), _score(result.deviation_high, 3))} in the middle "
-        f"of {plural(result.pairs, 'pair')}"
-    )
-    return (*lines, ("spread", spread))
+    return write_facts("power.summary", result=result)
 
 
 def tables(result: Power, *, measure: str = "") -> tuple[Table, ...]:
-    """Return what numbers of queries find, and what simulation says of it.
+    """Return what numbers of queries find.
 
     Args:
         result: the plan.
         measure: what was measured, for the heading.
     """
-    plans = _plan_table(result, measure or "score")
-    return (plans, _simulation_table(result)) if result.simulated else (plans,)
+    return (_plan_table(result, measure or "score"),)
 
 
 def title(result: Power) -> str:
@@ -526,107 +342,11 @@ def chart(result: Power) -> Plot:
     return plot
 
 
-def _say(plan: QueryPlan, largest: float | None) -> str:
-    if plan.asked == "difference":
-        span = _span(_count(plan.queries_low), _count(plan.queries_high))
-        return f"a difference of {plan.difference:g} takes {plan.queries:,} queries{span}"
-    if plan.difference is None:
-        return f"{plan.queries:,} queries find none: larger than the measure can differ"
-    high = _score(plan.difference_high, 4)
-    if plan.difference_high is None and plan.difference_low is not None:
-        high = f"more than {largest:g}"
-    span = _span(_score(plan.difference_low, 4), high)
-    return f"{plan.queries:,} queries find a difference of {plan.difference:.4f}{span}"
-
-
-def _span(low: str, high: str) -> str:
-    """An interval in brackets behind a number; nothing where there is none."""
-    return f" ({low} to {high})" if low and high else ""
-
-
-def _count(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"
-
-
-def _score(number: float | None, digits: int) -> str:
-    return "" if number is None else f"{number:.{digits}f}"
-
-
 def _plan_table(result: Power, measure: str) -> Table:
-    options = result.options
     rows: list[tuple[Cell, ...]] = []
     for plan in result.plans:
         given = plan.asked == "queries"
         known = (plan.difference_low, plan.difference_high) if given else (None, None)
         needed = (None, None) if given else (plan.queries_low, plan.queries_high)
         rows.append((plan.asked, plan.queries, *needed, plan.difference, *known))
-    quartiles = f"{result.quartiles[0]:.3f} and {result.quartiles[1]:.3f}"
-    return Table(
-        title=f"Queries and differences, {measure}",
-        columns=(
-            Column(name="given"),
-            *columns("count", "queries", "from", "to"),
-            *columns("score", "difference", "from", "to"),
-        ),
-        rows=tuple(rows),
-        notes=(
-            f"From and to: {options.level:.0%} interval.",
-            *_undefined(result),
-        ),
-        method=(
-            (
-                f"Found by a two-sided paired t test at {options.alpha:g} in {options.power:.0%} "
-                "of samples, one comparison, none of a family; noncentral t."
-            ),
-            (
-                f"Planned for the middle of {plural(result.pairs, 'pair')} of {result.systems} "
-                f"pilot systems on {result.queries:,} queries; quartiles of the pairs' standard "
-                f"deviations: {quartiles}. From and to: {options.level:.0%} interval of the "
-                f"middle's, by {plural(options.trials, 'resampling')} of the pilot's queries."
-            ),
-        ),
-    )
-
-
-def _undefined(result: Power) -> list[str]:
-    """Return why some numbers are missing."""
-    notes = []
-    if result.largest is not None and any(plan.difference_high is None for plan in result.plans):
-        notes.append(
-            f"Undefined: a difference that is larger than the measure can differ, "
-            f"{result.largest:g}."
-        )
-    if result.deviation_low is None:
-        notes.append(
-            "No interval: in some resampling of the pilot's few queries the middle pair does not "
-            "differ."
-        )
-    return notes
-
-
-def _simulation_table(result: Power) -> Table:
-    why = sorted({one.why for one in result.simulated if one.why})
-    return Table(
-        title="The same, simulated",
-        columns=(
-            Column(name="test"),
-            Column(name="queries", form="count"),
-            Column(name="difference", form="score"),
-            *columns("share", "power", "error", "wrong", decimals=3),
-        ),
-        rows=tuple(
-            (one.test, one.queries, one.difference, one.power, one.error, one.wrong)
-            for one in result.simulated
-        ),
-        notes=(
-            "Wrong: significant the other way; error: standard error of the simulation.",
-            *(f"Undefined: {reason}." for reason in why),
-        ),
-        method=(
-            (
-                f"Differences of {result.simulated_pair[1]} and {result.simulated_pair[0]} "
-                f"(standard deviation {result.simulated_deviation:.3f}), reweighted to the mean "
-                f"planned for; {plural(result.simulated[0].trials, 'query set')}."
-            ),
-        ),
-    )
+    return write_table("power.plans", tuple(rows), result=result, measure=measure)

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.entries import BoardEntry, BoardScores, Dated, ViewScores
+from heldout.analyses.texts import write, write_table
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Table
 from heldout.charts.plot import Plot
 from heldout.charts.scores import ChartEntry, progress_chart
 from heldout.charts.svg import cut
@@ -312,27 +312,9 @@ def _analyse(given: Dated, options: ProgressOptions, _: Draws) -> Answer:
 
 def headline(result: BoardProgress) -> str:
     """Say how far the best score came, in how many steps, how many of them significant."""
-    if not result.line:
-        return "No entry is better than the best baseline yet."
-    first, last = result.line[0], result.line[-1]
-    if len(result.line) == 1:
-        return (
-            f"{name_one(last.entry.name)} has the best {result.measure} ({last.score:.4f}) since "
-            f"{last.entry.day:%Y-%m-%d}: no entry was better."
-        )
-    rose = "rose" if result.better == "higher" else "fell"
-    said = (
-        f"The best {result.measure} {rose} in {len(result.line):,} steps from "
-        f"{first.score:.4f} to {last.score:.4f}"
-    )
-    if not result.comparisons:
-        return f"{said}; no step is tested, since means alone are known."
     alpha = 1 - result.level
     beyond = sum(step.p_then is not None and step.p_then < alpha for step in result.line)
-    return (
-        f"{said}; {beyond or 'none'} of the steps {'was' if beyond == 1 else 'were'} significant "
-        f"when made (corrected, {alpha:.2g} level)."
-    )
+    return write("progress.headline", result=result, beyond=beyond)
 
 
 ANALYSIS = Analysis(
@@ -404,46 +386,15 @@ def _is_significant(p: float | None) -> bool:
 
 def _line_table(result: BoardProgress) -> Table:
     tested = bool(result.comparisons)
-    shown = [
-        *columns("text", "", "date", "system"),
-        Column(name=result.measure, form="score"),
-        Column(name="gain", form="difference"),
-    ]
-    if tested:
-        shown += [*columns("p", "p", "corrected then"), Column(name="family then", form="count")]
     names = _names(result)
     rows: list[tuple[Cell, ...]] = []
     for step in result.line:
         named = (names[step.entry.id], step.entry.day.isoformat(), cut(step.entry.name, _NAME))
         p = (step.p, step.p_then, step.family_then) if tested else ()
         rows.append((*named, step.score, step.gain, *p))
-    return Table(
-        title="Best so far",
-        columns=tuple(shown),
-        rows=tuple(rows),
-        notes=tuple(_line_notes(result, tested=tested)),
-        method=_line_method(result, tested=tested),
-        first=range(len(rows))[::-1],
-    )
-
-
-def _line_notes(result: BoardProgress, *, tested: bool) -> list[str]:
-    bar = "baselines stand before all entries, whatever their dates" if result.bar else ""
-    notes = [f"Gain over the best before; {bar or 'baselines are not in the way'}."]
-    if not tested:
-        notes.append("Means alone are known: nothing is tested.")
-    undefined = [f"{_names(result)[s.entry.id]}: {s.why}" for s in result.line if tested and s.why]
-    return notes + ([f"No p for {'; '.join(undefined)}."] if undefined else [])
-
-
-def _line_method(result: BoardProgress, *, tested: bool) -> tuple[str, ...]:
-    if not tested:
-        return ()
-    return (
-        (
-            f"p of the {result.decide} test against the best before, two-sided; corrected then by "
-            "Holm over every submission up to its own, each against the best before it."
-        ),
+    whys = [f"{names[step.entry.id]}: {step.why}" for step in result.line if step.why]
+    return write_table(
+        "progress.line", tuple(rows), first=range(len(rows))[::-1], result=result, undefined=whys
     )
 
 
@@ -456,28 +407,12 @@ def _names(result: BoardProgress) -> Mapping[str, str]:
 def _comparison_table(result: BoardProgress) -> Table:
     names = _names(result)
     ps = [2.0 if one.p_corrected is None else one.p_corrected for one in result.comparisons]
-    share = f"{result.level:.0%}"
-    return Table(
-        title="Steps and top three",
-        columns=(
-            *columns("text", "A", "B"),
-            *columns("difference", "B - A", f"{share} from", "to"),
-            *columns("p", *(f"p {name}" for name in TESTS)),
-            Column(name="corrected", form="p"),
-        ),
-        rows=tuple(_comparison_row(one, names) for one in result.comparisons),
-        method=(
-            (
-                f"Corrected: {result.decide}, two-sided, by Holm over this family of "
-                f"{len(result.comparisons)} comparisons: each on the line against the first and "
-                "against the best before it, and the best three of today with each other."
-            ),
-            (
-                f"Interval of the difference of means by t, each alone, over {result.queries:,} "
-                "queries; the other p-values are before correction."
-            ),
-        ),
+    return write_table(
+        "progress.comparisons",
+        tuple(_comparison_row(one, names) for one in result.comparisons),
         first=sorted(range(len(ps)), key=ps.__getitem__),
+        result=result,
+        tests=TESTS,
     )
 
 

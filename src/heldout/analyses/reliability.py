@@ -20,8 +20,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses.texts import write_facts, write_table
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import UNDEFINED, Table, columns
+from heldout.answers.table import UNDEFINED, Table
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import INK, LINK, RECORD, RULE
@@ -377,20 +378,12 @@ def headline(result: Reliability) -> str:
 
 def summary(result: Reliability) -> tuple[tuple[str, str], ...]:
     """Return how often halves agree, by the mean and by the median."""
-    return tuple((f"by {by}", _say(result, by)) for by in ("mean", "median"))
-
-
-def _say(result: Reliability, by: str) -> str:
-    found = [one for name, one in result.columns.items() if COLUMNS[name].by == by]
-    agree = _span([one.agree for one in found], 1)
-    said = f"halves agree in {agree} of pairs, whichever test is taken"
-    equal = result.equal_means if by == "mean" else result.equal_medians
-    if equal:
-        said += f"; {by}s are equal in {equal:.1%} of comparisons"
-    undefined = max(one.undefined for one in found)
-    if undefined:
-        said += f"; a test is undefined in up to {undefined:.1%}"
-    return said
+    shown = []
+    for by, equal in (("mean", result.equal_means), ("median", result.equal_medians)):
+        found = [one for name, one in result.columns.items() if COLUMNS[name].by == by]
+        agree = _span([one.agree for one in found], 1)
+        shown.append((by, agree, equal, max(one.undefined for one in found)))
+    return write_facts("reliability.summary", found=shown)
 
 
 def _span(shares: Sequence[float], decimals: int) -> str:
@@ -430,85 +423,25 @@ def _share_table(result: Reliability) -> Table:
             middle = f"{found.agree_low:.3f} to {found.agree_high:.3f}"
         shares = (found.partly, found.disagree, found.significant)
         rows.append((COLUMNS[name].test, COLUMNS[name].by, found.agree, middle, *shares))
-    return Table(
-        title="How often two halves of the queries agree, as shares of pairs",
-        columns=(
-            *columns("text", "test", "better by"),
-            *columns("share", "agree"),
-            *columns("text", "of 95% of splits"),
-            *columns("share", "partly", "disagree", "significant"),
-        ),
-        rows=tuple(rows),
-        notes=(
-            (
-                "Agree: the same system is better in both halves, and both or neither are "
-                "significant. Partly: the same one is better and one half is significant, or "
-                "different ones are and neither is. Significant: in at least one half."
-            ),
-        ),
-        method=_method(result),
-    )
-
-
-def _method(result: Reliability) -> tuple[str, ...]:
-    options = result.options
-    undefined = max(found.undefined for found in result.columns.values())
-    missing = (
-        f"Up to {undefined:.2%} of a test's comparisons have no p-value, as all scores or "
-        "differences are the same; they count as not significant."
-    )
-    notes = (
-        (
-            f"{plural(options.splits, 'random split')} of "
-            f"{plural(result.queries, 'query', 'queries')}, {plural(result.pairs, 'pair')} of "
-            f"systems; significant is p <= {options.alpha:g} in a half, two-sided, not corrected "
-            "for many pairs, as in the paper."
-        ),
-        (
-            f"{_EQUAL[options.equal]} Means were equal in {result.equal_means:.1%} of comparisons, "
-            f"medians in {result.equal_medians:.1%}."
-        ),
-        *_describe_tests(result),
-        (
-            "The splits share their queries: the range that holds 95% of them describes "
-            "the splits; it is not a confidence interval."
-            if options.splits >= FEWEST_SPLITS
-            else f"Where 95% of the splits lie is undefined with fewer than {FEWEST_SPLITS}."
-        ),
-    )
-    return (*notes, missing) if undefined else notes
-
-
-def _describe_tests(result: Reliability) -> tuple[str, ...]:
-    options = result.options
-    here = "" if result.correlation is None else f" (here r = {result.correlation:.2f} on average)"
-    return (
-        (
-            f"Rank-sum: {_RANK_SUM[options.rank_sum]}. It takes runs as independent; where they "
-            f"agree on what is hard{here} it is conservative: too little is significant."
-        ),
-        (
-            f"Signed-rank: differences of 0 by {options.zeros}, normal approximation with "
-            "continuity correction, however few queries a half has. Sign: exact binomial."
-        ),
+    return write_table(
+        "reliability.shares",
+        tuple(rows),
+        result=result,
+        equal=_EQUAL[result.options.equal],
+        rank_sum=_RANK_SUM[result.options.rank_sum],
+        fewest=FEWEST_SPLITS,
+        undefined=max(found.undefined for found in result.columns.values()),
     )
 
 
 def _beside_paper(result: Reliability, measure: str) -> Table:
     part, agree = PUBLISHED[measure]
     published = dict(zip(COLUMNS, agree, strict=True))
-    return Table(
-        title=f"Agreement by {measure} beside that on an MS MARCO board (table 4{part})",
-        columns=(
-            *columns("text", "test", "better by"),
-            *columns("share", "agree", "published", decimals=3),
-        ),
-        rows=tuple(
-            (COLUMNS[name].test, COLUMNS[name].by, found.agree, published[name])
-            for name, found in result.columns.items()
-        ),
-        method=(_ONLY_AGREEMENT,),
+    rows = tuple(
+        (COLUMNS[name].test, COLUMNS[name].by, found.agree, published[name])
+        for name, found in result.columns.items()
     )
+    return write_table("reliability.beside", rows, measure=measure, part=part, only=_ONLY_AGREEMENT)
 
 
 _PARTS = (("agree", LINK), ("partly", RULE), ("disagree", RECORD))

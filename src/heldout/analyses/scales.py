@@ -22,12 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Table
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED
-from heldout.errors import InputError, plural
+from heldout.errors import InputError
 from heldout.options import Opt
 from heldout.scoring.names import read_own_measure
 from heldout.scoring.transforms import Universe, find_values, list_values, universe_of
@@ -213,10 +214,7 @@ _CIRCLES = 40
 
 def headline(scale: Scale) -> str:
     """Return how many values the measure takes, and whether they are an interval scale."""
-    values = f"{scale.universe.measure} takes {plural(len(scale.values), 'value')}"
-    if scale.equally_spaced:
-        return f"{values}, equally spaced, so it is an interval scale on these lists."
-    return f"{values} with unequal gaps, so it is not an interval scale on these lists."
+    return write("scales.headline", scale=scale)
 
 
 def summary(scale: Scale) -> tuple[tuple[str, str], ...]:
@@ -225,15 +223,7 @@ def summary(scale: Scale) -> tuple[tuple[str, str], ...]:
     Args:
         scale: what was found.
     """
-    count = len(scale.values)
-    spaced = "equally spaced: an interval scale on these lists"
-    if not scale.equally_spaced:
-        spaced = f"gaps from {min(scale.gaps):.4g} to {max(scale.gaps):.4g}: not an interval scale"
-    return (
-        ("measure", str(scale.universe.measure)),
-        ("lists", _lists(scale)),
-        ("values", f"{count:,} distinct, {spaced}"),
-    )
+    return write_facts("scales.summary", scale=scale, lists=_lists(scale))
 
 
 def tables(scale: Scale, *, most: int = _LISTS) -> tuple[Table, ...]:
@@ -287,53 +277,19 @@ def _value_table(scale: Scale, most: int) -> Table:
         exact = "" if scale.fractions is None else str(scale.fractions[position])
         rows.append((exact, found, gaps[position], numbers[round(found, 12)] or None))
     hidden = len(scale.values) - len(rows)
-    notes = ["Gap: to the next lower value. Lists: how many have the value, where all are few."]
-    if hidden:
-        notes.append(f"{hidden:,} lower values are left out here; --json has all.")
-    return Table(
-        title=f"Values of {scale.universe.measure}",
-        columns=(
-            Column(name="exactly"),
-            *columns("score", "value", "gap"),
-            Column(name="lists", form="count"),
-        ),
-        rows=tuple(rows),
-        notes=tuple(notes),
-    )
+    return write_table("scales.values", tuple(rows), scale=scale, hidden=hidden)
 
 
 def _violation_table(found: Sequence[Violation], most: int) -> Table:
     shown = found[:most]
-    notes = ["Missing: a value that no list has."]
-    if len(found) > len(shown):
-        notes.append(f"The {len(shown)} smallest of {len(found):,} such gaps; --json has all.")
-    return Table(
-        title="Gaps that break the solvability condition",
-        columns=(
-            *columns("score", "between", "and", "gap"),
-            Column(name="missing"),
-        ),
-        rows=tuple(
-            (one.low, one.high, one.gap, ", ".join(f"{value:.4f}" for value in one.missing))
-            for one in shown
-        ),
-        notes=tuple(notes),
-        method=(
-            (
-                "Solvability asks that a gap between two values can be laid off from the lowest "
-                "and from the highest value; missing is where no list has the value it leads to."
-            ),
-        ),
+    rows = tuple(
+        (one.low, one.high, one.gap, ", ".join(f"{value:.4f}" for value in one.missing))
+        for one in shown
     )
+    return write_table("scales.violations", rows, found=len(found), shown=len(shown))
 
 
 def _list_table(scale: Scale, most: int) -> Table:
     hidden = len(scale.listed) - len(scale.listed[:most])
-    return Table(
-        title="Every list",
-        columns=(Column(name="grades, from the top"), Column(name="value", form="score")),
-        rows=tuple((" ".join(map(str, grades)), found) for grades, found in scale.listed[:most]),
-        notes=(f"{plural(hidden, 'more list is', 'more lists are')} left out here.",)
-        if hidden
-        else (),
-    )
+    rows = tuple((" ".join(map(str, grades)), found) for grades, found in scale.listed[:most])
+    return write_table("scales.each", rows, hidden=hidden)

@@ -29,9 +29,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.sentence import name_one, name_some
-from heldout.answers.table import Column, Table, columns
+from heldout.answers.table import Table
 from heldout.charts.axes import rank_axis
 from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.charts.svg import RECORD
@@ -277,44 +277,25 @@ _TIES = {
 
 def headline(ranges: RankRanges) -> str:
     """Return who leads, and who may be first as well."""
-    lead, sure = ranges.lead, f"with {ranges.level:.0%} confidence"
-    if not ranges.pairs:
-        return f"The {len(ranges.systems):,} systems have equal scores on every query: none leads."
     best = [
         name
         for name, mean in zip(ranges.systems, ranges.means, strict=True)
         if round(mean, DIGITS) == round(ranges.means[0], DIGITS)
     ]
-    first = f"{name_one(ranges.systems[0])} leads"
-    if len(best) > 1:
-        first = f"{name_some(best)} share the best mean"
-    if len(lead) == 1:
-        return f"{first}, and is separated from all other systems {sure}."
-    if len(lead) == len(ranges.systems):
-        return f"{first}, but {sure} any of the {len(lead):,} systems may be first."
-    return f"{first}, but {sure} any of {len(lead):,} systems may be first: {name_some(lead)}."
+    return write("stability.headline", ranges=ranges, best=best)
 
 
 def summary(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], ...]:
     """Say what the sentence rests on: how often the first is first, how many ranks are sure."""
-    certain = sum(low == high for low, high in zip(ranges.low, ranges.high, strict=True))
-    return (
-        ("first", _say_first(stability, ranges)),
-        ("certain", f"{certain:,} of {len(ranges.systems):,} systems have one possible rank"),
-    )
-
-
-def _say_first(stability: Stability, ranges: RankRanges) -> str:
-    """Return how often the first is first; among equals that is the order of the table."""
-    share = int(stability.rank_counts[0, 0]) / stability.trials
-    resampled = f"{share:.1%} of {plural(stability.trials, 'resampling')} of the queries"
-    equals = [name for name, p in zip(ranges.systems[1:], ranges.p[0, 1:], strict=True) if isnan(p)]
-    if not equals:
-        return f"{ranges.systems[0]} in {resampled}"
-    return (
-        f"{ranges.systems[0]}, first among equals: {name_some(equals)} "
-        f"{'has' if len(equals) == 1 else 'have'} its scores on every query, and which of them is "
-        f"first is the order of the table; one of them in {resampled}"
+    columns = zip(ranges.systems[1:], ranges.p[0, 1:], strict=True)
+    return write_facts(
+        "stability.summary",
+        ranges=ranges,
+        certain=sum(low == high for low, high in zip(ranges.low, ranges.high, strict=True)),
+        share=int(stability.rank_counts[0, 0]) / stability.trials,
+        trials=stability.trials,
+        # Among equals the first is that of the table
+        equals=[name for name, p in columns if isnan(p)],
     )
 
 
@@ -338,18 +319,14 @@ def _rank_table(stability: Stability, ranges: RankRanges, measure: str) -> Table
         strict=True,
     )
     rows = [(rank, *cells) for rank, cells in enumerate(ranked, start=1)]
-    return Table(
-        title=f"Ranks of {len(rows):,} systems on {plural(stability.queries, 'query', 'queries')}",
-        columns=(
-            Column(name="rank", form="count"),
-            *columns("text", "range", "system"),
-            Column(name=measure, form="score"),
-            Column(name="expected rank", form="score", decimals=1),
-            Column(name="at this rank", form="share", decimals=3),
-        ),
-        rows=tuple(rows),
-        notes=(_range_note(ranges), *_few_queries(ranges), *_warnings(ranges)),
-        method=(*_range_method(ranges), *_trial_notes(stability)),
+    return write_table(
+        "stability.ranks",
+        tuple(rows),
+        stability=stability,
+        ranges=ranges,
+        measure=measure,
+        many=_MANY,
+        ties=_TIES[stability.ties],
     )
 
 
@@ -357,81 +334,11 @@ def _range(low: int, high: int) -> str:
     return f"{low}" if low == high else f"{low}–{high}"
 
 
-def _range_note(ranges: RankRanges) -> str:
-    return (
-        f"range: ranks that a system may have; all ranges hold together in {ranges.level:.0%} of "
-        f"samples of queries; those that reach 1 are the lead group ({len(ranges.lead)})"
-    )
-
-
-def _few_queries(ranges: RankRanges) -> list[str]:
-    """Return why a better system may have a wider range than a worse one."""
-    if ranges.queries >= _MANY:
-        return []
-    return [
-        (
-            f"on {plural(ranges.queries, 'query', 'queries')} ranges are wide, and a higher rank "
-            "may have a wider one than a lower rank: a pair is separated where its difference is "
-            "large for how much it varies over the queries, and that varies from pair to pair"
-        )
-    ]
-
-
-def _warnings(ranges: RankRanges) -> list[str]:
-    if not ranges.doubtful:
-        return []
-    return [
-        (
-            f"warning: {ranges.doubtful:,} of {plural(ranges.separated, 'pair')} separated could "
-            f"be undone by losses of up to {ranges.largest:.2f}, the largest difference in the "
-            f"table, that are too rare to be among {plural(ranges.queries, 'query', 'queries')}; "
-            "where systems fail rarely and badly the ranges are too narrow"
-        )
-    ]
-
-
-def _range_method(ranges: RankRanges) -> list[str]:
-    n = len(ranges.systems)
-    untested = n * (n - 1) // 2 - ranges.pairs
-    steps = "step-down" if ranges.step_down else "single step"
-    notes = [
-        (f"range: from 1 + systems significantly better to {n} − systems significantly worse"),
-        (
-            f"test: paired sign flips, {ranges.flips:,} drawn, max-t ({steps}) over one family of"
-            f" {2 * ranges.pairs:,} hypotheses: {plural(ranges.pairs, 'pair')} in both directions"
-        ),
-    ]
-    if untested:
-        have = plural(untested, "pair has", "pairs have")
-        notes.append(f"{have} equal scores on every query (to 1e-12): no test, never separated")
-    return notes
-
-
-def _trial_notes(stability: Stability) -> list[str]:
-    tied = f"{stability.tied_trials:,} of {plural(stability.trials, 'trial')} had equal means"
-    return [
-        (
-            f"expected rank and shares: {plural(stability.trials, 'trial')} of "
-            f"{plural(stability.size, 'query', 'queries')}"
-            f" drawn with replacement; {_TIES[stability.ties]}; {tied}"
-        ),
-        "shares describe and are no confidence statement: for that read the ranges",
-    ]
-
-
 def _top_table(stability: Stability) -> Table:
     top = min(_TOP, len(stability.systems))
     shares = (stability.rank_counts[:top, :top] / stability.trials).tolist()
     rows = [(name, *row) for name, row in zip(stability.systems, shares, strict=False)]
-    return Table(
-        title=f"Share of trials in which each of the first {top} has rank 1 to {top}",
-        columns=(
-            Column(name="system"),
-            *columns("share", *map(str, range(1, top + 1)), decimals=3),
-        ),
-        rows=tuple(rows),
-        method=(f"{plural(stability.trials, 'trial')}, as above",),
-    )
+    return write_table("stability.top", tuple(rows), top=top, trials=stability.trials)
 
 
 Trials = Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)]

@@ -31,10 +31,10 @@ from heldout.analyses.entries import (
     fold_name,
     read_institutions,
 )
+from heldout.analyses.texts import write, write_table
 from heldout.analyses.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.sentence import name_one, name_some
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Table
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED, cut
@@ -407,20 +407,13 @@ def _choose(board: BoardScores, options: TeamsOptions) -> BoardScores:
 def headline(result: Teams) -> str:
     """Return who climbs on the public view alone."""
     known = [group for group in result.groups if group.slope is not None]
-    climbs = f"on {name_one(result.public)} faster than on {name_one(result.reserve)}"
-    if not known:
-        few = f"none has the {FEWEST} submissions that a trend needs"
-        return f"Whether any {result.by} climbs {climbs} is unknown: {few}."
-    if not result.trials:
-        return f"Whether any {result.by} climbs {climbs} cannot be tested: means alone are known."
-    falling = [group.name for group in known if _falls(group)]
-    sure = f"{result.level:.0%} confidence for all {len(known):,} at once"
-    if len(known) == 1:
-        sure = f"{result.level:.0%} confidence, one with a trend"
-    if not falling:
-        return f"No {result.by} significantly climbs {climbs} ({sure})."
-    verb = "climbs" if len(falling) == 1 else "climb"
-    return f"{name_some(falling)} {verb} {climbs} ({sure})."
+    return write(
+        "teams.headline",
+        result=result,
+        known=len(known),
+        falling=[group.name for group in known if _falls(group)],
+        fewest=FEWEST,
+    )
 
 
 def _falls(group: Group) -> bool:
@@ -522,20 +515,13 @@ def tables(result: Teams) -> tuple[Table, ...]:
 
 def _group_table(result: Teams) -> Table:
     groups = result.groups
-    intervals = (f"{result.level:.0%} from", "to", "all: from", "to")
-    return Table(
-        title=f"By {result.by}: {result.public} against {result.reserve}, {result.measure}",
-        columns=(
-            Column(name=result.by),
-            *columns("count", "entries", f"in {result.window} days"),
-            *columns("count", f"best {result.public}", f"best {result.reserve}"),
-            *columns("difference", "slope", *(intervals if result.trials else ())),
-            *columns("difference", "OLS from", "to"),
-        ),
-        rows=tuple(_group_row(group, known=result.trials > 0) for group in groups),
-        notes=tuple(_group_notes(result)),
-        method=_group_method(result),
+    return write_table(
+        "teams.groups",
+        tuple(_group_row(group, known=result.trials > 0) for group in groups),
         first=sorted(range(len(groups)), key=lambda position: groups[position].slope is None),
+        result=result,
+        why=sorted({group.why for group in groups if group.why}),
+        slopes=sum(group.slope is not None for group in groups),
     )
 
 
@@ -549,52 +535,6 @@ def _group_row(group: Group, *, known: bool) -> tuple[Cell, ...]:
     return (*head, *ranks, slope.per_submission, *intervals, slope.ols_low, slope.ols_high)
 
 
-def _group_method(result: Teams) -> tuple[str, ...]:
-    slopes = sum(group.slope is not None for group in result.groups)
-    best = "Best: rank of its best entry among all with both scores."
-    if result.trials:
-        return (
-            best,
-            (
-                f"Intervals by {plural(result.trials, 'draw')} of queries; all: the {slopes} "
-                "slopes here at once. OLS takes submissions for independent, which they are not: "
-                "do not rely on it."
-            ),
-        )
-    return (
-        best,
-        (
-            "Means alone are known: no intervals by queries, and OLS takes submissions for "
-            "independent, which they are not: a description only."
-        ),
-    )
-
-
-def _group_notes(result: Teams) -> list[str]:
-    notes = [
-        (
-            f"Slope of ({result.reserve} - {result.public}) from one submission to the next; below "
-            "0 where the released score rises faster."
-        )
-    ]
-    why = {group.why for group in result.groups if group.why}
-    notes += [f"No slope: {reason}." for reason in sorted(why)]
-    if result.nameless:
-        notes.append(f"Entries that name no {result.by} and belong to no group: {result.nameless}.")
-    return notes
-
-
 def _variant_table(groups: Sequence[VariantGroup]) -> Table:
-    return Table(
-        title="Nearly the same runs, different teams",
-        columns=(
-            *columns("text", "entries", "teams"),
-            Column(name="least RBO", form="score", decimals=2),
-        ),
-        rows=tuple((", ".join(g.entries), "; ".join(g.teams), g.least_rbo) for g in groups),
-        notes=(
-            "Linked by the board's rule for variants; RBO of the first ten documents."
-            if groups
-            else "No two teams have runs that the board's rule calls variants of each other.",
-        ),
-    )
+    rows = tuple((", ".join(g.entries), "; ".join(g.teams), g.least_rbo) for g in groups)
+    return write_table("teams.variants", rows, groups=groups)

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores, cut_known
 from heldout.analyses.stability import Stability, Ties, bootstrap_stability
+from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns, ends_first
+from heldout.answers.table import Cell, Table, ends_first
 from heldout.charts.axes import rank_axis
 from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.charts.svg import RECORD
-from heldout.errors import InputError, OptionError, plural, quote
+from heldout.errors import InputError, OptionError, quote
 from heldout.ids import Digest
 from heldout.options import Opt
 from heldout.scoring.run_files import describe_orders
@@ -598,47 +598,34 @@ def view_chart(result: Views) -> Plot:
 _SHOWN = 3
 
 
-def _known(transfer: Transfer) -> list[tuple[float, ViewAgreement]]:
-    """Return the pairs that have a tau, the least alike first."""
-    known = ((pair.tau, pair) for pair in transfer.pairs if pair.tau is not None)
-    return sorted(known, key=lambda one: one[0])
-
-
 def transfer_headline(transfer: Transfer) -> str:
     """Return how alike views rank: the only pair, or the pair that ranks least alike."""
-    known = _known(transfer)
-    if not known:
-        return "No two views rank systems that both have, so nothing can be compared."
-    (low, least), (high, most) = known[0], known[-1]
-    if len(known) == 1:
-        return f"{_name(least)} rank {least.systems:,} systems with Kendall's tau {low:.3f}."
-    return (
-        f"Of {len(transfer.views):,} views {_name(most)} rank most alike (Kendall's tau "
-        f"{high:.3f}), {_name(least)} least (tau {low:.3f})."
+    return write("views.headline", transfer=transfer, **_ends(transfer))
+
+
+def _ends(transfer: Transfer) -> dict[str, object]:
+    """The pairs that have a tau, and of these the least and the most alike."""
+    known = sorted(
+        (pair for pair in transfer.pairs if pair.tau is not None), key=lambda pair: pair.tau or 0.0
     )
-
-
-def _name(pair: ViewAgreement) -> str:
-    return f"{name_one(pair.first)} and {name_one(pair.second)}"
+    return {"known": known, "least": known[0], "most": known[-1]} if known else {"known": ()}
 
 
 def summary(result: Views) -> tuple[tuple[str, str], ...]:
     """Return which views rank most and least alike, and what is not known."""
-    lines = transfer_summary(result.transfer)
-    if not result.means_only:
-        return lines
-    return (*lines, ("", f"means alone are known of {', '.join(result.means_only)}: no ranks"))
+    return transfer_summary(result.transfer, result.means_only)
 
 
-def transfer_summary(transfer: Transfer) -> tuple[tuple[str, str], ...]:
-    """Return which views rank most and least alike."""
-    known = _known(transfer)
-    if not known:
-        return (("views", "no two views share systems that both rank differently"),)
-    lines = [("alike", _say(known[-1][1]))]
-    if len(known) > 1:
-        lines.append(("unlike", _say(known[0][1])))
-    return tuple(lines)
+def transfer_summary(
+    transfer: Transfer, means_only: Sequence[str] = ()
+) -> tuple[tuple[str, str], ...]:
+    """Return which views rank most and least alike.
+
+    Args:
+        transfer: between all views.
+        means_only: those of which only means are known.
+    """
+    return write_facts("views.summary", means_only=means_only, **_ends(transfer))
 
 
 def tables(result: Views) -> tuple[Table, ...]:
@@ -653,45 +640,13 @@ def transfer_tables(transfer: Transfer) -> tuple[Table, ...]:
     return (*by_view, _pair_table(transfer))
 
 
-def _say(pair: ViewAgreement) -> str:
-    return f"{pair.first} and {pair.second}, tau {pair.tau:.3f} over {pair.systems:,} systems"
-
-
 def _rank_table(result: Views) -> Table:
-    queries = ", ".join(f"{name} {s.queries:,}" for name, s in result.stability.items())
-    first = next(iter(result.stability.values()))
-    return Table(
-        title=f"Ranks among the {len(result.systems):,} systems that all views have",
-        columns=(
-            *columns("text", "system", "view"),
-            Column(name="score", form="score"),
-            Column(name="rank", form="count"),
-            Column(name="expected rank", form="score", decimals=1),
-            Column(name="middle 95%"),
-        ),
-        rows=tuple(
-            (one.system, one.view, one.score, one.rank, one.expected, f"{one.low}–{one.high}")
-            for one in result.ranks
-        ),
-        notes=(
-            "the middle of the trials' ranks describes and is no confidence interval",
-            *_say_left_out(result),
-        ),
-        method=(
-            (
-                f"{plural(first.trials, 'resampling')} of each view's queries "
-                f"({queries}); ties: {first.ties}"
-            ),
-            "views on the same queries draw the same ones; nothing is tested here",
-        ),
+    rows = tuple(
+        (one.system, one.view, one.score, one.rank, one.expected, f"{one.low}–{one.high}")
+        for one in result.ranks
     )
-
-
-def _say_left_out(result: Views) -> list[str]:
-    if not result.left_out:
-        return []
-    named = ", ".join(result.left_out[:_SHOWN])
-    return [f"left out, since a view lacks them: {len(result.left_out):,} ({named}…)"]
+    first = next(iter(result.stability.values()))
+    return write_table("views.ranks", rows, result=result, first_view=first)
 
 
 def _view_table(transfer: Transfer) -> Table:
@@ -703,19 +658,7 @@ def _view_table(transfer: Transfer) -> Table:
             if view in (pair.first, pair.second) and pair.tau is not None
         )
         rows.append(_view_row(view, scored, others))
-    return Table(
-        title=f"Each of {len(rows)} views against the others, {transfer.systems:,} systems",
-        columns=(
-            Column(name="view"),
-            Column(name="systems", form="count"),
-            Column(name="mean tau", form="score", decimals=3),
-            Column(name="most alike"),
-            Column(name="tau", form="score", decimals=3),
-            Column(name="least alike"),
-            Column(name="tau", form="score", decimals=3),
-        ),
-        rows=tuple(rows),
-    )
+    return write_table("views.each", tuple(rows), transfer=transfer)
 
 
 def _view_row(view: str, scored: int, others: Sequence[tuple[float, str]]) -> tuple[Cell, ...]:
@@ -727,34 +670,18 @@ def _view_row(view: str, scored: int, others: Sequence[tuple[float, str]]) -> tu
 
 def _pair_table(transfer: Transfer) -> Table:
     pairs = transfer.pairs
-    undefined = {pair.why for pair in pairs if pair.why}
-    return Table(
-        title="How alike two views rank the systems that both have",
-        columns=(
-            *columns("text", "view", "other view"),
-            Column(name="systems", form="count"),
-            *columns("score", "tau", "tau AP", "top of view", "top of other", decimals=3),
-            Column(name="in both tops", form="count"),
-        ),
-        rows=tuple(
+    return write_table(
+        "views.pairs",
+        tuple(
             (
                 *(pair.first, pair.second, pair.systems, pair.tau, pair.tau_ap),
                 *(pair.tau_first_top, pair.tau_second_top, pair.shared_top),
             )
             for pair in pairs
         ),
-        notes=(
-            "no test, no interval: views of few queries differ by chance alone",
-            *(f"undefined: {why}" for why in sorted(undefined)),
-        ),
-        method=(
-            "tau: Kendall's tau-b; tau AP: AP correlation tau_AP,b, where the top counts most",
-            (
-                f"top: tau-b over the {transfer.top} best of the one view and of the other, with "
-                "all that tie with the last; few systems, so it moves much by chance"
-            ),
-        ),
         first=ends_first([pair.tau for pair in pairs]),
+        transfer=transfer,
+        undefined=sorted({pair.why for pair in pairs if pair.why}),
     )
 
 

@@ -16,16 +16,10 @@ from heldout.analyses.outcomes.outcomes import (
     pairs_with,
 )
 from heldout.analyses.outcomes.tests import Line
-from heldout.analyses.outcomes.words import (
-    PAPERS_RULE,
-    describe_family,
-    describe_rules,
-    misfit_headline,
-    verdict_headline,
-)
+from heldout.analyses.outcomes.words import misfit_headline, verdict_headline
+from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, LateRows, Row, Table, columns
+from heldout.answers.table import Cell, LateRows, Row, Table
 from heldout.errors import InputError, plural
 from heldout.scoring.first_ranks import first_ranks
 from heldout.scoring.measures import parse_measure
@@ -69,56 +63,27 @@ def headline(result: Outcomes, *, several: int | None, baseline: str | None = No
         return misfit
     if result.order is None:
         return verdict_headline(result)
-    better, worse = int((result.pairs.better > 0).sum()), int((result.pairs.better < 0).sum())
-    decided = better + worse
-    if baseline is not None:
-        return (
-            f"Against {name_one(baseline)}: {better:,} of {len(result.pairs):,} runs "
-            f"better, {worse:,} worse, {len(result.pairs) - decided:,} without a verdict."
-        )
-    if not decided:
-        return (
-            f"No pair of runs has a verdict, of {len(result.pairs):,}: none is significantly "
-            "better than another in which queries it answers, and in how high."
-        )
-    first = name_one(result.order.systems[0])
-    return (
-        f"{decided:,} of {len(result.pairs):,} pairs of runs "
-        f"{'has' if decided == 1 else 'have'} a verdict on which is better; by them {first} "
-        "stands first."
+    return write(
+        "outcomes.pairs_headline",
+        result=result,
+        better=int((result.pairs.better > 0).sum()),
+        worse=int((result.pairs.better < 0).sum()),
+        baseline=baseline,
     )
 
 
 def summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
     """Return how many pairs have a verdict, and where tests and means disagree."""
-    counts = map(result.pairs.count, ("strict", "do no harm", "no verdict"))
     opposed, sure = count_opposed(result)
-    lines = [
-        ("pairs", f"{len(result.pairs):,}, k = {result.k}"),
-        ("verdicts", "{:,} strict, {:,} do no harm, {:,} none".format(*counts)),
-        *_say_plain(result),
-        (
-            "ESL, RR",
-            (
-                f"{plural(opposed, 'pair is', 'pairs are')} ordered otherwise by ESL than by RR, "
-                f"{sure} significantly"
-            ),
-        ),
-    ]
-    if result.order is not None and result.order.circles:
-        circles = _describe_circles(result.order)
-        lines.append(("circles", f"{circles}: no line can show these verdicts"))
-    return tuple(lines)
-
-
-def _say_plain(result: Outcomes) -> list[tuple[str, str]]:
-    """Count the pairs with a verdict by the paper's rule, where it says something else."""
     plain = result.pairs.plain
-    if (plain == result.pairs.better).all():
-        return []
-    decided = int((plain != 0).sum())
-    has = "has" if decided == 1 else "have"
-    return [("", f"{PAPERS_RULE}: {plural(decided, 'pair')} {has} a verdict.")]
+    return write_facts(
+        "outcomes.pairs_summary",
+        result=result,
+        plain=None if (plain == result.pairs.better).all() else int((plain != 0).sum()),
+        opposed=opposed,
+        sure=sure,
+        circles="" if result.order is None else _describe_circles(result.order),
+    )
 
 
 _RANKED: tuple[tuple[Line, Line], ...] = (("esl_signed_rank", "esl_t"), ("rr_signed_rank", "rr_t"))
@@ -174,34 +139,11 @@ def _found_table(result: Outcomes, first: list[int]) -> Table:
             decided,
         )
 
-    return Table(
-        title=f"Outcomes at k = {result.k}: shares of {plural(size, 'query', 'queries')}",
-        columns=(
-            *columns("text", "A", "B"),
-            *columns("share", "(1)", "A wins", "B wins", "(3)", decimals=3),
-            *columns("p", "p", "corrected"),
-            *columns("text", "better", "verdict"),
-            Column(name="its p", form="p"),
-        ),
-        rows=LateRows(len(result.pairs), row),
-        notes=("(1) found by neither, (2) by one alone: A wins or B wins, (3) by both",),
-        method=(
-            "p: exact binomial on (2), undefined where no query is found by one alone",
-            "where several documents are relevant the first one found counts",
-            describe_family(result),
-            *describe_rules(result),
-            (
-                "its p: of the verdict; strict: the largest p that it needs; do no harm: twice the "
-                "smaller p of its two ways"
-            ),
-        ),
-        first=first,
-    )
+    rows = LateRows(len(result.pairs), row)
+    return write_table("outcomes.pairs", rows, first=first, result=result)
 
 
 def _rank_table(result: Outcomes, first: list[int]) -> Table:
-    ps = columns("p", "WSR p", "WSR corr.", "t p", "t corr.")
-
     def row(position: int) -> Row:
         one = result.pairs[position]
         cells: Row = (one.a.name, one.b.name)
@@ -210,54 +152,17 @@ def _rank_table(result: Outcomes, first: list[int]) -> Table:
             cells += (means.a, means.b, *tested)
         return cells
 
-    return Table(
-        title="Case (3): search length (ESL) and reciprocal rank, where both found",
-        columns=(
-            *columns("text", "A", "B"),
-            *columns("score", "A ESL", "B ESL", decimals=2),
-            *ps,
-            *columns("score", "A RR", "B RR"),
-            *ps,
-        ),
-        rows=LateRows(len(result.pairs), row),
-        notes=(
-            (
-                "ESL: lower is better; WSR: signed-rank; t: paired t; no p where no query "
-                "is found by both or no two differ"
-            ),
-        ),
-        method=(
-            "case (3) is selected on its outcome: heldout compare shows Success@j for all queries",
-        ),
-        first=first,
-    )
+    return write_table("outcomes.pair_ranks", LateRows(len(result.pairs), row), first=first)
 
 
 def _order_table(order: RunOrder, result: Outcomes) -> Table:
     """Tabulate the line, each run in its place."""
-    notes = ["a run stands behind all that beat it, and by mean RR where no verdict decides"]
-    method = [f"{order.verdicts:,} of {plural(len(result.pairs), 'pair')} have a verdict"]
-    if order.circles:
-        notes.append(
-            f"circles, which no line can show: {_describe_circles(order)}; runs of a circle stand "
-            "together, by mean RR"
-        )
-    else:
-        method.append("no circle: no runs beat each other in turn")
-    return Table(
-        title="A line by verdict",
-        columns=(
-            Column(name="place", form="count"),
-            Column(name="run"),
-            Column(name="below the one before"),
-        ),
-        rows=tuple(
-            (position, name, _say_below(order, position - 1))
-            for position, name in enumerate(order.systems, start=1)
-        ),
-        notes=tuple(notes),
-        method=tuple(method),
+    rows = tuple(
+        (position, name, _say_below(order, position - 1))
+        for position, name in enumerate(order.systems, start=1)
     )
+    circles = _describe_circles(order)
+    return write_table("outcomes.order", rows, order=order, result=result, circles=circles)
 
 
 def _say_below(order: RunOrder, row: int) -> str:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from heldout.analyses.outcomes.options import Correction
 from heldout.analyses.outcomes.outcomes import correct
+from heldout.analyses.texts import write_table
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
-from heldout.answers.table import Column, Table, columns
+from heldout.answers.table import Table
 from heldout.errors import InputError, plural, quote
 from heldout.scoring.sources import Scores
 from heldout.stats.exact import differences
@@ -133,30 +134,15 @@ def _say(found: Sequence[Against], baseline: str) -> str:
 
 
 def _table(found: Sequence[Against], *, correction: Correction, runs: int, level: float) -> Table:
-    over = f"{correction.capitalize()} over {plural(runs, 'run')}, for each measure"
-    return Table(
-        title="Means, and paired t tests against the baseline",
-        columns=(
-            Column(name="measure"),
-            Column(name="run"),
-            *columns("score", "baseline", "mean"),
-            *columns("difference", "difference", "low", "high"),
-            *columns("p", "p", "corrected"),
-            *columns("count", "wins", "losses"),
-            Column(name="better"),
-        ),
-        rows=tuple(
-            (
-                *(row.measure, row.run, row.baseline, row.mean),
-                *(row.test.difference, row.test.low, row.test.high),
-                *(row.test.p, row.corrected, row.wins, row.losses, row.better),
-            )
-            for row in found
-        ),
-        notes=tuple(dict.fromkeys(row.test.why for row in found if row.test.why)),
-        method=(
-            f"difference: run - baseline; low and high: interval at {level:.0%}, of each run alone",
-            "all these intervals together hold less often",
-            "corrected: " + (over if correction != "none" else "no correction"),
-        ),
+    rows = tuple(
+        (
+            *(row.measure, row.run, row.baseline, row.mean),
+            *(row.test.difference, row.test.low, row.test.high),
+            *(row.test.p, row.corrected, row.wins, row.losses, row.better),
+        )
+        for row in found
+    )
+    reasons = dict.fromkeys(row.test.why for row in found if row.test.why)
+    return write_table(
+        "outcomes.baseline", rows, correction=correction, runs=runs, level=level, reasons=reasons
     )

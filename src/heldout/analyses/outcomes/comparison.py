@@ -30,11 +30,11 @@ from heldout.analyses.outcomes.words import (
     verdict_headline,
     verdict_summary,
 )
+from heldout.analyses.texts import write, write_table
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one, name_some, say_p
-from heldout.answers.table import Cell, Column, Table, columns, format_p
+from heldout.answers.table import Cell, Table
 from heldout.collections.named import load_qrels
-from heldout.errors import plural
 from heldout.scoring.first_ranks import MethodSide, first_ranks
 from heldout.scoring.names import read_measure
 from heldout.scoring.other_measures import need_subtopics
@@ -220,16 +220,8 @@ def mean_headline(found: MeanDifferences) -> str:
     if len(found.differences) > 1:
         return _say_several(found, a, b)
     (one,) = found.differences
-    test = one.test
-    if test.p is None or test.difference is None or test.low is None or test.high is None:
-        return f"{a} and {b} cannot be compared on {one.measure}: {test.why}."
-    said = f"No significant difference between {a} and {b} on {one.measure}"
-    if one.winner is not None:
-        better, worse = (a, b) if one.winner == "A" else (b, a)
-        lower = ", where lower is better" if one.better == "lower" else ""
-        said = f"{better} is better than {worse} on {one.measure}{lower}"
-    interval = f"{found.level:.0%} interval {test.low:+.4f} to {test.high:+.4f}"
-    return f"{said}: B - A is {test.difference:+.4f} ({interval}), {say_p(test.p)}."
+    p = "" if one.test.p is None else say_p(one.test.p)
+    return write("outcomes.mean_headline", found=found, one=one, p=p)
 
 
 def _say_several(found: MeanDifferences, a: str, b: str) -> str:
@@ -251,48 +243,23 @@ def mean_summary(found: MeanDifferences) -> tuple[tuple[str, str], ...]:
     if len(found.differences) == 1:
         return ()
     return tuple(
-        ("" if at else "means", _say(one, found)) for at, one in enumerate(found.differences)
-    )
-
-
-def _say(one: MeanDifference, found: MeanDifferences) -> str:
-    test = one.test
-    if test.p is None or test.difference is None or test.low is None or test.high is None:
-        return f"no test on {one.measure}: A {one.a:.4f}, B {one.b:.4f}; {test.why}"
-    by = "crossed t" if found.grouped else "t"
-    several = found.correction != "none" and len(found.differences) > 1
-    corrected = f", corrected {format_p(one.corrected)}" if several else ""
-    interval = f"{found.level:.0%} interval {test.low:+.4f} to {test.high:+.4f}"
-    said = f"{one.winner} is better on" if one.winner else "no significant difference on"
-    lower = " (lower is better)" if one.better == "lower" else ""
-    return (
-        f"{said} {one.measure}{lower}: B - A {test.difference:+.4f} ({interval}), "
-        f"p {format_p(test.p)} by {by}{corrected}"
+        ("" if at else "means", write("outcomes.mean", one=one, found=found))
+        for at, one in enumerate(found.differences)
     )
 
 
 def mean_tables(found: MeanDifferences) -> tuple[Table, ...]:
     """Both means by each measure, and what can be said of their difference; none of no measure."""
-    return (_table(found),) if found.differences else ()
-
-
-def _table(found: MeanDifferences) -> Table:
-    queries = found.differences[0].queries
-    over = plural(queries, "query", "queries")
-    return Table(
-        title=f"Means over {over}" if queries == 1 else f"Means over all {over}",
-        columns=(
-            Column(name="measure"),
-            *columns("score", "A", "B"),
-            Column(name=""),
-            *columns("difference", "B - A", "low", "high"),
-            *columns("p", "p (crossed t)" if found.grouped else "p (t)", "p (sign flips)"),
-            Column(name="corrected", form="p"),
-        ),
-        rows=tuple(_row(one) for one in found.differences),
-        notes=(*_reasons(found), *_notes(found)),
-        method=tuple(_method(found)),
+    if not found.differences:
+        return ()
+    table = write_table(
+        "outcomes.means",
+        tuple(_row(one) for one in found.differences),
+        found=found,
+        reasons=_list_reasons(found),
+        lower=[one.measure for one in found.differences if one.better == "lower"],
     )
+    return (table,)
 
 
 def _row(one: MeanDifference) -> tuple[Cell, ...]:
@@ -303,47 +270,14 @@ def _row(one: MeanDifference) -> tuple[Cell, ...]:
     return (one.measure, one.a, one.b, word, *tested)
 
 
-def _reasons(found: MeanDifferences) -> list[str]:
-    """Return why a test is undefined; of groups sign flips always are."""
+def _list_reasons(found: MeanDifferences) -> dict[str, list[str]]:
+    """Why a test is undefined -> on which measures; of groups sign flips always are."""
     measures: dict[str, list[str]] = {}
     for one in found.differences:
         why = ("" if found.grouped else one.flips_why) or one.test.why
         if why:
             measures.setdefault(why, []).append(one.measure)
-    return [f"{', '.join(names)}: {why}" for why, names in measures.items()]
-
-
-def _notes(found: MeanDifferences) -> list[str]:
-    lower = [one.measure for one in found.differences if one.better == "lower"]
-    return [f"lower is better: {', '.join(lower)}"] if lower else []
-
-
-def _method(found: MeanDifferences) -> list[str]:
-    interval = f"low and high at {found.level:.0%}, not corrected"
-    if found.grouped:
-        by = (
-            "crossed-t: the mean difference over all pairs of a seed of A and one of B, with seeds "
-            f"and queries as samples; {interval}; no sign flips: they know queries alone"
-        )
-    else:
-        by = (
-            f"t: the paired test and its interval, {interval}; sign flips: {found.flips:,} drawn, "
-            "not corrected"
-        )
-    test = "crossed t" if found.grouped else "t"
-    corrected = f"no correction of the p of {test}"
-    if found.correction != "none":
-        measures = plural(len(found.differences), "measure")
-        corrected = f"{found.correction.capitalize()} over {measures}, the p of {test}"
-    means = "this mean" if len(found.differences) == 1 else "these means"
-    return [
-        by,
-        f"corrected: {corrected}",
-        (
-            f"the verdict on outcomes ignores {means}: a mean mixes missed queries with queries "
-            "answered lower down"
-        ),
-    ]
+    return measures
 
 
 @dataclass(frozen=True, slots=True)
