@@ -262,15 +262,6 @@ def test_one_file_of_several_judges_and_a_file_for_each_say_the_same(
     assert 0.3 < low < together["alpha"]["value"] < 0.8
 
 
-def test_the_terminal_says_what_was_compared_and_how(labels: Path) -> None:
-    text = call("--ratings", labels, "--relevant", 2, "--trials", 99, "--explain").output
-
-    assert "Krippendorff's alpha, nominal" in text
-    assert "percentiles of 99 samples of queries, at least 10 of them; nothing" in text
-    assert "grades from 2 on count 1, lower ones 0" in text
-    assert "overlap: relevant to both (grade 2 or more), of those to either" in text
-
-
 def test_the_picture_has_a_cell_for_each_two_that_agree(labels: Path, tmp_path: Path) -> None:
     found = compare(
         {

@@ -15,7 +15,7 @@ import calling
 from drawings import tips
 from heldout.analyses import power as report
 from heldout.analyses.power import PowerOptions, plan_power
-from heldout.answers.table import to_latex, to_markdown
+from heldout.answers.table import to_markdown
 from heldout.errors import InputError
 from heldout.scoring.table import ScoreTable, table_of
 from heldout.stats.power import detectable_difference, queries_needed
@@ -103,31 +103,6 @@ def test_pilots_that_say_nothing_are_refused(rows: dict[str, list[float]], code:
     with pytest.raises(InputError) as caught:
         plan_power(scores, rng(), PowerOptions(trials=5))
     assert [problem.code for problem in caught.value.problems] == [code]
-
-
-def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
-    path = tmp_path / "pilot.csv"
-    scores = pilot()
-    path.write_text(
-        ",".join(scores.systems)
-        + "\n"
-        + "\n".join(",".join(map(repr, row)) for row in scores.values.T.tolist())
-        + "\n"
-    )
-    told = ("--scores", path, "--difference", 0.05, "--trials", 60)
-    found = answer(*told)
-    text = call(*told, "--explain", "--chart", tmp_path / "p.svg").output
-
-    assert found["pairs"] == 10
-    assert "a difference of 0.05 takes" in text
-    assert "one comparison, none of a family" in text
-    assert ">10,000</text>" in (tmp_path / "p.svg").read_text()
-    assert call(*told, "--json", "--jobs", 1).stdout_bytes == call(*told, "--json").stdout_bytes
-    assert "power-option" in refused("--scores", path, "--difference", 0)
-    result = plan_power(scores, rng(), PowerOptions(trials=5))
-    for one in report.tables(result):
-        assert to_markdown(one)
-        assert to_latex(one)
 
 
 @pytest.mark.real

@@ -280,25 +280,6 @@ def scores(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_command_prints_draws_and_answers_in_json(scores: Path) -> None:
-    labels = scores.parent / "facets.tsv"
-    chart = scores.parent / "facets.svg"
-    told = ("--scores", scores, "--facet", labels, "--draws", 99)
-
-    found = answer(*told)
-    text = call(*told, "--explain", "--chart", chart).output
-
-    assert [facet["name"] for facet in found["facets"]] == ["even", "odd"]
-    assert (found["family"], len(found["interactions"])) == (4, 6)
-    assert "one family of 4 differences" in text
-    assert "no evidence that they differ" in text
-    drawn = chart.read_text()
-    assert ">even (25)</text>" in drawn
-    for form, mark in (("--markdown", "| --: |"), ("--latex", "\\toprule")):
-        assert mark in call(*told, form).output
-    assert call(*told, "--json").stdout_bytes == call(*told, "--json", "--jobs", 1).stdout_bytes
-
-
 def test_a_facet_is_written_out_with_its_scores(scores: Path) -> None:
     folder = scores.parent / "odd"
     labels = scores.parent / "facets.tsv"

@@ -260,29 +260,6 @@ def call(*arguments: str) -> str:
     return outcome.stdout
 
 
-def test_the_command_answers_in_every_form(tmp_path: Path) -> None:
-    scores = simulated(6, 40)
-    lines = [",".join(("query", *scores.systems))]
-    lines += [
-        ",".join((query, *(repr(float(v)) for v in scores.values[:, place])))
-        for place, query in enumerate(scores.queries)
-    ]
-    path, chart = tmp_path / "scores.csv", tmp_path / "halves.svg"
-    path.write_text("\n".join(lines))
-    shown = call("--scores", str(path), "--splits", "5", "--chart", str(chart))
-    assert "by mean" in shown
-    assert "signed-rank, by median" in chart.read_text()
-    answer = json.loads(call("--scores", str(path), "--splits", "5", "--json", "--jobs", "1"))
-    assert answer == json.loads(call("--scores", str(path), "--splits", "5", "--json"))
-    assert {"options", "pairs", "columns"} <= answer.keys()
-    assert list(answer["columns"]) == list(COLUMNS)
-    for found in answer["columns"].values():
-        assert {"agree", "partly", "disagree", "significant"} <= found.keys()
-        assert found["agree"] + found["partly"] + found["disagree"] == pytest.approx(1)
-    assert "| sign | mean |" in call("--scores", str(path), "--splits", "5", "--markdown")
-    assert r"\toprule" in call("--scores", str(path), "--splits", "5", "--latex")
-
-
 @pytest.mark.real
 def test_mean_is_more_reliable_than_median_on_covid_runs(data: Callable[[str], Path]) -> None:
     folder = data("trec-covid-round1")

@@ -19,7 +19,6 @@ from drawings import root_of
 from heldout.analyses import scales as report
 from heldout.analyses.scales import describe_scale
 from heldout.answers.answer import to_document
-from heldout.answers.table import to_latex, to_markdown
 
 # CMD scales command
 from heldout.cli.analyses.sources import Source, load_measures, load_scores
@@ -169,21 +168,6 @@ def test_scores_of_another_measure_are_refused(name: str, score: float, code: st
     with pytest.raises(InputError) as caught:
         to_interval(table_of({"a": {"q": score}}), parse_measure(name), {"q": {"d": 1}})
     assert caught.value.problems[0].code == code
-
-
-def test_the_command_reproduces_table_3_in_every_form(tmp_path: Path) -> None:
-    found = answer("-m", "RR@3")
-    text = call("-m", "RR@3", "--chart", tmp_path / "rr.svg").output
-
-    assert found["fractions"] == ["1", "1/2", "1/3", "0"]
-    assert found["violations"][0]["missing"] == [0.166666666667, 0.833333333333]
-    assert len(found["listed"]) == 8
-    assert "not an interval scale" in text
-    assert "0.1667, 0.8333" in text
-    assert ">RR@3</text>" in (tmp_path / "rr.svg").read_text()
-    for one in report.tables(describe_scale(universe("RR@3", 3))):
-        assert to_markdown(one)
-        assert to_latex(one)
 
 
 @pytest.mark.parametrize(

@@ -58,15 +58,6 @@ def test_the_ranges_do_not_depend_on_the_number_of_trials(scores: Path) -> None:
     assert few["ranges"]["p"] == many["ranges"]["p"]
 
 
-def test_the_terminal_says_who_leads_and_which_hypotheses_were_tested(scores: Path) -> None:
-    text = call("--scores", scores, "--flips", 999, "--explain").output
-
-    assert text.startswith("best leads, and is separated from all other systems with 95% ")
-    assert "3     3–4    plain" in text
-    assert "max-t (step-down) over one family of 12 hypotheses: 6 pairs" in text
-    assert "no confidence statement" in text
-
-
 @pytest.mark.parametrize("systems", [2, 20, 60, 61])
 def test_the_chart_has_a_cell_for_what_happened_and_a_range_for_every_system(
     systems: int,

@@ -172,7 +172,7 @@ def test_a_mistake_in_an_option_is_no_kind_that_is_undefined() -> None:
 
 def test_an_old_table_of_means_has_no_kinds_of_query(files: Path) -> None:
     (files / "collections.csv").write_text("collection,a,b,c\nx,1,2,3\ny,1,3,2\n")
-    assert "means of everything" in refused(
+    assert "means alone" in refused(
         "analyse", "views", "--transfer", "collections.csv", "--facet", "kinds.tsv"
     )
 

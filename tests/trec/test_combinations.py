@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_runs import SCANNERS
 from odd_runs import GRADES, odd_runs
-from test_malformed_runs import CASES, TOLERATED, Case
 
 from heldout.scoring import measures as ranked
 from heldout.trec.orders import ORDERS, Order
@@ -120,29 +119,6 @@ def test_the_size_of_blocks_means_nothing(
         refused = {*whole.scan.counts, *parts.scan.counts} & {"looks-like-qrels", "no-scores"}
         if same_form and not refused and not REFUSED_ON_THE_WAY & set(whole.scan.counts):
             assert_agree(whole, parts)
-
-
-@pytest.mark.parametrize("size", [1 << 20, 16], ids=["large blocks", "small blocks"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_malformed_files_are_the_same_to_all(case: Case, size: int) -> None:
-    with blocks_of(size):
-        see_by_all(
-            case.data,
-            case.order,
-            qrels=QRELS,
-            expected=case.expected,
-            limits=case.limits,
-        )
-
-
-@pytest.mark.parametrize(("name", "data", "order", "_notes"), TOLERATED, ids=lambda v: str(v)[:24])
-def test_tolerated_files_are_the_same_to_all(
-    name: str, data: bytes, order: Order, _notes: object
-) -> None:
-    for size in (1 << 20, 16):
-        with blocks_of(size):
-            seen = see_by_all(data, order, qrels=QRELS)
-            assert seen.scores, name
 
 
 def _large_run(seed: int) -> tuple[bytes, dict[str, dict[str, int]]]:

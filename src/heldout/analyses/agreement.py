@@ -199,9 +199,4 @@ def _new_name(path: str, known: Mapping[str, object]) -> str:
     name = path if path.startswith(PREFIX) else run_name(path)
     if name not in known:
         return name
-    raise InputError.of(
-        "repeated-system",
-        path,
-        f"the name {name!r} again",
-        "a different file name for each judge and each run",
-    )
+    raise InputError.of("repeated-system", path, f"the name {name!r} again")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heldout.analyses.agreement_of_runs import Interval, matrix_chart
 from heldout.analyses.texts import write, write_facts, write_table
-from heldout.answers.table import Table, ends_first
+from heldout.answers.table import Row, Table, ends_first
 from heldout.charts.plot import Plot
 from heldout.errors import InputError
 from heldout.ids import Digest
@@ -448,7 +448,7 @@ def _all_table(found: JudgeAgreement) -> Table:
 
 def _pair_table(found: JudgeAgreement) -> Table:
     graded = found.kind == "documents"
-    rows = []
+    rows: list[Row] = []
     for pair in found.pairs:
         row = (pair.first, pair.second, pair.units, pair.same, pair.kappa.value)
         overlap = (pair.overlap,) if graded else ()

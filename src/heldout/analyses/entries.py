@@ -331,12 +331,7 @@ def cut_known(table: ScoreTable | None, queries: AbstractSet[str], *, view: str)
         InputError: code `no-query-scores`: only means are known.
     """
     if table is None:
-        raise InputError.of(
-            "no-query-scores",
-            f"view {view}",
-            "means alone",
-            "a score for each query, so that some of them can be looked at",
-        )
+        raise InputError.of("no-query-scores", f"view {view}")
     return cut_table(table, queries)
 
 

@@ -135,9 +135,7 @@ def _say_view(view: ViewScores) -> str:
 
 def _give_view(source: Source, view: ViewScores, kinds: Kinds | None) -> Scores | ScoresByKind:
     if view.table is None:
-        raise InputError.of(
-            "no-query-scores", f"view {view.view}", "means alone", "a score for each query"
-        )
+        raise InputError.of("no-query-scores", f"view {view.view}")
     scores = Scores(table=view.table, measure=view.measure, better=view.better)
     if source == "scores" or kinds is None:
         return scores

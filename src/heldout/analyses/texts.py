@@ -8,10 +8,10 @@ lines of `form: name`, or `form digits: name`.
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from heldout.answers.sentence import name_one, name_some
-from heldout.answers.table import Column, Row, Table, format_p
+from heldout.answers.table import Column, Form, Row, Table, format_p
 from heldout.errors import plural
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def write_table(
             texts[line[:2]].append(line[2:])
         elif found := _COLUMN.fullmatch(line):
             form, digits, heading = found.groups()
-            shown.append(Column(name=heading, form=form, decimals=int(digits or 4)))
+            shown.append(Column(name=heading, form=cast("Form", form), decimals=int(digits or 4)))
         else:
             raise ValueError(line)
     (title,), notes, method = texts.values()

@@ -767,12 +767,7 @@ class Means:
     def cut(self, queries: AbstractSet[str]) -> Self:
         """Raises `InputError`: there are no queries."""
         del queries
-        raise InputError.of(
-            "no-query-scores",
-            self.path,
-            "means of everything",
-            "a score for each query, so that some of them can be looked at",
-        )
+        raise InputError.of("no-query-scores", self.path)
 
 
 def _analyse(given: LoadedViews | Means, options: ViewsOptions, draws: Draws) -> Answer:
@@ -797,12 +792,7 @@ def _analyse(given: LoadedViews | Means, options: ViewsOptions, draws: Draws) ->
 
 def _compare_means(given: Means, options: ViewsOptions) -> Answer:
     if options.named:
-        raise InputError.of(
-            "no-query-scores",
-            "--run",
-            "means alone, so that no ranks can be resampled",
-            "a view with a score for each query",
-        )
+        raise InputError.of("no-query-scores", "--run")
     found = compare_rankings(given.table, top=options.top)
     count = f"{found.systems:,} on {len(found.views):,} collections, in {given.path}"
     return Answer(

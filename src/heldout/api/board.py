@@ -493,12 +493,8 @@ class Board:
             return current_standings(self._log, self._rules, now=now)
         begun = {one.season.name: one for one in list_seasons(self._log, self._rules, now=now)}
         if season not in begun:
-            raise InputError.of(
-                "unknown-season",
-                str(self.path),
-                quote(season),
-                "one of " + ", ".join(begun) if begun else "no season: the board has none",
-            )
+            known = ", ".join(begun) or "none"
+            raise InputError.of("unknown-season", str(self.path), quote(season), known=known)
         return begun[season].standings, self._rules.in_season(begun[season].season)
 
 

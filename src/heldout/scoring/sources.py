@@ -436,16 +436,16 @@ def _find_side(words: str, side: str) -> tuple[str, ...]:
 
 
 def _refuse_same_run(sides: Mapping[str, Sequence[str]]) -> None:
-    sides: dict[Path, str] = {}
+    seen: dict[Path, str] = {}
     for side, paths in sides.items():
         for path in paths:
             file = Path(path).resolve()
-            if file in sides:
-                twice = f"the same run as {sides[file]} and as {side}"
-                if sides[file] == side:
+            if file in seen:
+                twice = f"the same run as {seen[file]} and as {side}"
+                if seen[file] == side:
                     twice = f"the same run twice in {side}"
                 raise InputError.of("same-run", path, twice)
-            sides[file] = side
+            seen[file] = side
 
 
 def _title(words: str, paths: Sequence[str]) -> str:

@@ -338,13 +338,7 @@ def whole_numbers(values: NDArray[np.float64], *, summed: int) -> Whole:
     """
     if not np.isfinite(values).all():
         first = values[~np.isfinite(values)].flat[0]
-        raise InputError.of(
-            "not-finite",
-            "scores",
-            quote(float(first)),
-            "finite numbers",
-            "a score that is missing or undefined is none: leave its query out",
-        )
+        raise InputError.of("not-finite", "scores", quote(float(first)))
     # Zero counts as a value: a difference lies within the spread, and so does a sum within
     # as many times the spread as there are values. The largest floats have no spread, but half.
     half = float(values.max(initial=0.0) / 2 - values.min(initial=0.0) / 2)

@@ -296,14 +296,8 @@ def check_scores(scores: ArrayLike, system: str) -> NDArray[np.float64]:
     broken = np.flatnonzero(~(np.abs(values) <= _LARGEST))
     if len(broken):
         position = int(broken[0])
-        problem = Problem(
-            "not-finite",
-            f"scores of {system}",
-            f"{values[position]} at place {position + 1}",
-            f"finite numbers, up to {_LARGEST:g}",
-            hint="a score that is missing or undefined is none: leave its query out",
-        )
-        raise InputError(problem)
+        found = f"{values[position]} at place {position + 1}"
+        raise InputError.of("not-finite", f"scores of {system}", found)
     return values
 
 

@@ -261,13 +261,7 @@ def _read_board(source: Source, measure: str | None) -> Scores:
     if measure not in (None, view.measure):
         raise click.UsageError(f"this needs {measure}; view {view.view} has {view.measure}: --view")
     if view.table is None:
-        raise InputError.of(
-            "no-query-scores",
-            f"view {view.view}",
-            "means alone",
-            "a view with a score for each query",
-            "an imported board has none, nor has a summary over groups of queries",
-        )
+        raise InputError.of("no-query-scores", f"view {view.view}")
     return Scores(
         table=check_complete(view.table, f"view {view.view}"),
         measure=view.measure,
