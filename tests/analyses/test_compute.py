@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simulated_boards
 from click.testing import CliRunner, Result
 
 from heldout.analyses.facets import FacetsOptions, compare_facets
@@ -24,7 +25,7 @@ from heldout.analyses.stability import bootstrap_stability, rank_ranges
 from heldout.cli.program import main
 from heldout.errors import SetupError
 from heldout.files.executors import open_executor
-from heldout.scoring.table import ScoreTable, table_of
+from heldout.scoring.table import ScoreTable
 
 distributed: Any = import_module("distributed")  # it ships only some of its types
 
@@ -43,12 +44,7 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def table() -> ScoreTable:
     values = np.random.default_rng(3).random((9, 500))
-    return table_of(
-        {
-            f"s{row}": {f"q{n}": cell for n, cell in enumerate(cells)}
-            for row, cells in enumerate(values.tolist())
-        }
-    )
+    return simulated_boards.table({f"s{row}": cells for row, cells in enumerate(values)})
 
 
 def compute(table: ScoreTable, executor: Executor | None) -> tuple[object, ...]:

@@ -7,19 +7,21 @@ import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import simulated_boards
 from click.testing import CliRunner
+from simulated_boards import board_of, entries_of, view_of
 
 from drawings import texts
 from heldout.analyses.agreement_of_judges import JudgeOptions, rate_documents
 from heldout.analyses.analysis import ANALYSES, Analysis, Draws, load_analysis
 from heldout.analyses.by_facet import answer_each
-from heldout.analyses.entries import BoardEntry, BoardScores, Dated, ViewScores
+from heldout.analyses.entries import BoardScores, Dated, ViewScores
 from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.report import Kinds, write_chapters
 from heldout.analyses.views import LoadedViews, views_of_board
@@ -50,40 +52,19 @@ FEWER: Mapping[str, Mapping[str, Any]] = {
 
 def table(seed: int) -> ScoreTable:
     ranks = np.random.default_rng(seed).integers(1, 12, (len(SYSTEMS), len(QUERIES)))
-    values = np.where(ranks > 10, 0, 1 / ranks).tolist()
-    return table_of(
-        {
-            name: dict(zip(QUERIES, row, strict=True))
-            for name, row in zip(SYSTEMS, values, strict=True)
-        }
-    )
+    values = np.where(ranks > 10, 0, 1 / ranks)
+    return simulated_boards.table(dict(zip(SYSTEMS, values, strict=True)))
 
 
 def view(name: str, seed: int) -> ViewScores:
-    scores = table(seed)
-    return ViewScores(
-        view=name,
-        queries=name,
-        measure="RR@10",
-        public=name != "reserve",
-        held_out=name != "dev",
-        means={system: scores.mean(system) or 0.0 for system in SYSTEMS},
-        table=scores,
-    )
+    rows = dict(zip(SYSTEMS, table(seed).values, strict=True))
+    return view_of(name, rows, public=name != "reserve", held_out=name != "dev")
 
 
 def board() -> BoardScores:
-    entries = tuple(
-        BoardEntry(
-            id=name,
-            received=NOW - timedelta(days=90 - 10 * n),
-            description=f"Run {n}",
-            team=f"team{n % 2}",
-        )
-        for n, name in enumerate(SYSTEMS)
-    )
-    views = {name: view(name, seed) for seed, name in enumerate(("eval", "dev", "reserve"))}
-    return BoardScores(board="A board", entries=entries, views=views, primary="eval")
+    entries = entries_of(SYSTEMS, teams=["team0", "team1"] * 3, days=range(0, 60, 10))
+    views = (view(name, seed) for seed, name in enumerate(("eval", "dev", "reserve")))
+    return board_of(entries, *views)
 
 
 def give(analysis: Analysis[Any, Any]) -> Any:

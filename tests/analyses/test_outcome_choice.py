@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from simulated_boards import table
 
 from drawings import boxes, texts, tips
 from heldout.analyses.outcomes.analysis import rank_pairs, tables
@@ -12,7 +14,7 @@ from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.outcomes import Outcomes, all_pairs, analyse_outcomes
 from heldout.answers.table import shorten
 from heldout.scoring.first_ranks import FirstRanks, MethodSide, first_ranks
-from heldout.scoring.table import table_of
+from heldout.scoring.table import ScoreTable, table_of
 
 
 @pytest.fixture(scope="module")
@@ -56,16 +58,16 @@ def test_the_picture_of_bars_says_how_many_pairs_it_leaves_out(found: Outcomes) 
     assert "A / B" in texts(bars_chart(replace(found, pairs=found.pairs[:40])))
 
 
+def sides_of(*ranks: NDArray[np.int64]) -> tuple[MethodSide, MethodSide, ScoreTable]:
+    """Two runs by their ranks, 0 for none, and the table of both."""
+    rows = {name: [1 / n if n else 0.0 for n in row] for name, row in zip("ab", ranks, strict=True)}
+    return MethodSide(name="a", runs=("a",)), MethodSide(name="b", runs=("b",)), table(rows)
+
+
 def test_the_picture_of_curves_ends_at_k_and_says_where_two_runs_are_told_apart() -> None:
     first, second = np.full(80, 7), np.arange(80) % 2 * 3
-    table = table_of(
-        {
-            name: {f"q{n}": 1 / rank if rank else 0.0 for n, rank in enumerate(ranks.tolist())}
-            for name, ranks in (("a", first), ("b", second))
-        }
-    )
-    a, b = (MethodSide(name=name, runs=(name,)) for name in "ab")
-    curves = success_curves(first_ranks(table, k=10), a, b, np.random.default_rng(0))
+    a, b, found = sides_of(first, second)
+    curves = success_curves(first_ranks(found, k=10), a, b, np.random.default_rng(0))
     drawn = curves_chart(curves)
 
     assert (drawn.x.low, drawn.x.high) == (1, 10)
@@ -79,14 +81,8 @@ def test_the_picture_of_curves_ends_at_k_and_says_where_two_runs_are_told_apart(
 def test_no_band_of_shares_lies_above_1_or_below_0() -> None:
     """Both find nearly all of few queries: A + the interval of B - A reaches 1.04 at the top."""
     first, second = np.array([1] * 27 + [0, 0, 9]), np.array([1] * 28 + [0, 9])
-    table = table_of(
-        {
-            name: {f"q{n}": 1 / rank if rank else 0.0 for n, rank in enumerate(ranks.tolist())}
-            for name, ranks in (("a", first), ("b", second))
-        }
-    )
-    a, b = (MethodSide(name=name, runs=(name,)) for name in "ab")
-    curves = success_curves(first_ranks(table, k=10), a, b, np.random.default_rng(0))
+    a, b, found = sides_of(first, second)
+    curves = success_curves(first_ranks(found, k=10), a, b, np.random.default_rng(0))
     reach = [
         at + high
         for at, high in zip(curves.success_a, curves.high, strict=True)
@@ -103,14 +99,8 @@ def test_no_band_of_shares_lies_above_1_or_below_0() -> None:
 
 def test_no_interval_of_a_difference_of_shares_lies_beyond_1() -> None:
     first, second = np.array([0, 0, 0]), np.array([1, 1, 0])
-    table = table_of(
-        {
-            name: {f"q{n}": float(rank) for n, rank in enumerate(ranks.tolist())}
-            for name, ranks in (("a", first), ("b", second))
-        }
-    )
-    a, b = (MethodSide(name=name, runs=(name,)) for name in "ab")
-    ranks = first_ranks(table, k=3)
+    a, b, found = sides_of(first, second)
+    ranks = first_ranks(found, k=3)
     curves = success_curves(ranks, a, b, np.random.default_rng(0), band="pointwise")
     assert curves.high == (1.0, 1.0, 1.0)
     assert curves.low[0] is not None

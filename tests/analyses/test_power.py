@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulated_boards import rng
+from simulated_boards import rng, table
 
 import calling
 from drawings import tips
@@ -17,7 +17,7 @@ from heldout.analyses import power as report
 from heldout.analyses.power import PowerOptions, plan_power
 from heldout.answers.table import to_markdown
 from heldout.errors import InputError
-from heldout.scoring.table import ScoreTable, table_of
+from heldout.scoring.table import ScoreTable
 from heldout.stats.power import detectable_difference, queries_needed
 
 answer = partial(calling.answer, "analyse", "power")
@@ -29,10 +29,8 @@ def pilot(systems: int = 5, queries: int = 60, seed: int = 0) -> ScoreTable:
     rng = np.random.default_rng(seed)
     ease = rng.normal(size=queries)
     ranks = np.floor(np.exp(1 + ease + 0.8 * rng.normal(size=(systems, queries)))) + 1
-    values = np.where(ranks <= 10, 1 / ranks, 0.0).tolist()
-    return table_of(
-        {f"s{n}": {f"q{q}": score for q, score in enumerate(row)} for n, row in enumerate(values)}
-    )
+    values = np.where(ranks <= 10, 1 / ranks, 0.0)
+    return table({f"s{n}": row for n, row in enumerate(values)})
 
 
 def test_plans_follow_from_the_middle_deviation_and_its_interval() -> None:
@@ -97,11 +95,8 @@ def test_plans_that_make_no_sense_are_refused(options: dict[str, Any], code: str
     ids=["one system", "one query", "equal", "shifted"],
 )
 def test_pilots_that_say_nothing_are_refused(rows: dict[str, list[float]], code: str) -> None:
-    scores = table_of(
-        {name: {str(n): score for n, score in enumerate(row)} for name, row in rows.items()}
-    )
     with pytest.raises(InputError) as caught:
-        plan_power(scores, rng(), PowerOptions(trials=5))
+        plan_power(table(rows), rng(), PowerOptions(trials=5))
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
@@ -156,10 +151,8 @@ def test_a_pilot_of_few_queries_is_refused(queries: int) -> None:
 
 
 def test_there_is_no_interval_where_a_resampling_does_not_differ() -> None:
-    table = table_of(
-        {name: {f"q{n}": float(n == hit) for n in range(6)} for name, hit in (("a", 1), ("b", 2))}
-    )
-    found = plan_power(table, rng(), PowerOptions(differences=(0.2,)))
+    scores = table({"a": [0, 1, 0, 0, 0, 0], "b": [0, 0, 1, 0, 0, 0]})
+    found = plan_power(scores, rng(), PowerOptions(differences=(0.2,)))
 
     assert found.deviation > 0
     assert (found.deviation_low, found.deviation_high) == (None, None)

@@ -5,18 +5,19 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from numpy.random import default_rng
+from simulated_boards import board_of, entries_of, view_of
 
 from heldout.analyses import facets as report_facets
 from heldout.analyses import power as report_power
 from heldout.analyses.analysis import Draws
-from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
+from heldout.analyses.entries import BoardScores, ViewScores
 from heldout.analyses.facets import FacetsOptions, compare_facets
 from heldout.analyses.power import PowerOptions, plan_power
 from heldout.analyses.reliability import ReliabilityOptions
@@ -43,37 +44,13 @@ SYSTEMS = tuple(f"202611{day:02}-run{day}" for day in range(1, 7))
 def view(name: str, *, measure: str = "RR@10", public: bool = True) -> ViewScores:
     rng = default_rng(sum(map(ord, name)))
     ranks = rng.integers(1, 12, (len(SYSTEMS), 24))
-    values = np.where(ranks > 10, 0, 1 / ranks)
-    table = table_of(
-        {
-            system: {f"q{n}": value for n, value in enumerate(row.tolist())}
-            for system, row in zip(SYSTEMS, values, strict=True)
-        }
-    )
-    means = {system: mean for system in SYSTEMS if (mean := table.mean(system)) is not None}
-    return ViewScores(
-        view=name,
-        queries=name,
-        measure=measure,
-        public=public,
-        held_out=name != "dev",
-        means=means,
-        table=table,
-    )
+    rows = dict(zip(SYSTEMS, np.where(ranks > 10, 0, 1 / ranks), strict=True))
+    made = view_of(name, rows, public=public, held_out=name != "dev")
+    return replace(made, measure=measure)
 
 
 def board(*views: ViewScores) -> BoardScores:
-    entries = tuple(
-        BoardEntry(
-            id=system,
-            received=NOW - timedelta(days=30 - day),
-            description=f"Run {day}",
-            team=f"team{day % 2}",
-        )
-        for day, system in enumerate(SYSTEMS)
-    )
-    by_name = {one.view: one for one in views}
-    return BoardScores(board="A board", entries=entries, views=by_name, primary="eval")
+    return board_of(entries_of(SYSTEMS, teams=["team0", "team1"] * 3), *views)
 
 
 FULL = board(view("eval"), view("dev"), view("reserve", public=False))

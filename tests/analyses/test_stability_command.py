@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import simulated_boards
 
 import calling
 from drawings import root_of
@@ -63,9 +64,7 @@ def test_the_chart_has_a_cell_for_what_happened_and_a_range_for_every_system(
     systems: int,
 ) -> None:
     values = np.random.default_rng(1).random((systems, 30))
-    table = table_of(
-        {f"s{row}": dict(enumerate(cells)) for row, cells in enumerate(values.tolist())}  # type: ignore[arg-type]
-    )
+    table = simulated_boards.table({f"s{row}": cells for row, cells in enumerate(values)})
     stability = bootstrap_stability(table, np.random.default_rng(0), trials=200)
     ranges = rank_ranges(table, np.random.default_rng(0), flips=99)
 
@@ -138,9 +137,7 @@ def test_the_first_of_dl_2021_is_stable_and_still_not_alone(data: Callable[[str]
 @pytest.mark.parametrize("systems", [60, 61, 100])
 def test_the_chart_names_the_lead_group_and_all_where_they_fit(systems: int) -> None:
     values = np.random.default_rng(1).random((systems, 8))
-    table = table_of(
-        {f"s{row}": dict(enumerate(cells)) for row, cells in enumerate(values.tolist())}  # type: ignore[arg-type]
-    )
+    table = simulated_boards.table({f"s{row}": cells for row, cells in enumerate(values)})
     ranges = rank_ranges(table, np.random.default_rng(0), flips=99)
     stability = bootstrap_stability(table, np.random.default_rng(0), trials=20)
 

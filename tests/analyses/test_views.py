@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
-from simulated_boards import board_of, entries_of, view_of
+from simulated_boards import board_of, entries_of, table, view_of
 
 import calling
 from heldout.analyses.stability import bootstrap_stability
@@ -39,12 +39,7 @@ RISING = np.linspace(0, 0.3, 6)
 def scores(seed: int, systems: Sequence[str] = "abcdef", queries: int = 40) -> ScoreTable:
     rng = np.random.default_rng(seed)
     values = rng.random((len(systems), queries)).round(3) + RISING[: len(systems), np.newaxis]
-    return table_of(
-        {
-            s: {f"q{n}": v for n, v in enumerate(row)}
-            for s, row in zip(systems, values.round(3).tolist(), strict=True)
-        }
-    )
+    return table(dict(zip(systems, values.round(3), strict=True)))
 
 
 def compare(*tables: ScoreTable, seed: int = 0, **options: Any) -> Views:

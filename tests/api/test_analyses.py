@@ -150,14 +150,6 @@ def test_a_frame_that_is_no_table_of_scores_is_refused(columns: Any, code: str) 
     assert refused.value.code == code
 
 
-def test_scores_that_are_missing_are_refused_and_not_zero() -> None:
-    lacking = {system: dict(row) for system, row in rows(0).items()}
-    del lacking["run0"]["q00"]
-    with pytest.raises(InputError) as refused:
-        ho.stability(lacking)
-    assert refused.value.code == "missing-scores"
-
-
 def test_an_answer_is_frames_and_a_page() -> None:
     answer = ho.stability(rows(0), trials=20)
     frame = answer.to_pandas()
