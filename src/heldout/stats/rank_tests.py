@@ -11,7 +11,7 @@ test takes the error under the null instead, where it is never 0.
 """
 
 import math
-from functools import cache, cached_property
+from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -60,8 +60,6 @@ def _share_of_a_only(a_only: int, b_only: int, *, size: int, margin: float) -> f
 
 
 _LAID_OUT = 4096
-_BINS = (64, 2048)
-_MARGIN = 0.25
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -99,8 +97,8 @@ class _Stretch(NamedTuple):
 class WalshAverages:
     """The averages (x + y) / 2 of all pairs of values, each value with itself too, in order.
 
-    There are n (n + 1) / 2 of them. They are never all laid out: a histogram of the values,
-    folded with itself, says between which limits one lies, and few lie there with it.
+    There are n (n + 1) / 2 of them. They are never all laid out: limits between which one lies are
+    halved until few lie there with it.
 
     Attributes:
         count: how many there are.
@@ -147,19 +145,13 @@ class WalshAverages:
         first, last = float(self._values[0]), float(self._values[-1])
         low = _Cut(float(np.nextafter(first, -np.inf)), np.zeros(0, np.int64), 0)
         high = _Cut(last, np.full(size, size), self.count)
-        if size * (size + 1) // 2 > _LAID_OUT:
-            for limit in self._guess(position):
-                low, high = self._narrow(low, high, limit, position)
         while self._starts_and_lengths(low, high)[1].sum() > _LAID_OUT:
             middle = (low.limit + high.limit) / 2
             if not low.limit < middle < high.limit:
                 return _Stretch(low.total, np.array([2 * high.limit]), np.array([high.total]))
-            low, high = self._narrow(low, high, middle, position)
+            cut = self._cut(middle)
+            low, high = (low, cut) if cut.total >= position else (cut, high)
         return self._lay_out(low, high)
-
-    def _narrow(self, low: _Cut, high: _Cut, limit: float, position: int) -> tuple[_Cut, _Cut]:
-        cut = self._cut(limit)
-        return (low, cut) if cut.total >= position else (cut, high)
 
     def _cut(self, limit: float) -> _Cut:
         own = int(self._values.searchsorted(limit, "right"))
@@ -183,40 +175,6 @@ class WalshAverages:
         counts[itself] = (counts[itself] + self._counts[smaller[itself]]) // 2
         order = np.argsort(sums)
         return _Stretch(low.total, sums[order], low.total + np.cumsum(counts[order]))
-
-    def _guess(self, position: int) -> tuple[float, float]:
-        """Limits between which an average probably lies, by a histogram of the values."""
-        first, width, reached = self._folded
-        at = int(reached.searchsorted(position))
-        # The bins of x and y add up to that of x + y, or to the one before
-        return first + (at - _MARGIN) * width / 2, first + (at + 2 + _MARGIN) * width / 2
-
-    @cached_property
-    def _folded(self) -> tuple[float, float, Integers]:
-        """The smallest value, the width of a bin, and how many pairs are up to each sum of bins."""
-        least, most = _BINS
-        bins = min(max(least, 1 << (2 * len(self._values)).bit_length()), most)
-        first, last = float(self._values[0]), float(self._values[-1])
-        width = last / bins - first / bins
-        positions = ((self._values - first) / width).astype(np.int64).clip(max=bins - 1)
-        histogram = np.bincount(positions, self._counts, bins)
-        return first, width, fold_histograms(histogram[np.newaxis])[0]
-
-
-def fold_histograms(counts: Integers) -> Integers:
-    """Return how many pairs of values have a sum of places up to each, each value with itself too.
-
-    Args:
-        counts: of values at each place, shape (samples, places); up to 1e7 of each sample.
-
-    Returns:
-        Shape (samples, 2 × places): column s counts the pairs with sums up to s.
-    """
-    size = 2 * counts.shape[1]
-    # The product is exact: sums are whole numbers, and errors are far below a half
-    ordered = np.fft.irfft(np.fft.rfft(counts, size) ** 2, size)
-    ordered[:, ::2] += counts  # each value with itself
-    return np.cumsum(np.rint(ordered).astype(np.int64), axis=1) // 2
 
 
 Zeros = Literal["wilcox", "pratt", "zsplit"]
@@ -422,8 +380,11 @@ def _fold(samples: Samples) -> NDArray[np.int64]:
     positions = (samples.values - samples.values.min()).astype(np.int64)
     span = int(positions.max()) + 1
     cells = len(samples.sizes) * span
-    histograms = np.bincount(samples.owners * span + positions, samples.counts, cells)
-    return fold_histograms(histograms.reshape(-1, span))
+    counts = np.bincount(samples.owners * span + positions, samples.counts, cells).reshape(-1, span)
+    # The product is exact: sums are whole numbers, and errors are far below a half
+    ordered = np.fft.irfft(np.fft.rfft(counts, 2 * span) ** 2, 2 * span)
+    ordered[:, ::2] += counts  # each value with itself
+    return np.cumsum(np.rint(ordered).astype(np.int64), axis=1) // 2
 
 
 def _look_up(reached: Integers, positions: Integers) -> Floats:
