@@ -112,7 +112,6 @@ def power(
     *,
     difference: float | tuple[float, ...] = (),
     size: int | tuple[int, ...] = (),
-    test: Literal['t', 'signed-rank', 'sign'] | tuple[Literal['t', 'signed-rank', 'sign'], ...] = (),
     alpha: float = 0.05,
     power: float = 0.8,
     level: float = 0.95,
