@@ -76,8 +76,3 @@ def test_bytes_removed_doubled_or_swapped(kind: str) -> None:
         assert check(data[:start] + data[end:])
         check(data[:end] + data[start:])
         check(data[:start] + data[start:end][::-1] + data[end:])
-
-
-@pytest.mark.parametrize("kind", ARCHIVES)
-def test_an_archive_in_an_archive_is_refused(kind: str) -> None:
-    assert scan(gzip.compress(ARCHIVES[kind]), "msmarco").ok is False

@@ -2,81 +2,18 @@
 
 import math
 import random
-from typing import Any
 
 import pytest
-import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_runs import (
-    Row,
-    as_float32,
-    format_run,
-    hash_document,
-    integers,
-    judged,
-    ranked_documents,
-    scan,
-)
+from naive_runs import Row, as_float32, format_run, integers, ranked_documents, scan
+from odd_runs import GRADES, tied_runs
 
 from heldout.trec.orders import ORDERS, Order
 
-# Few values, many ties; some differ as float64 and are one as float32.
-SCORES = st.sampled_from(
-    [
-        "1",
-        "1.0",
-        "1.000000001",
-        "0.1",
-        "0.10000000001",
-        "0",
-        "-0.0",
-        "-3.5",
-        "2e1",
-        "1e-40",
-        "9e-41",
-    ]
-)
-DOCUMENTS = st.sampled_from(
-    ["a", "b", "B", "aa", "10", "9", "007", "7", "é", "z", "\U0001f600", "-"]
-)
-QUERIES = st.sampled_from(["1", "01", "q2", "ü"])
-
-
-@st.composite
-def runs(draw: st.DrawFn) -> list[Row]:
-    """Rows of up to four queries with true ranks, mixed up."""
-    pairs = draw(st.lists(st.tuples(QUERIES, DOCUMENTS), unique=True, min_size=1, max_size=30))
-    depth: dict[str, int] = {}
-    rows = []
-    for query, document in pairs:
-        depth[query] = depth.get(query, 0) + 1
-        rows.append((query, document, depth[query], draw(SCORES)))
-    return draw(st.permutations(rows))
-
-
-QRELS = st.dictionaries(
-    QUERIES, st.dictionaries(DOCUMENTS, st.integers(-1, 3), min_size=1), max_size=4
-)
-
 
 @pytest.mark.parametrize("order", ORDERS)
-@given(rows=runs(), qrels=QRELS)
-def test_a_scan_equals_the_naive_reading(
-    order: Order, rows: list[Row], qrels: dict[str, dict[str, int]]
-) -> None:
-    found = scan(format_run(rows, trec=order != "msmarco"), order, qrels=qrels)
-    ranked = ranked_documents(rows, order)
-    assert integers(found) == judged(ranked, qrels)
-    assert list(found.rankings) == sorted(ranked, key=str.encode)
-    assert found.signature.queries == tuple(found.rankings)
-    for query, tops in zip(found.signature.queries, found.signature.documents, strict=True):
-        hashes = [hash_document(document.encode()) for document in ranked[query]]
-        assert tops.tolist() == hashes + [0] * (100 - len(hashes))
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@given(rows=runs(), qrels=QRELS, seed=st.randoms(use_true_random=False))
+@given(rows=tied_runs(), qrels=GRADES, seed=st.randoms(use_true_random=False))
 def test_the_order_of_lines_means_nothing(
     order: Order, rows: list[Row], qrels: dict[str, dict[str, int]], seed: random.Random
 ) -> None:
@@ -94,7 +31,7 @@ def test_the_order_of_lines_means_nothing(
         assert other.counts == first.counts
 
 
-@given(rows=runs(), qrels=QRELS)
+@given(rows=tied_runs(), qrels=GRADES)
 def test_both_forms_say_the_same_by_rank(rows: list[Row], qrels: dict[str, dict[str, int]]) -> None:
     by_form = [scan(format_run(rows, trec=trec), "msmarco", qrels=qrels) for trec in (True, False)]
     assert integers(by_form[0]) == integers(by_form[1])
@@ -116,7 +53,7 @@ def displaced(rows: list[Row], order: Order) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@given(rows=runs())
+@given(rows=tied_runs())
 def test_ranks_that_contradict_scores_are_told_under_each_order(
     order: Order, rows: list[Row]
 ) -> None:
@@ -129,7 +66,7 @@ def test_ranks_that_contradict_scores_are_told_under_each_order(
 
 
 @pytest.mark.parametrize("sort", [True, False], ids=["in the order", "in any order"])
-@given(rows=runs())
+@given(rows=tied_runs())
 def test_queries_that_trec9_orders_otherwise_are_counted(*, sort: bool, rows: list[Row]) -> None:
     if sort:
         rows = sorted(rows, key=lambda row: (row[0], -float(row[3])))
@@ -141,22 +78,10 @@ def test_queries_that_trec9_orders_otherwise_are_counted(*, sort: bool, rows: li
     assert scan(format_run(rows, trec=True), "msmarco").facts.queries_swapped == 0
 
 
-@given(rows=runs())
+@given(rows=tied_runs())
 def test_three_columns_have_no_scores_to_contradict(rows: list[Row]) -> None:
     found = scan(format_run(rows, trec=False), "msmarco")
     assert (found.counts, found.facts.displaced_top) == ({}, 0)
-
-
-@given(st.lists(st.tuples(DOCUMENTS, SCORES), unique_by=lambda pair: pair[0], min_size=1))
-def test_trec9_places_documents_as_pytrec_eval(pairs: list[tuple[str, str]]) -> None:
-    rows = [("q", document, place, score) for place, (document, score) in enumerate(pairs, 1)]
-    scores = {document: float(score) for document, score in pairs}
-    for document in scores:
-        found = scan(format_run(rows, trec=True), "trec9", qrels={"q": {document: 1}})
-        oracle: Any = pytrec_eval.RelevanceEvaluator({"q": {document: 1}}, {"recip_rank"})
-        reciprocal = oracle.evaluate({"q": scores})["q"]["recip_rank"]
-        (place,) = found.rankings["q"].positions.tolist()
-        assert 1 / place == pytest.approx(reciprocal, rel=1e-12)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=64))

@@ -130,6 +130,7 @@ def test_a_shuffled_tied_run_scores_as_the_reference(
         found = scores_of(data, order, qrels, [*REFERENCE])
     ranked = ranked_documents(rows, order)
     assert integers(run) == judged(ranked, qrels)
+    assert list(run.rankings) == sorted(ranked, key=str.encode)
     tops = dict(zip(run.signature.queries, run.signature.documents.tolist(), strict=True))
     assert {query: [*filter(None, top)] for query, top in tops.items()} == {
         query: [hash_document(document.encode()) for document in documents]
