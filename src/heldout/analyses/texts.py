@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ENTER = "\ue000"
 """Stands for the end of a line in somebody's name, which begins no note."""
 
-_COLUMN = re.compile(r"(text|count|score|difference|share|p)(?: (\d))?: ?(.*)")
+_COLUMN = re.compile(r"(text|count|score|difference|share|p)(?: (\d))?: ?(.*)", re.DOTALL)
 
 
 def write(name: str, **given: object) -> str:
