@@ -470,5 +470,5 @@ def _confusion_table(found: JudgeAgreement, pair: JudgePair) -> Table:
     names = [f"{grade:g}" for grade in found.categories]
     if found.kind == "pairs":
         names = ["first by id" if name == "0" else "second by id" for name in names]
-    rows = tuple((name, *row) for name, row in zip(names, pair.confusion, strict=True))
-    return write_table("agreement.confusion", rows, pair=pair, names=names)
+    rows: list[Row] = [(name, *row) for name, row in zip(names, pair.confusion, strict=True)]
+    return write_table("agreement.confusion", tuple(rows), pair=pair, names=names)
