@@ -113,6 +113,12 @@ def test_every_truncation_is_refused(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ARCHIVES)
+def test_a_bomb_is_refused_by_its_bytes(kind: str) -> None:
+    data = COMPRESS[kind]((b"x" * 1000 + b"\n") * 2000)
+    assert refusal(data, Limits(bytes=1_000_000)) == ("archive-bomb", None)
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
 def test_a_bomb_is_refused_by_its_ratio(kind: str) -> None:
     data = COMPRESS[kind]((b"x" * 60_000 + b"\n") * 600)
     assert refusal(data) == ("archive-bomb", None)
