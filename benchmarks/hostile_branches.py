@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "scenario"), str(ROOT / "tests")]
 
 from hostile_packs import delta_bomb  # noqa: E402 - found by the line above
-from town import OTHER_TEAM, found_town, git  # noqa: E402 - the same
+from lab import OTHER_TEAM, found_lab, git  # noqa: E402 - the same
 
 NOW = "2026-11-02T12:00:00Z"
 _BECOME_SUBREAPER = 36
@@ -50,16 +50,16 @@ def main() -> None:
 
 def measure(root: Path, remote: str, *, branches: int, files: int) -> str:
     """One call of `inbox` on a new board: seconds of processor, and what became of whom."""
-    town = found_town(root)
-    git(town.forge, "config", "uploadpack.allowFilter", str(remote == "partial").lower())
+    lab = found_lab(root)
+    git(lab.forge, "config", "uploadpack.allowFilter", str(remote == "partial").lower())
     size, deltas = 300 << 20, files - 1
-    bomb = delta_bomb(town.forge, size=size, deltas=deltas, parent="main", id_="20261102-one")
+    bomb = delta_bomb(lab.forge, size=size, deltas=deltas, parent="main", id_="20261102-one")
     for number in range(branches):
-        tip = git(town.forge, "commit-tree", f"{bomb}^{{tree}}", "-p", "main", "-m", str(number))
-        git(town.forge, "update-ref", f"refs/heads/submission/20251102-a{number}", tip)
-    good = town.send("good", now=NOW, team=OTHER_TEAM)
+        tip = git(lab.forge, "commit-tree", f"{bomb}^{{tree}}", "-p", "main", "-m", str(number))
+        git(lab.forge, "update-ref", f"refs/heads/submission/20251102-a{number}", tip)
+    good = lab.send("good", now=NOW, team=OTHER_TEAM)
     program = str(Path(sys.executable).with_name("heldout"))
-    where = ["--board", str(town.board), "--vault", str(town.vault)]
+    where = ["--board", str(lab.board), "--vault", str(lab.vault)]
     before, began = _used(), time.monotonic()
     done = subprocess.run(
         [program, "inbox", "--json", *where, "--now", NOW], stdout=subprocess.PIPE, check=False

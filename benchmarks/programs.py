@@ -33,8 +33,8 @@ from containers_here import (  # noqa: E402 - found by the line above
     why_no_docker,
     why_no_podman,
 )
-from test_code_submissions import DAY, LATER, RULES, run, send  # noqa: E402 - the same
-from town import Town, found_town  # noqa: E402 - the same
+from lab import DAY, NEXT, Lab, found_lab  # noqa: E402 - the same
+from test_code_submissions import RULES, run, send  # noqa: E402 - the same
 
 from heldout.board.log.manifest import Program  # noqa: E402 - the same
 from heldout.board.organiser.containers import find_engine  # noqa: E402 - the same
@@ -97,61 +97,61 @@ def read_queries(count: int) -> Mapping[str, str]:
 
 def print_hostile(engines: Mapping[str, Here], folder: Path) -> None:
     """What each hostile program gets, how long that takes, and what is left of it."""
-    towns = {name: found_board(folder / name) for name in engines}
+    labs = {name: found_board(folder / name) for name in engines}
     heads = [f"{name} | seconds | left" for name in engines]
     print(f"| the program … | {' | '.join(heads)} |")
     print(f"| --- |{' --- | --- | --- |' * len(engines)}")
     for number, (what, script) in enumerate(HOSTILE.items()):
         cells = [
-            play_hostile(towns[name], here, f"p{number}", what, script)
+            play_hostile(labs[name], here, f"p{number}", what, script)
             for name, here in engines.items()
         ]
         print(f"| {what} | {' | '.join(cells)} |", flush=True)
     print("\nleft: containers, files beside the vault's own, submissions of the quota used.\n")
 
 
-def found_board(folder: Path) -> Town:
+def found_board(folder: Path) -> Lab:
     """A board that takes programs, within small limits."""
-    town = found_town(folder)
-    rules = town.board / "board.toml"
+    lab = found_lab(folder)
+    rules = lab.board / "board.toml"
     rules.write_text(rules.read_text() + RULES)
-    town.organiser("rebuild", now=DAY)
-    town.push()
-    town.pull()
-    return town
+    lab.organiser("rebuild", now=DAY)
+    lab.push()
+    lab.pull()
+    return lab
 
 
-def play_hostile(town: Town, here: Here, name: str, what: str, script: str) -> str:
+def play_hostile(lab: Lab, here: Here, name: str, what: str, script: str) -> str:
     """Submit a program, run it, reject it: its answer, seconds, and what is left."""
     image = here.image.replace("demo@", "absent@") if what == ABSENT else here.image
     image = f"{image[:-8]}00000000" if what in (ABSENT, OTHER) else image
-    submission = send(town, image, name=name, command=["/bin/sh", "-c", script], now=LATER)
-    before = list_files(town)
+    submission = send(lab, image, name=name, command=["/bin/sh", "-c", script], now=NEXT)
+    before = list_files(lab)
     began = time.monotonic()
-    answer = run(town, here, submission)
+    answer = run(lab, here, submission)
     seconds = time.monotonic() - began
     if answer.code:
         code = f"`{answer.err.split()[1]}`"
     else:
-        review = town.organiser("review", submission, now=LATER)
+        review = lab.organiser("review", submission, now=NEXT)
         found = re.search(r"reject +([\w-]+): ", review.out)
         code = f"`{found[1]}`, by the review" if found else "a run"
-    town.organiser("reject", submission, "--why", "it was a test", now=LATER)
-    left = [len(here.containers()), len(list_files(town) - before), count_used(town, name)]
+    lab.organiser("reject", submission, "--why", "it was a test", now=NEXT)
+    left = [len(here.containers()), len(list_files(lab) - before), count_used(lab, name)]
     return f"{code} | {seconds:.1f} | {', '.join(map(str, left))}"
 
 
-def list_files(town: Town) -> set[Path]:
+def list_files(lab: Lab) -> set[Path]:
     """What programs are run with, and what teams sent and programs wrote."""
-    folders = (town.vault / "running", town.vault / "sealed")
+    folders = (lab.vault / "running", lab.vault / "sealed")
     return {path for folder in folders for path in folder.rglob("*") if path.name != "lock"}
 
 
-def count_used(town: Town, name: str) -> int:
+def count_used(lab: Lab, name: str) -> int:
     """Submissions of the team's quota that are used."""
-    town.push()
-    town.pull()
-    checked = town.participant("check", town.draft(f"after-{name}", now=LATER), now=LATER)
+    lab.push()
+    lab.pull()
+    checked = lab.participant("check", lab.draft(f"after-{name}", now=NEXT), now=NEXT)
     found = re.search(r"(\d+) of \d+ used", checked.out)
     if found is None:
         raise SystemExit(checked.out)

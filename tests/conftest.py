@@ -68,8 +68,10 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for torch, and the second engine but for one file; slow files begin first."""
+    """Mark what asks for torch, scenarios, the second engine but for one file; slow ones first."""
     for item in items:
+        if item.path.parent.name == "scenario" and item.get_closest_marker("real") is None:
+            item.add_marker("slow")
         if isinstance(item, pytest.Function) and "neural" in item.fixturenames:
             item.add_marker("neural")
         if (

@@ -1,22 +1,20 @@
 """A board at its end, and the archive that came of it."""
 
-import atexit
 import functools
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from town import Answer, Town, copy_town, found_town
-from trusting import LAST, settle
+from lab import LAST, Answer, Lab, found_lab, session_folder
+from trusting import settle
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A board that is ready to be closed, and the archive that came of it."""
 
-    town: Town
+    lab: Lab
     ids: Mapping[str, str]
     archive: Path
 
@@ -24,22 +22,20 @@ class Ended:
 @functools.cache
 def end_board() -> Ended:
     """A board that was closed, once per session: who changes it takes a copy."""
-    folder = Path(tempfile.mkdtemp(prefix="heldout-ended-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    town = found_town(folder)
-    ids = settle(town)
-    shutil.copytree(town.root, town.root.with_name("open"), symlinks=True)
-    file = town.root.parent / "kb.zip"
-    told = ("--agreed", ids["hidden"], "--why", "their letter of 1 December", "--yes")
-    town.organiser("archive", file, *told, now=LAST).done()
-    town.push()
-    return Ended(town=town, ids=ids, archive=file)
+    lab = found_lab(session_folder("ended"))
+    ids = settle(lab)
+    shutil.copytree(lab.root, lab.root.with_name("open"), symlinks=True)
+    file = lab.root.parent / "kb.zip"
+    args = ("--agreed", ids["hidden"], "--why", "their letter of 1 December", "--yes")
+    lab.organiser("archive", file, *args, now=LAST).done()
+    lab.push()
+    return Ended(lab=lab, ids=ids, archive=file)
 
 
-def copy_open(folder: Path) -> Town:
+def copy_open(folder: Path) -> Lab:
     """A copy of the board as it was before it was closed."""
-    return copy_town(Town(end_board().town.root.with_name("open")), folder)
+    return Lab(end_board().lab.root.with_name("open")).copy(folder)
 
 
-def audited(town: Town, archive: Path, *, at: Path | None = None) -> Answer:
-    return town.participant("audit", archive, "--json", now=LAST, clone=at or town.board)
+def audited(lab: Lab, archive: Path, *, at: Path | None = None) -> Answer:
+    return lab.participant("audit", archive, "--json", now=LAST, clone=at or lab.board)

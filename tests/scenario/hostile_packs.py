@@ -5,7 +5,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from town import git
+from lab import git
 
 __all__ = ["delta_bomb", "tree_bomb", "wide_tree"]
 
@@ -31,12 +31,12 @@ def wide_tree(repository: Path, *, names: int, parent: str) -> str:
     blob = git(repository, "hash-object", "-w", "--stdin", data=b"x")
     lines = "".join(f"100644 blob {blob}\t{number:09}\n" for number in range(names))
     tree = git(repository, "mktree", data=lines.encode())
-    kept = [
+    left = [
         line
         for line in git(repository, "ls-tree", parent).splitlines()
         if not line.endswith("\tsubmissions")
     ]
-    listing = "\n".join([*kept, f"040000 tree {tree}\tsubmissions"]) + "\n"
+    listing = "\n".join([*left, f"040000 tree {tree}\tsubmissions"]) + "\n"
     root = git(repository, "mktree", data=listing.encode())
     return git(repository, "commit-tree", root, "-p", parent, "-m", "wide")
 
@@ -67,12 +67,12 @@ def delta_bomb(repository: Path, *, size: int, deltas: int, parent: str, id_: st
         head, ending = id_ if number < len(_ENDINGS) else f"{id_}{number}", _ENDINGS[number % 3]
         lines.append(f"100644 blob {blob}\t{head}{ending}")
     tree = git(repository, "mktree", data=("\n".join(lines) + "\n").encode())
-    kept = [
+    left = [
         line
         for line in git(repository, "ls-tree", parent).splitlines()
         if not line.endswith("\tsubmissions")
     ]
-    listing = "\n".join([*kept, f"040000 tree {tree}\tsubmissions"]) + "\n"
+    listing = "\n".join([*left, f"040000 tree {tree}\tsubmissions"]) + "\n"
     root = git(repository, "mktree", data=listing.encode())
     return git(repository, "commit-tree", root, "-p", parent, "-m", "bomb")
 

@@ -2,24 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from lab import NEXT, Lab, named, run_text
 from page_checks import check_cells, check_page
-from stage import LATER, Stage, check_all_played, is_calm, sealed, set_stage, unchanged
-from town import named, run_text
+from target import all_played, contained, is_calm, sealed, shared_target, unchanged
 
 from heldout.ids import digest_bytes
 
-pytestmark = pytest.mark.slow
-contained: set[str] = set()
-
-
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with set_stage(tmp_path_factory.mktemp("attacks")) as made:
-        yield made
+checked, lab = all_played, shared_target
 
 
 def metadata(submission: str, *, seed: int = 5, **fields: Any) -> dict[str, Any]:
@@ -81,37 +74,34 @@ TOO_LARGE = "a string of 10 MB"
 
 
 def deliver(
-    stage: Stage, name: str, given: Mapping[str, tuple[bytes, int]], *, kind: str = "received"
+    lab: Lab, name: str, given: Mapping[str, tuple[bytes, int]], *, kind: str = "received"
 ) -> str:
     """Leave sealed submissions in a folder for the inbox: id -> metadata, seed; what it says."""
-    folder = stage.town.root / name
+    folder = lab.root / name
     folder.mkdir()
     for submission, (data, seed) in given.items():
-        for file, content in sealed(stage, submission, data, seed=seed).items():
+        for file, content in sealed(lab, submission, data, seed=seed).items():
             (folder / file).write_bytes(content)
-    answer = stage.town.organiser("inbox", "--from", folder, "--no-fetch", "--json", now=LATER)
+    answer = lab.organiser("inbox", "--from", folder, "--no-fetch", "--json", now=NEXT)
     kinds = {r["id"]: r["kind"] for r in answer.json["received"]}
     assert {kinds[submission] for submission in given} == {kind}
     return answer.out
 
 
 @pytest.fixture(scope="module")
-def opened(stage: Stage) -> Mapping[str, Any]:
+def opened(lab: Lab) -> Mapping[str, Any]:
     """All of them received, as they must be, opened, and tried to be published: id -> review."""
     ids = [f"20261103-m{number}" for number in range(len(REFUSED_METADATA))]
     made = zip(ids, REFUSED_METADATA.values(), strict=True)
-    deliver(stage, "metadata", {name: (make(name), 5) for name, (make, _) in made})
-    shown = stage.town.organiser("review", *ids, "--json", now=LATER)
-    assert stage.town.organiser("rebuild", now=LATER).code == 0
-    logged = [(e["kind"], e["submission"]) for e in stage.town.events() if e["submission"] in ids]
+    deliver(lab, "metadata", {name: (make(name), 5) for name, (make, _) in made})
+    shown = lab.organiser("review", *ids, "--json", now=NEXT)
+    assert lab.organiser("rebuild", now=NEXT).code == 0
+    logged = [(e["kind"], e["submission"]) for e in lab.events() if e["submission"] in ids]
     assert sorted(logged) == sorted((kind, i) for kind in ("received", "reviewed") for i in ids)
-    with unchanged(stage):
-        told = [
-            stage.town.organiser("review", *ids, now=LATER),
-            stage.town.publish(*ids, now=LATER),
-        ]
-    assert [answer.code for answer in (shown, *told)] == [1, 1, 1]
-    assert all(map(is_calm, told))
+    with unchanged(lab):
+        said = [lab.organiser("review", *ids, now=NEXT), lab.publish(*ids, now=NEXT)]
+    assert [answer.code for answer in (shown, *said)] == [1, 1, 1]
+    assert all(map(is_calm, said))
     return {review["id"]: review for review in shown.json["reviews"]}
 
 
@@ -125,11 +115,11 @@ def test_metadata_that_is_refused(opened: Mapping[str, Any], attack: str) -> Non
     contained.add(attack)
 
 
-def test_metadata_that_is_too_large_is_not_stored(stage: Stage) -> None:
+def test_metadata_that_is_too_large_is_not_stored(lab: Lab) -> None:
     name = "20261103-large"
     data = with_fields(model_description="x" * 10_000_000)(name)
-    with unchanged(stage):
-        assert "too-large" in deliver(stage, "large", {name: (data, 5)}, kind="refused")
+    with unchanged(lab):
+        assert "too-large" in deliver(lab, "large", {name: (data, 5)}, kind="refused")
     contained.add(TOO_LARGE)
 
 
@@ -151,37 +141,27 @@ def shown_fields(attack: str) -> Mapping[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def entries(stage: Stage) -> Mapping[str, Any]:
+def entries(lab: Lab) -> Mapping[str, Any]:
     """All of them published: id -> row; the pages and the table are looked at as a whole."""
     given = {}
     for number, attack in enumerate(SHOWN):
         name, seed = f"20261103-s{number}", 40 + number
         data = json.dumps(metadata(name, seed=seed, **shown_fields(attack))).encode()
         given[name] = (data, seed)
-    deliver(stage, "shown", given)
-    told = stage.town.organiser("publish", *given, "--yes", "--why", "as it is", now=LATER)
-    assert (told.code, is_calm(told)) == (0, True), told
-    return {row["id"]: row for row in stage.town.rows()}
+    deliver(lab, "shown", given)
+    said = lab.organiser("publish", *given, "--yes", "--why", "as it is", now=NEXT)
+    assert (said.code, is_calm(said)) == (0, True), said
+    return {row["id"]: row for row in lab.rows()}
 
 
 @pytest.mark.parametrize("attack", SHOWN)
-def test_metadata_that_is_shown_as_text(
-    stage: Stage, entries: Mapping[str, Any], attack: str
-) -> None:
+def test_metadata_that_is_shown_as_text(lab: Lab, entries: Mapping[str, Any], attack: str) -> None:
     submission = f"20261103-s{list(SHOWN).index(attack)}"
     row = entries[submission]
     assert row["description"] == shown_fields(attack)["model_description"]
-    folder = stage.town.board / "leaderboard"
+    folder = lab.board / "leaderboard"
     check_page(folder / "entries" / f"{submission}.html")
     check_page(folder / "index.html")
     check_cells(folder / "leaderboard.csv")
-    assert stage.nothing_ran()
+    assert lab.nothing_ran()
     contained.add(attack)
-
-
-def test_all_attacks_are_contained(
-    stage: Stage, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Last: all that the table says of this module was played."""
-    assert stage.town.audit()["ok"]
-    check_all_played(contained, request, capsys)

@@ -4,7 +4,6 @@ git and zip replace what lies in a working tree without a word, also what git ig
 writes to the main branch, or serves board.zip, could once replace a participant's pin and keys.
 """
 
-import contextlib
 import json
 import os
 import subprocess
@@ -14,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from stage import LATER, MINE, Files, Stage, check_all_played, is_calm, set_stage, three
-from town import FOUNDED, Answer, Town, call, commit_tree, git
+from lab import FOUNDED, NEXT, Answer, Lab, commit_tree, git
+from target import MINE, Files, all_played, contained, is_calm, own_target, three
 
-pytestmark = [pytest.mark.slow, pytest.mark.night]
-contained: set[str] = set()
+pytestmark = pytest.mark.night
+checked, lab = all_played, own_target
 
 ID = "20261102-second"  # of the submission that waits; its draft lies in the clone
 OTHER = "of another board than this clone has worked with"
@@ -34,11 +33,6 @@ SPELLINGS = (".HELDOUT", "Drafts", ".heldout ", ".heldout.", "drafts::$DATA", "H
 ARCHIVES = ("a fitting .heldout/pinned.json", "a .git folder with a fitting pinned.json")
 
 
-@pytest.fixture
-def stage(tmp_path: Path) -> "contextlib.AbstractContextManager[Stage]":
-    return set_stage(tmp_path)
-
-
 def _state(clone: Path) -> Mapping[str, bytes]:
     """All that is a clone's own."""
     folder = clone / ".git" / "heldout"
@@ -46,32 +40,32 @@ def _state(clone: Path) -> Mapping[str, bytes]:
     return {name: path.read_bytes() for name, path in files.items() if name != "lock"}
 
 
-def _push(town: Town, changes: Files, *, ref: str = "refs/heads/main") -> str:
+def _push(lab: Lab, changes: Files, *, ref: str = "refs/heads/main") -> str:
     """A commit on top of the main branch, on the forge."""
-    head = git(town.clone, "rev-parse", "origin/main")
-    commit = commit_tree(town.clone, changes, parent=head)
-    git(town.clone, "push", "-q", "origin", f"+{commit}:{ref}")
+    head = git(lab.clone, "rev-parse", "origin/main")
+    commit = commit_tree(lab.clone, changes, parent=head)
+    git(lab.clone, "push", "-q", "origin", f"+{commit}:{ref}")
     return commit
 
 
-def _other_board(town: Town) -> tuple[Files, bytes]:
+def _other_board(lab: Lab) -> tuple[Files, bytes]:
     """The files of a board that the attacker made of the same queries, and a pin that fits it."""
-    evil, mine = town.root / "evil", town.root / "evil-clone"
-    sets = [town.root / f"{name}.{kind}" for name in ("dev", "eval") for kind in ("tsv", "qrels")]
-    told: list[str | Path] = ["--dev", *sets[:2], "--eval", *sets[2:], "--now", FOUNDED]
-    call(town.root, "board", "new", evil, "--vault", town.root / "evil-vault", *told).done()
-    git(town.root, "clone", "-q", "--template=", str(evil), mine.name)
-    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
-    assert town.participant("draft", "x", *runs, now=LATER, clone=mine).code == 0
+    evil, mine = lab.root / "evil", lab.root / "evil-clone"
+    sets = [lab.root / f"{name}.{kind}" for name in ("dev", "eval") for kind in ("tsv", "qrels")]
+    args: list[str | Path] = ["--dev", *sets[:2], "--eval", *sets[2:], "--now", FOUNDED]
+    lab.call("board", "new", evil, "--vault", lab.root / "evil-vault", *args).done()
+    git(lab.root, "clone", "-q", "--template=", str(evil), mine.name)
+    runs = ("--dev", lab.root / "dev.run", "--eval", lab.root / "eval.run")
+    assert lab.participant("draft", "x", *runs, now=NEXT, clone=mine).code == 0
     names = git(evil, "ls-files").splitlines()
     files: Files = {name: ("100644", (evil / name).read_bytes()) for name in names}
     return files, _state(mine)["pinned.json"]
 
 
-def _take_part(town: Town, clone: Path | None = None) -> list[Answer]:
-    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
+def _take_part(lab: Lab, clone: Path | None = None) -> list[Answer]:
+    runs = ("--dev", lab.root / "dev.run", "--eval", lab.root / "eval.run")
     return [
-        town.participant(*words, now=LATER, clone=clone)
+        lab.participant(*words, now=NEXT, clone=clone)
         for words in (
             ("audit",),
             ("check", ID),
@@ -82,20 +76,20 @@ def _take_part(town: Town, clone: Path | None = None) -> list[Answer]:
     ]
 
 
-def _refs(town: Town) -> str:
+def _refs(lab: Lab) -> str:
     """What the forge has but the main branch."""
-    return git(town.forge, "for-each-ref", "refs/heads/submission", "refs/pull")
+    return git(lab.forge, "for-each-ref", "refs/heads/submission", "refs/pull")
 
 
-def _refuses_all(town: Town, *words: str, clone: Path | None = None) -> None:
+def _refuses_all(lab: Lab, *words: str, clone: Path | None = None) -> None:
     """No command works, and every one of them says why; nothing leaves the clone."""
-    sent = _refs(town)
-    for answer in _take_part(town, clone):
+    sent = _refs(lab)
+    for answer in _take_part(lab, clone):
         assert answer.code != 0, answer
         assert is_calm(answer)
         assert "sound" not in answer.out
         assert any(word in answer.out + answer.err for word in words), answer
-    assert _refs(town) == sent
+    assert _refs(lab) == sent
 
 
 def _put(tree: str, name: str, kind: str, below: str) -> str:
@@ -103,52 +97,46 @@ def _put(tree: str, name: str, kind: str, below: str) -> str:
     return f"{tree}\n{'040000' if kind == 'tree' else '100644'} {kind} {below}\t{name}".lstrip("\n")
 
 
-def _push_into_git_folder(town: Town, changes: Files, pin: bytes) -> None:
+def _push_into_git_folder(lab: Lab, changes: Files, pin: bytes) -> None:
     """The same commit with a file `.git/heldout/pinned.json` in its tree, as raw objects."""
-    head = git(town.clone, "rev-parse", "origin/main")
-    commit = commit_tree(town.clone, changes, parent=head)
-    blob = git(town.clone, "hash-object", "-w", "--stdin", data=pin)
+    head = git(lab.clone, "rev-parse", "origin/main")
+    commit = commit_tree(lab.clone, changes, parent=head)
+    blob = git(lab.clone, "hash-object", "-w", "--stdin", data=pin)
     for name, kind in (("pinned.json", "blob"), ("heldout", "tree")):
         line = _put("", name, kind, blob)
-        blob = git(town.clone, "mktree", data=f"{line}\n".encode())
-    tree = _put(git(town.clone, "ls-tree", commit), ".git", "tree", blob)
-    whole = git(town.clone, "mktree", data=f"{tree}\n".encode())
-    hostile = git(town.clone, "commit-tree", whole, "-p", head, "-m", "hostile")
-    git(town.clone, "push", "-q", "origin", f"{hostile}:refs/heads/main")
+        blob = git(lab.clone, "mktree", data=f"{line}\n".encode())
+    tree = _put(git(lab.clone, "ls-tree", commit), ".git", "tree", blob)
+    whole = git(lab.clone, "mktree", data=f"{tree}\n".encode())
+    hostile = git(lab.clone, "commit-tree", whole, "-p", head, "-m", "hostile")
+    git(lab.clone, "push", "-q", "origin", f"{hostile}:refs/heads/main")
 
 
 @pytest.mark.parametrize("log", LOGS)
-def test_a_log_of_another_board_is_pulled(
-    stage: "contextlib.AbstractContextManager[Stage]", log: str
-) -> None:
-    with stage as here:
-        town = here.town
-        before = _state(town.clone)
-        assert {"pinned.json", f"keys/{ID}", f"receipts/{ID}.json"} <= before.keys()
-        files, pin = _other_board(town)
-        if ".git/" in log:
-            _push_into_git_folder(town, files, pin)
-            with pytest.raises(AssertionError, match=r"invalid path|would be overwritten"):
-                town.pull()
-            answer = town.participant("submit", ID, now=LATER)
-            assert (answer.code, "history was rewritten" in answer.err) == (2, True), answer
-            told = town.participant("audit", "--receipt", _receipt(town), now=LATER)
-            assert told.code == 1, told
-        elif "no " in log:
-            _push(town, files)
-            town.pull()
-            _refuses_all(town, OTHER)
-        else:
-            _push(town, {**files, ".heldout/pinned.json": ("100644", pin)})
-            town.pull()
-            _refuses_all(town, "private-path")
-            # Whoever removes the file finds the log refused.
-            git(town.clone, "rm", "-r", "-q", ".heldout")
-            git(town.clone, "commit", "-q", "-m", "Without it")
-            _refuses_all(town, OTHER, "private-path  origin/main")
-            git(town.clone, "push", "-q", "origin", "HEAD:main")
-            _refuses_all(town, OTHER)
-        assert _state(town.clone) == before
+def test_a_log_of_another_board_is_pulled(lab: Lab, log: str) -> None:
+    before = _state(lab.clone)
+    assert {"pinned.json", f"keys/{ID}", f"receipts/{ID}.json"} <= before.keys()
+    files, pin = _other_board(lab)
+    if ".git/" in log:
+        _push_into_git_folder(lab, files, pin)
+        with pytest.raises(AssertionError, match=r"invalid path|would be overwritten"):
+            lab.pull()
+        lab.participant("submit", ID, now=NEXT).refused("history was rewritten")
+        lab.participant("audit", "--receipt", _receipt(lab), now=NEXT).declined()
+    elif "no " in log:
+        _push(lab, files)
+        lab.pull()
+        _refuses_all(lab, OTHER)
+    else:
+        _push(lab, {**files, ".heldout/pinned.json": ("100644", pin)})
+        lab.pull()
+        _refuses_all(lab, "private-path")
+        # Whoever removes the file finds the log refused.
+        git(lab.clone, "rm", "-r", "-q", ".heldout")
+        git(lab.clone, "commit", "-q", "-m", "Without it")
+        _refuses_all(lab, OTHER, "private-path  origin/main")
+        git(lab.clone, "push", "-q", "origin", "HEAD:main")
+        _refuses_all(lab, OTHER)
+    assert _state(lab.clone) == before
     contained.add(f"git pull of another board's log and keys, with {log}")
 
 
@@ -173,26 +161,22 @@ def _overwrite(name: str) -> Files:
 
 
 @pytest.mark.parametrize("name", OVERWRITTEN)
-def test_a_pull_overwrites_nothing_of_a_clone(
-    stage: "contextlib.AbstractContextManager[Stage]", name: str
-) -> None:
-    with stage as here:
-        town = here.town
-        own = town.clone / ".git" / "heldout"
-        for path in ("team/key", "tokens/board.example"):
-            (own / path).parent.mkdir()
-            (own / path).write_bytes(b"mine\n")
-        before = _state(town.clone)
-        _push(town, _overwrite(name))
-        town.pull()
-        assert any((town.clone / top).is_symlink() or (town.clone / top).exists() for top in _TOPS)
-        _refuses_all(town, "private-path")
-        assert _state(town.clone) == before
-        # The organisers remove it, and all is as it was.
-        git(town.clone, "reset", "-q", "--hard", "HEAD~1")
-        git(town.clone, "push", "-q", "--force", "origin", "HEAD:main")
-        assert town.participant("submit", ID, now=LATER).code == 0
-        assert here.nothing_ran()
+def test_a_pull_overwrites_nothing_of_a_clone(lab: Lab, name: str) -> None:
+    own = lab.clone / ".git" / "heldout"
+    for path in ("team/key", "tokens/board.example"):
+        (own / path).parent.mkdir()
+        (own / path).write_bytes(b"mine\n")
+    before = _state(lab.clone)
+    _push(lab, _overwrite(name))
+    lab.pull()
+    assert any((lab.clone / top).is_symlink() or (lab.clone / top).exists() for top in _TOPS)
+    _refuses_all(lab, "private-path")
+    assert _state(lab.clone) == before
+    # The organisers remove it, and all is as it was.
+    git(lab.clone, "reset", "-q", "--hard", "HEAD~1")
+    git(lab.clone, "push", "-q", "--force", "origin", "HEAD:main")
+    assert lab.participant("submit", ID, now=NEXT).code == 0
+    assert lab.nothing_ran()
     contained.add(f"git pull of {name}")
 
 
@@ -200,136 +184,104 @@ _TOPS = (".heldout", "drafts")
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
-def test_a_pull_in_another_spelling(
-    stage: "contextlib.AbstractContextManager[Stage]", name: str
-) -> None:
-    with stage as here:
-        town = here.town
-        before = _state(town.clone)
-        _push(town, {f"{name}/pinned.json": ("100644", b"{}")})
-        town.pull()
-        assert name in os.listdir(town.clone)  # noqa: PTH208 - the very spelling
-        _refuses_all(town, "private-path")
-        assert _state(town.clone) == before
+def test_a_pull_in_another_spelling(lab: Lab, name: str) -> None:
+    before = _state(lab.clone)
+    _push(lab, {f"{name}/pinned.json": ("100644", b"{}")})
+    lab.pull()
+    assert name in os.listdir(lab.clone)  # noqa: PTH208 - the very spelling
+    _refuses_all(lab, "private-path")
+    assert _state(lab.clone) == before
     contained.add(f"git pull of a folder {name}")
 
 
-def test_a_branch_is_checked_out(stage: "contextlib.AbstractContextManager[Stage]") -> None:
-    with stage as here:
-        town = here.town
-        before = _state(town.clone)
-        changes: Files = {f".heldout/keys/{ID}": ("100644", b"x"), "drafts": ("100644", b"x")}
-        _push(town, changes, ref="refs/heads/other")
-        git(town.clone, "fetch", "-q", "origin", "other")
-        git(town.clone, "checkout", "-q", "-b", "other", "FETCH_HEAD")
-        _refuses_all(town, "private-path")
-        assert _state(town.clone) == before
-        git(town.clone, "checkout", "-q", "main")
-        assert town.participant("submit", ID, now=LATER).code == 0
+def test_a_branch_is_checked_out(lab: Lab) -> None:
+    before = _state(lab.clone)
+    changes: Files = {f".heldout/keys/{ID}": ("100644", b"x"), "drafts": ("100644", b"x")}
+    _push(lab, changes, ref="refs/heads/other")
+    git(lab.clone, "fetch", "-q", "origin", "other")
+    git(lab.clone, "checkout", "-q", "-b", "other", "FETCH_HEAD")
+    _refuses_all(lab, "private-path")
+    assert _state(lab.clone) == before
+    git(lab.clone, "checkout", "-q", "main")
+    assert lab.participant("submit", ID, now=NEXT).code == 0
     contained.add("git checkout of a branch with .heldout and drafts")
 
 
-def test_a_clean_removes_nothing_of_a_clone(
-    stage: "contextlib.AbstractContextManager[Stage]",
-) -> None:
+def test_a_clean_removes_nothing_of_a_clone(lab: Lab) -> None:
     """What git removes when it is asked to remove all that it does not track."""
-    with stage as here:
-        town = here.town
-        before = _state(town.clone)
-        git(town.clone, "clean", "-q", "-xffd")
-        assert _state(town.clone) == before
-        assert town.participant("audit", "--receipt", _receipt(town), now=LATER).code == 0
-        town.fill(ID, paper="https://example.org/newer")
-        assert town.participant("amend", ID, now=LATER).code == 0
+    before = _state(lab.clone)
+    git(lab.clone, "clean", "-q", "-xffd")
+    assert _state(lab.clone) == before
+    assert lab.participant("audit", "--receipt", _receipt(lab), now=NEXT).code == 0
+    lab.fill(ID, paper="https://example.org/newer")
+    assert lab.participant("amend", ID, now=NEXT).code == 0
 
 
-def _receipt(town: Town) -> Path:
-    return town.clone / ".git" / "heldout" / "receipts" / f"{ID}.json"
+def _receipt(lab: Lab) -> Path:
+    return lab.clone / ".git" / "heldout" / "receipts" / f"{ID}.json"
 
 
-def test_what_a_reset_leaves_is_not_taken_for_ones_own(
-    stage: "contextlib.AbstractContextManager[Stage]",
-) -> None:
-    with stage as here:
-        town = here.town
-        before = _state(town.clone)
-        _push(town, {".heldout/team/key": ("100644", b"the attacker's")})
-        town.pull()
-        _refuses_all(town, "private-path")
-        git(town.clone, "reset", "-q", "--mixed", "HEAD~1")
-        git(town.clone, "push", "-q", "--force", "origin", "HEAD:main")
-        assert (town.clone / ".heldout" / "team" / "key").exists()
-        assert town.participant("audit", now=LATER).code == 0
-        after = _state(town.clone)
-        pin = json.loads(after["pinned.json"])  # it has seen more of the same log since
-        assert (pin["board"], pin["last"][0]) == (json.loads(before["pinned.json"])["board"], 4)
-        assert {**after, "pinned.json": before["pinned.json"]} == before
+def test_what_a_reset_leaves_is_not_taken_for_ones_own(lab: Lab) -> None:
+    before = _state(lab.clone)
+    _push(lab, {".heldout/team/key": ("100644", b"the attacker's")})
+    lab.pull()
+    _refuses_all(lab, "private-path")
+    git(lab.clone, "reset", "-q", "--mixed", "HEAD~1")
+    git(lab.clone, "push", "-q", "--force", "origin", "HEAD:main")
+    assert (lab.clone / ".heldout" / "team" / "key").exists()
+    assert lab.participant("audit", now=NEXT).code == 0
+    after = _state(lab.clone)
+    pin = json.loads(after["pinned.json"])  # it has seen more of the same log since
+    assert (pin["board"], pin["last"][0]) == (json.loads(before["pinned.json"])["board"], 4)
+    assert {**after, "pinned.json": before["pinned.json"]} == before
     contained.add("a key of a team, pulled, and left in the tree by git reset")
 
 
-def test_what_a_reset_leaves_in_a_new_clone_is_not_taken_for_ones_own(
-    stage: "contextlib.AbstractContextManager[Stage]",
-) -> None:
-    with stage as here:
-        town = here.town
-        _push(town, {".heldout/team/key": ("100644", b"the attacker's")})
-        clone = town.new_clone("new")
-        assert "private-path" in town.participant("audit", now=LATER, clone=clone).err
-        git(clone, "reset", "-q", "--mixed", "HEAD~1")
-        git(clone, "push", "-q", "--force", "origin", "HEAD:main")
-        assert town.participant("audit", now=LATER, clone=clone).code == 0
-        assert _state(clone).keys() == {"pinned.json"}
+def test_what_a_reset_leaves_in_a_new_clone_is_not_taken_for_ones_own(lab: Lab) -> None:
+    _push(lab, {".heldout/team/key": ("100644", b"the attacker's")})
+    clone = lab.new_clone("new")
+    assert "private-path" in lab.participant("audit", now=NEXT, clone=clone).err
+    git(clone, "reset", "-q", "--mixed", "HEAD~1")
+    git(clone, "push", "-q", "--force", "origin", "HEAD:main")
+    assert lab.participant("audit", now=NEXT, clone=clone).code == 0
+    assert _state(clone).keys() == {"pinned.json"}
     contained.add("the same in a clone where no command was called before")
 
 
-def test_a_main_branch_that_was_not_pulled(
-    stage: "contextlib.AbstractContextManager[Stage]",
-) -> None:
-    with stage as here:
-        town = here.town
-        before = _state(town.clone)
-        _push(town, {".heldout/pinned.json": ("100644", b"{}")})
-        sent = _refs(town)
-        for words in (("submit", ID), ("status",)):
-            answer = town.participant(*words, now=LATER)
-            assert (answer.code, "private-path  origin/main" in answer.err) == (2, True), answer
-        told = town.participant("audit", "--receipt", _receipt(town), now=LATER)
-        assert (told.code, "private-path" in told.out) == (1, True), told
-        assert _refs(town) == sent
-        assert _state(town.clone) == before
+def test_a_main_branch_that_was_not_pulled(lab: Lab) -> None:
+    before = _state(lab.clone)
+    _push(lab, {".heldout/pinned.json": ("100644", b"{}")})
+    sent = _refs(lab)
+    for words in (("submit", ID), ("status",)):
+        lab.participant(*words, now=NEXT).refused("private-path  origin/main")
+    lab.participant("audit", "--receipt", _receipt(lab), now=NEXT).declined("private-path")
+    assert _refs(lab) == sent
+    assert _state(lab.clone) == before
     contained.add("a main branch with .heldout that was not pulled")
 
 
-def test_an_organiser_pulls_a_link_to_the_vault(
-    stage: "contextlib.AbstractContextManager[Stage]",
-) -> None:
-    with stage as here:
-        town = here.town
-        _push(town, {".heldout": ("120000", b"../vault")})
-        town.pull(town.board)
-        before = here.state()
-        for words in (("inbox",), ("publish", ID, "--yes"), ("rebuild",)):
-            answer = town.organiser(*words, now=LATER)
-            assert (answer.code, is_calm(answer)) == (2, True)
-            assert "private-path" in answer.err
-        assert here.state() == before
-        # What the message says is enough.
-        git(town.board, "rm", "-q", ".heldout")
-        git(town.board, "commit", "-q", "-m", "Without it")
-        assert town.organiser("rebuild", now=LATER).code == 0
+def test_an_organiser_pulls_a_link_to_the_vault(lab: Lab) -> None:
+    _push(lab, {".heldout": ("120000", b"../vault")})
+    lab.pull(lab.board)
+    before = lab.state()
+    for words in (("inbox",), ("publish", ID, "--yes"), ("rebuild",)):
+        answer = lab.organiser(*words, now=NEXT)
+        assert (answer.code, is_calm(answer)) == (2, True)
+        assert "private-path" in answer.err
+    assert lab.state() == before
+    # What the message says is enough.
+    git(lab.board, "rm", "-q", ".heldout")
+    git(lab.board, "commit", "-q", "-m", "Without it")
+    assert lab.organiser("rebuild", now=NEXT).code == 0
     contained.add("an organiser pulls .heldout as a symlink to the vault")
 
 
-def test_a_branch_of_a_submission_brings_a_pin(
-    stage: "contextlib.AbstractContextManager[Stage]",
-) -> None:
-    with stage as here:
-        town = here.town
-        changes: Files = {**three(MINE), ".heldout/pinned.json": ("100644", b"{}")}
-        _push(town, changes, ref=f"refs/heads/submission/{MINE}")
-        told = [one for one in town.take_in(now=LATER)["received"] if one["kind"] == "refused"]
-        assert [[p["code"] for p in one["problems"]] for one in told] == [["private-path"]]
-        assert MINE not in (town.board / "log.jsonl").read_text()
+def test_a_branch_of_a_submission_brings_a_pin(lab: Lab) -> None:
+    changes: Files = {**three(MINE), ".heldout/pinned.json": ("100644", b"{}")}
+    _push(lab, changes, ref=f"refs/heads/submission/{MINE}")
+    said = [one for one in lab.take_in(now=NEXT)["received"] if one["kind"] == "refused"]
+    assert [[p["code"] for p in one["problems"]] for one in said] == [["private-path"]]
+    assert MINE not in (lab.board / "log.jsonl").read_text()
     contained.add("a submission's branch that brings .heldout/pinned.json")
 
 
@@ -347,52 +299,42 @@ def _unzip(path: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("brought", ARCHIVES)
-def test_a_hostile_board_zip_over_an_unpacked_board(
-    stage: "contextlib.AbstractContextManager[Stage]", brought: str
-) -> None:
-    with stage as here:
-        town, folder = here.town, here.town.root / "unpacked"
-        names = git(town.board, "ls-files").splitlines()
-        honest = {name: (town.board / name).read_bytes() for name in names}
-        _unzip(_zip(town.root / "board.zip", honest), folder)
-        sent = town.root / "sent"
-        first = town.draft("fourth", now=LATER, seed=4, clone=folder)
-        assert town.participant("submit", first, "--to", sent, now=LATER, clone=folder).code == 0
-        (own,) = town.states.iterdir()
-        before = {path: path.read_bytes() for path in own.rglob("*") if path.is_file()}
-        assert {own / "pinned.json", own / f"keys/{first}"} <= before.keys()
-        assert not (folder / ".heldout").exists()
-        # The same again, as a team fetches it for a later day.
-        _unzip(_zip(town.root / "board.zip", honest), folder)
-        assert town.participant("audit", now=LATER, clone=folder).code == 0
+def test_a_hostile_board_zip_over_an_unpacked_board(lab: Lab, brought: str) -> None:
+    folder = lab.root / "unpacked"
+    names = git(lab.board, "ls-files").splitlines()
+    honest = {name: (lab.board / name).read_bytes() for name in names}
+    _unzip(_zip(lab.root / "board.zip", honest), folder)
+    sent = lab.root / "sent"
+    first = lab.draft("fourth", now=NEXT, seed=4, clone=folder)
+    assert lab.participant("submit", first, "--to", sent, now=NEXT, clone=folder).code == 0
+    (own,) = lab.states.iterdir()
+    before = {path: path.read_bytes() for path in own.rglob("*") if path.is_file()}
+    assert {own / "pinned.json", own / f"keys/{first}"} <= before.keys()
+    assert not (folder / ".heldout").exists()
+    # The same again, as a team fetches it for a later day.
+    _unzip(_zip(lab.root / "board.zip", honest), folder)
+    assert lab.participant("audit", now=NEXT, clone=folder).code == 0
 
-        files, pin = _other_board(town)
-        hostile = {name: data for name, (_, data) in ((n, c) for n, c in files.items() if c)}
-        if ".git" in brought:
-            git(town.root / "evil-clone", "gc", "-q")
-            inside = town.root / "evil-clone" / ".git"
-            hostile |= {
-                f".git/{path.relative_to(inside).as_posix()}": path.read_bytes()
-                for path in inside.rglob("*")
-                if path.is_file()
-            }
-        else:
-            hostile[".heldout/pinned.json"] = pin
-        _unzip(_zip(town.root / "hostile.zip", hostile), folder)
-        arrived = sorted(sent.iterdir())
-        for words in (("audit",), ("check", first), ("submit", first, "--to", sent)):
-            answer = town.participant(*words, now=LATER, clone=folder)
-            assert answer.code != 0, answer
-            assert "sound" not in answer.out
-            wanted = OTHER if ".git" in brought else "private-path"
-            assert wanted in answer.out + answer.err, answer
-        assert sorted(sent.iterdir()) == arrived
-        assert {path: path.read_bytes() for path in before} == before
+    files, pin = _other_board(lab)
+    hostile = {name: data for name, (_, data) in ((n, c) for n, c in files.items() if c)}
+    if ".git" in brought:
+        git(lab.root / "evil-clone", "gc", "-q")
+        inside = lab.root / "evil-clone" / ".git"
+        hostile |= {
+            f".git/{path.relative_to(inside).as_posix()}": path.read_bytes()
+            for path in inside.rglob("*")
+            if path.is_file()
+        }
+    else:
+        hostile[".heldout/pinned.json"] = pin
+    _unzip(_zip(lab.root / "hostile.zip", hostile), folder)
+    arrived = sorted(sent.iterdir())
+    for words in (("audit",), ("check", first), ("submit", first, "--to", sent)):
+        answer = lab.participant(*words, now=NEXT, clone=folder)
+        assert answer.code != 0, answer
+        assert "sound" not in answer.out
+        wanted = OTHER if ".git" in brought else "private-path"
+        assert wanted in answer.out + answer.err, answer
+    assert sorted(sent.iterdir()) == arrived
+    assert {path: path.read_bytes() for path in before} == before
     contained.add(f"a board.zip of another board, unpacked over the first, with {brought}")
-
-
-def test_all_attacks_are_contained(
-    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Last: all that the table says of this module was played."""
-    check_all_played(contained, request, capsys)

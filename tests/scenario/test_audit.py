@@ -5,37 +5,33 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, Town, call, copy_of, found_town, git
+from lab import OTHER_TEAM, Lab, prepared
 
-pytestmark = pytest.mark.slow
-DAY = "2026-11-02T10:00:00Z"
 ONE, TWO = "20261102-one", "20261102-two"
 
-Change = Callable[[Town], object]
+Change = Callable[[Lab], object]
 
 
-town = copy_of("published")
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Town:
+@prepared
+def lab(lab: Lab) -> None:
     """A board with two published entries."""
-    town = found_town(tmp_path_factory.mktemp("audited"))
-    town.send("one", now=DAY, seed=1)
-    town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
-    town.take_in(now=DAY)
-    town.publish(ONE, TWO, now=DAY)
-    return town
+    lab.send("one", seed=1)
+    lab.receive("two", seed=2, team=OTHER_TEAM)
+    lab.publish(ONE, TWO)
 
 
 def edit(name: str, change: Callable[[bytes], bytes]) -> Change:
-    def apply(town: Town) -> None:
-        file = town.root / name
+    def apply(lab: Lab) -> None:
+        file = lab.root / name
         data = change(file.read_bytes())
         assert data != file.read_bytes()
         file.write_bytes(data)
 
     return apply
+
+
+def gone(name: str) -> Change:
+    return lambda lab: (lab.root / name).unlink()
 
 
 def lines(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[bytes], bytes]:
@@ -46,12 +42,12 @@ def replaced(old: str, new: str) -> Callable[[bytes], bytes]:
     return lambda data: data.replace(old.encode(), new.encode(), 1)
 
 
-def sealed(town: Town, name: str) -> Path:
+def sealed(lab: Lab, name: str) -> Path:
     """The vault's copy of a received file, or of the held-out labels."""
-    kept = town.board / f"submissions/{name}"
+    left = lab.board / f"submissions/{name}"
     if name == "labels":
-        kept = town.vault / "labels" / "eval.qrels"
-    return town.vault / "sealed" / hashlib.sha256(kept.read_bytes()).hexdigest()
+        left = lab.vault / "labels" / "eval.qrels"
+    return lab.vault / "sealed" / hashlib.sha256(left.read_bytes()).hexdigest()
 
 
 FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
@@ -68,12 +64,12 @@ FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
         f"submissions/{ONE}.tar.age is not the file that was received",
     ),
     "a sealed file removed": (
-        lambda town: (town.board / f"submissions/{TWO}.key.age").unlink(),
+        gone(f"board/submissions/{TWO}.key.age"),
         f"submissions/{TWO}.key.age is missing",
     ),
     "sealed files swapped": (
-        lambda town: (town.board / f"submissions/{ONE}.tar.age").write_bytes(
-            (town.board / f"submissions/{TWO}.tar.age").read_bytes()
+        lambda lab: (lab.board / f"submissions/{ONE}.tar.age").write_bytes(
+            (lab.board / f"submissions/{TWO}.tar.age").read_bytes()
         ),
         "is not the file that was received",
     ),
@@ -85,22 +81,16 @@ FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
         edit("board/leaderboard/leaderboard.csv", replaced("Lighthouse", "Darkhouse")),
         "leaderboard.csv is not what the log gives",
     ),
-    "the JSON removed": (
-        lambda town: (town.board / "leaderboard/leaderboard.json").unlink(),
-        "missing or unreadable",
-    ),
+    "the JSON removed": (gone("board/leaderboard/leaderboard.json"), "missing or unreadable"),
     "the JSON is none": (
-        lambda town: (town.board / "leaderboard/leaderboard.json").write_text("[]"),
+        lambda lab: (lab.board / "leaderboard/leaderboard.json").write_text("[]"),
         "missing or unreadable",
     ),
     "a held-out label": (
         edit("vault/labels/eval.qrels", replaced("deval1 1", "other 1")),
         "labels/eval.qrels in the vault is not the file that was committed to",
     ),
-    "the labels removed": (
-        lambda town: (town.vault / "labels/eval.qrels").unlink(),
-        "labels/eval.qrels is missing",
-    ),
+    "the labels removed": (gone("vault/labels/eval.qrels"), "labels/eval.qrels is missing"),
     "a score in the vault": (
         edit(f"vault/scores/{ONE}.json", replaced('"mean":0.', '"mean":0.1')),
         f"a mean of {ONE} in the vault is not that of its per-query scores",
@@ -109,100 +99,72 @@ FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
         edit(f"vault/scores/{ONE}.json", lambda data: data.replace(b":1.0", b":0.5")),
         f"the released score of {ONE} is not that of the vault",
     ),
-    "the scores removed": (
-        lambda town: (town.vault / f"scores/{ONE}.json").unlink(),
-        f"the vault has no scores of {ONE}",
-    ),
+    "the scores removed": (gone(f"vault/scores/{ONE}.json"), f"the vault has no scores of {ONE}"),
     "a received file in the vault": (
-        lambda town: sealed(town, f"{ONE}.tar.age").write_bytes(b"x"),
+        lambda lab: sealed(lab, f"{ONE}.tar.age").write_bytes(b"x"),
         "is missing or damaged",
     ),
     "the version of the labels that was committed to": (
-        lambda town: sealed(town, "labels").write_bytes(b"x"),
+        lambda lab: sealed(lab, "labels").write_bytes(b"x"),
         "is missing or damaged",
     ),
     "the vault's last event cut": (
         edit("vault/events.jsonl", lines(lambda rows: rows[:-1])),
         "1 event is missing in the vault's log",
     ),
-    "the public log removed": (
-        lambda town: (town.board / "log.jsonl").unlink(),
-        "log.jsonl is missing or empty",
-    ),
-    "the vault's log removed": (
-        lambda town: (town.vault / "events.jsonl").unlink(),
-        "events.jsonl is missing or empty",
-    ),
+    "the public log removed": (gone("board/log.jsonl"), "log.jsonl is missing or empty"),
+    "the vault's log removed": (gone("vault/events.jsonl"), "events.jsonl is missing or empty"),
 }
 
 
 @pytest.mark.parametrize("change", FILE_CHANGES)
-def test_a_tampered_file(town: Town, change: str) -> None:
-    how, told = FILE_CHANGES[change]
-    assert town.audit()["ok"]
-    how(town)
-    found = town.audit()
+def test_a_tampered_file(lab: Lab, change: str) -> None:
+    how, said = FILE_CHANGES[change]
+    assert lab.audit()["ok"]
+    how(lab)
+    found = lab.audit()
     assert not found["ok"]
-    assert told in "\n".join(found["faults"])
+    assert said in "\n".join(found["faults"])
 
 
-def test_a_cut_public_log_is_told_by_the_leaderboard_or_as_a_note(town: Town) -> None:
+def test_a_cut_public_log_is_told_by_the_leaderboard_or_as_a_note(lab: Lab) -> None:
     """Whole events missing at the end: the chain itself cannot show it."""
-    file = town.board / "log.jsonl"
+    file = lab.board / "log.jsonl"
     rows = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(rows[:-1]))
-    found = town.audit()
+    found = lab.audit()
     assert not found["ok"]
     assert "1 event is not public yet: heldout rebuild" in found["notes"]
-    town.organiser("rebuild", now=DAY)
+    lab.organiser("rebuild")
     assert file.read_bytes() == b"".join(rows)
-    assert town.audit()["ok"]
+    assert lab.audit()["ok"]
 
 
-def test_a_changed_number_on_the_page_is_said_to_be_unchecked_and_a_rebuild_shows_it(
-    town: Town,
-) -> None:
-    """Pages are not compared: other versions and machines write the same numbers otherwise."""
-    page = town.board / "leaderboard" / "index.html"
-    score = next(row["scores"]["eval"] for row in town.rows() if row["id"] == ONE)
-    right = page.read_text()
-    page.write_text(right.replace(f"{score}", "0.996"))
-    assert page.read_text() != right
-    git(town.board, "commit", "-q", "-a", "-m", "a better page")
-    answer = call(town.root, "audit", "--board", town.board, "--json")
-    assert answer.json["ok"]
-    assert "the pages (HTML, feed): heldout rebuild" in answer.json["unchecked"][0]
-    assert "unchecked: the pages" in call(town.root, "audit", "--board", town.board).out
-    assert call(town.root, "rebuild", "--board", town.board, "--now", DAY).code == 0
-    assert page.read_text() == right
-    assert git(town.board, "diff", "--name-only") == "leaderboard/index.html"
-
-
-def test_an_edit_that_decides_is_a_fault_and_one_of_words_a_note(town: Town) -> None:
-    rules = town.board / "board.toml"
+def test_an_edit_that_decides_is_a_fault_and_one_of_words_a_note(lab: Lab) -> None:
+    rules = lab.board / "board.toml"
     text = rules.read_text()
     rules.write_text(text.replace("quota = 2", "quota = 3"))
-    for found in (town.audit(), call(town.root, "audit", "--board", town.board, "--json").json):
+    for found in (lab.audit(), lab.call("audit", "--board", lab.board, "--json").json):
         assert not found["ok"]
         (fault,) = found["faults"]
         assert "policy.quota: 2 -> 3" in fault
     rules.write_text(text.replace('title = "board"', 'title = "Another title"'))
-    found = town.audit()
+    found = lab.audit()
     assert found["ok"]
     assert found["notes"] == [
         "board.toml was edited since the last event, and decides nothing: title"
     ]
     rules.write_text(text)
-    (town.board / "keys" / "organisers.txt").write_text("age1other\n")
-    (fault,) = town.audit()["faults"]
+    (lab.board / "keys" / "organisers.txt").write_text("age1other\n")
+    (fault,) = lab.audit()["faults"]
     assert "keys/organisers.txt does not hold the recipients that the log has" in fault
 
 
-def test_rebuild_mends_what_is_public(town: Town) -> None:
+def test_rebuild_mends_what_is_public(lab: Lab) -> None:
     for name in ("log.jsonl", "leaderboard/leaderboard.json", f"submissions/{ONE}.tar.age"):
-        (town.board / name).write_bytes(b"spoilt\n")
-    (town.board / "leaderboard" / "extra.html").write_text("somebody's own")
-    answer = town.organiser("rebuild", "--json", now=DAY)
+        (lab.board / name).write_bytes(b"spoilt\n")
+    (lab.board / "leaderboard" / "extra.html").write_text("somebody's own")
+    answer = lab.organiser("rebuild", "--json")
     assert (answer.code, answer.json["unknown"]) == (0, ["leaderboard/extra.html"])
-    assert town.audit() == {"ok": True, "events": 7, "faults": [], "notes": []}
-    assert (town.board / "leaderboard" / "extra.html").read_text() == "somebody's own"
+    assert lab.audit() == {"ok": True, "events": 7, "faults": [], "notes": []}
+    assert (lab.board / "leaderboard" / "extra.html").read_text() == "somebody's own"

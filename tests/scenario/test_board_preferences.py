@@ -8,63 +8,42 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab import NEXT, OTHER_TEAM, QUERIES, Lab, Patch, found_lab, git, named, prepared, run_text
 from scipy.stats import kendalltau
-from town import (
-    OTHER_TEAM,
-    QUERIES,
-    Town,
-    call,
-    copy_of,
-    copy_town,
-    found_town,
-    git,
-    named,
-    run_text,
-)
 
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.rows import Item, Task
 from heldout.trec.qrels import read_qrels
 
-pytestmark = pytest.mark.slow
-DAY = "2026-11-02T10:00:00Z"
-NEXT = "2026-11-03T10:00:00Z"
 LATER = "2026-11-05T10:00:00Z"
 AFTER = "2026-11-07T10:00:00Z"
 Prefers = Callable[[str, str, str], str]
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Town:
-    return two_entries(tmp_path_factory.mktemp("template"))
-
-
-town = copy_of("template")
-
-
-def two_entries(folder: Path) -> Town:
+def two_entries(lab: Lab) -> None:
     """A board with two published entries."""
-    town = found_town(folder)
-    town.enter("lamp", seed=1, now=DAY, shared=True)
-    town.enter("coast", seed=2, now=DAY, team=OTHER_TEAM, shared=True)
-    return town
+    lab.enter("lamp", seed=1, shared=True)
+    lab.enter("coast", seed=2, team=OTHER_TEAM, shared=True)
 
 
-def documents(town: Town) -> Path:
+lab = prepared(two_entries)
+
+
+def documents(lab: Lab) -> Path:
     """Texts of all documents; those of one query share no word with those of another."""
     ids = [f"d{name}{i}" for name in ("dev", "eval") for i in range(QUERIES)]
     ids += [f"n{i}-{k}" for i in range(QUERIES) for k in range(20)]
-    file = town.root / "documents.tsv"
+    file = lab.root / "documents.tsv"
     file.write_text("".join(f"{doc}\ttext of{doc.replace('-', 'x')}\n" for doc in ids))
     return file
 
 
-def begin(town: Town, *more: str) -> CampaignFolder:
+def begin(lab: Lab, *more: str) -> CampaignFolder:
     """A campaign of the board's published runs, with tests of its own."""
-    folder = CampaignFolder(town.root / "campaign")
-    told = ("--documents", documents(town), "--out", folder.path, "--json")
-    town.organiser("prefer", "pool", *told, *more, now=NEXT).done()
+    folder = CampaignFolder(lab.root / "campaign")
+    args = ("--documents", documents(lab), "--out", folder.path, "--json")
+    lab.organiser("prefer", "pool", *args, *more, now=NEXT).done()
     settings = folder.path / "campaign.toml"
     text = settings.read_text("utf-8").replace("reward = 0 ", "reward = 200 ")
     settings.write_text(text.replace("fee = 0 ", "fee = 40 "), "utf-8")
@@ -107,25 +86,25 @@ def known_first(query: str, left: str, right: str) -> str:
     return left if left == f"d{query}" or (right != f"d{query}" and left < right) else right
 
 
-def maintain(town: Town, folder: CampaignFolder, *more: str | Path, now: str) -> Any:
-    told = ("prefer", "maintain", folder.path, "--documents", documents(town), "--json", *more)
-    answer = town.organiser(*told, now=now).done()
+def maintain(lab: Lab, folder: CampaignFolder, *more: str | Path, now: str) -> Any:
+    args = ("prefer", "maintain", folder.path, "--documents", documents(lab), "--json", *more)
+    answer = lab.organiser(*args, now=now).done()
     return answer.json
 
 
-def draw(town: Town, folder: CampaignFolder) -> Sequence[Task]:
-    assert call(town.root, "prefer", "tasks", folder.path).code == 0
+def draw(lab: Lab, folder: CampaignFolder) -> Sequence[Task]:
+    assert lab.call("prefer", "tasks", folder.path).code == 0
     return folder.tasks()
 
 
-def labels(town: Town, name: str) -> Mapping[str, set[str]]:
-    with (town.vault / f"labels/{name}.qrels").open("rb") as source:
-        return {q: set(docs) for q, docs in read_qrels(source, path=name).judgments.items()}
+def labels(file: Path) -> Mapping[str, set[str]]:
+    with file.open("rb") as source:
+        return {q: set(docs) for q, docs in read_qrels(source, path=file.name).judgments.items()}
 
 
-def run_of(town: Town, submission: str, query_set: str = "eval") -> Mapping[str, list[str]]:
+def run_of(lab: Lab, submission: str, query_set: str = "eval") -> Mapping[str, list[str]]:
     rows = (
-        (town.clone / f".git/heldout/drafts/{submission}/{query_set}.run").read_text().splitlines()
+        (lab.clone / f".git/heldout/drafts/{submission}/{query_set}.run").read_text().splitlines()
     )
     found: dict[str, list[str]] = {}
     for row in rows:
@@ -142,8 +121,8 @@ def reciprocal_rank(run: Mapping[str, list[str]], wanted: Mapping[str, set[str]]
     return sum(ranks) / len(ranks)
 
 
-def score(town: Town, submission: str, view: str) -> float:
-    file = town.vault / f"scores/{submission}.json"
+def score(lab: Lab, submission: str, view: str) -> float:
+    file = lab.vault / f"scores/{submission}.json"
     value: float = json.loads(file.read_text())["views"][view]["mean"]
     return value
 
@@ -152,7 +131,7 @@ def score(town: Town, submission: str, view: str) -> float:
 class Story:
     """A board whose labels were made twice: of two runs, and after a third one came."""
 
-    town: Town
+    lab: Lab
     folder: CampaignFolder
     entries: tuple[str, str, str]
     fresh: Mapping[str, str]
@@ -160,24 +139,23 @@ class Story:
     told: Mapping[str, Any]
 
 
-def grow(town: Town) -> Iterator[tuple[str, Any]]:
+def grow(lab: Lab) -> Iterator[tuple[str, Any]]:
     """Play it; what each call of maintain told, by its part."""
-    folder = begin(town)
-    judge(folder, draw(town, folder), known_first, day="2026-11-03")
+    folder = begin(lab)
+    judge(folder, draw(lab, folder), known_first, day="2026-11-03")
     plain = ("--budget", "0", "--cap", "7")  # later calls take the rule of the version before
-    yield "first", maintain(town, folder, "--publish-labels", *plain, now=NEXT)
-    town.share()
-    submission = town.send("harbour", seed=3, now=LATER, team=named("Harbour"))
-    town.take_in(now=LATER)
-    answer = town.organiser("publish", submission, "--yes", "--json", now=LATER).done()
+    yield "first", maintain(lab, folder, "--publish-labels", *plain, now=NEXT)
+    lab.share()
+    submission = lab.receive("harbour", seed=3, now=LATER, team=named("Harbour"))
+    answer = lab.organiser("publish", submission, "--yes", "--json", now=LATER).done()
     yield "published", answer.json
     told = ("prefer", "maintain", folder.path, "--json")
-    yield "without texts", town.organiser(*told, now=LATER).json
-    yield "drawn", maintain(town, folder, now=LATER)
-    yield "nothing new", maintain(town, folder, now=LATER)
+    yield "without texts", lab.organiser(*told, now=LATER).json
+    yield "drawn", maintain(lab, folder, now=LATER)
+    yield "nothing new", maintain(lab, folder, now=LATER)
     drawn = [task for task in folder.tasks() if task.why == "challenge"]
     judge(folder, drawn, odd_challengers_win, day="2026-11-06")
-    yield "second", maintain(town, folder, "--publish-labels", now=AFTER)
+    yield "second", maintain(lab, folder, "--publish-labels", now=AFTER)
 
 
 def odd_challengers_win(query: str, left: str, right: str) -> str:
@@ -187,15 +165,16 @@ def odd_challengers_win(query: str, left: str, right: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def story(template: Town, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    town = copy_town(template, tmp_path_factory.mktemp("town"))
-    told = dict(grow(town))
-    entries = tuple(entry["event"]["submission"] for entry in published(town))
-    shown = {query: docs[0] for query, docs in run_of(town, entries[2]).items()}
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    lab = found_lab(tmp_path_factory.mktemp("lab"))
+    two_entries(lab)
+    told = dict(grow(lab))
+    entries = [event["submission"] for event in lab.events() if event["kind"] == "published"]
+    shown = {query: docs[0] for query, docs in run_of(lab, entries[2]).items()}
     fresh = {query: doc for query, doc in shown.items() if doc != f"d{query}"}
     return Story(
-        town=town,
-        folder=CampaignFolder(town.root / "campaign"),
+        lab=lab,
+        folder=CampaignFolder(lab.root / "campaign"),
         entries=(entries[0], entries[1], entries[2]),
         fresh=fresh,
         won=frozenset(q for q in fresh if int(q.removeprefix("eval")) % 2),
@@ -203,13 +182,8 @@ def story(template: Town, tmp_path_factory: pytest.TempPathFactory) -> Story:
     )
 
 
-def published(town: Town) -> list[dict[str, Any]]:
-    lines = (town.vault / "events.jsonl").read_text().splitlines()
-    return [e for line in lines if (e := json.loads(line))["event"]["kind"] == "published"]
-
-
-def ranks(town: Town, names: Sequence[str], view: str) -> list[int]:
-    scores = [score(town, name, view) for name in names]
+def ranks(lab: Lab, names: Sequence[str], view: str) -> list[int]:
+    scores = [score(lab, name, view) for name in names]
     return [1 + sum(other > one for other in scores) for one in scores]
 
 
@@ -217,7 +191,7 @@ def test_the_published_runs_are_pooled_as_they_were_packed(story: Story) -> None
     pools = story.folder.pools()
     assert len(pools) == QUERIES
     for name in story.entries[:2]:
-        shown = {query: docs[0] for query, docs in run_of(story.town, name).items()}
+        shown = {query: docs[0] for query, docs in run_of(story.lab, name).items()}
         assert shown == {p.query: c.doc for p in pools for c in p.candidates if name in c.runs}
 
 
@@ -226,9 +200,9 @@ def test_the_first_version_is_what_the_pools_were_judged_to_be(story: Story) -> 
     assert told["published"] == "eval-pref-1"
     assert sorted(told["scored"]) == sorted(story.entries[:2])
     known = {f"eval{i}": {f"deval{i}"} for i in range(QUERIES)}
-    assert labels(story.town, "eval-pref-1") == known
+    assert labels(story.lab.vault / "labels/eval-pref-1.qrels") == known
     for name in story.entries:
-        assert score(story.town, name, "eval-pref-1") == score(story.town, name, "eval")
+        assert score(story.lab, name, "eval-pref-1") == score(story.lab, name, "eval")
     (version,) = told["versions"]
     assert (version["change"]["before"], version["change"]["moves"]) == ("eval", [])
     assert version["change"]["taus"][0]["tau"] == 1.0
@@ -262,16 +236,16 @@ def test_every_published_run_is_scored_on_the_labels_that_challengers_won(story:
     }
     assert story.won
     assert {one["query"] for one in told["replaced"]} == story.won
-    assert labels(story.town, "eval-pref-2") == wanted
+    assert labels(story.lab.vault / "labels/eval-pref-2.qrels") == wanted
     for name in story.entries:
-        expected = reciprocal_rank(run_of(story.town, name), wanted)
-        assert score(story.town, name, "eval-pref-2") == pytest.approx(expected)
+        expected = reciprocal_rank(run_of(story.lab, name), wanted)
+        assert score(story.lab, name, "eval-pref-2") == pytest.approx(expected)
 
 
 def test_what_a_version_changed_is_told_against_the_one_before(story: Story) -> None:
     version = story.told["second"]["versions"][-1]
     assert (version["parent"], version["change"]["before"]) == ("eval-pref-1", "eval-pref-1")
-    before, after = (ranks(story.town, story.entries, f"eval-pref-{n}") for n in (1, 2))
+    before, after = (ranks(story.lab, story.entries, f"eval-pref-{n}") for n in (1, 2))
     moved = {n: (b, a) for n, b, a in zip(story.entries, before, after, strict=True) if b != a}
     assert moved
     assert {m["id"]: (m["before"], m["after"]) for m in version["change"]["moves"]} == moved
@@ -280,92 +254,100 @@ def test_what_a_version_changed_is_told_against_the_one_before(story: Story) -> 
 
 
 def test_scores_on_labels_that_are_a_reserve_stay_in_the_vault(story: Story) -> None:
-    town, shown = story.town, f"{score(story.town, story.entries[2], 'eval-pref-2'):.3f}"
-    public = [town.board / "log.jsonl", *(town.board / "leaderboard").glob("*.[jhc]*")]
-    assert shown not in {f"{score(town, story.entries[2], view):.3f}" for view in ("eval", "dev")}
+    lab, shown = story.lab, f"{score(story.lab, story.entries[2], 'eval-pref-2'):.3f}"
+    public = [lab.board / "log.jsonl", *(lab.board / "leaderboard").glob("*.[jhc]*")]
+    assert shown not in {f"{score(lab, story.entries[2], view):.3f}" for view in ("eval", "dev")}
     assert not [path.name for path in public if shown in path.read_text("utf-8")]
-    assert town.audit()["ok"]
+    assert lab.audit()["ok"]
 
 
 def test_labels_are_made_again_from_the_judgments_and_never_edited(story: Story) -> None:
     assert [one["same"] for one in story.told["second"]["versions"]] == [True, True]
-    town = copy_town(story.town, story.town.root.parent / "again")
+    lab = story.lab.copy(story.lab.root.parent / "again")
     folder = CampaignFolder(story.folder.path)
-    before = (town.vault / "events.jsonl").read_bytes()
-    told = maintain(town, folder, "--publish-labels", now=AFTER)
+    before = (lab.vault / "events.jsonl").read_bytes()
+    told = maintain(lab, folder, "--publish-labels", now=AFTER)
     assert (told["published"], told["scored"], told["tasks"]) == (None, [], 0)
-    assert (town.vault / "events.jsonl").read_bytes() == before
-    told = maintain(town, folder, "--publish-labels", "--until", "2026-11-04", now=AFTER)
+    assert (lab.vault / "events.jsonl").read_bytes() == before
+    told = maintain(lab, folder, "--publish-labels", "--until", "2026-11-04", now=AFTER)
     assert told["published"] == "eval-pref-3"
-    assert labels(town, "eval-pref-3") == labels(town, "eval-pref-1")
+    assert labels(lab.vault / "labels/eval-pref-3.qrels") == labels(
+        lab.vault / "labels/eval-pref-1.qrels"
+    )
     judged = folder.judgments()
     folder.write_judgments(judged[1:])
-    told = maintain(town, folder, now=AFTER)
+    told = maintain(lab, folder, now=AFTER)
     assert not any(one["same"] for one in told["versions"])
     folder.write_judgments(judged)
 
 
-def test_scores_on_public_labels_are_told_of_the_entries_of_before(town: Town) -> None:
-    folder = begin(town)
-    others = {pool.query: pool.candidates[-1].doc for pool in folder.pools()}
-    judge(folder, draw(town, folder), lambda _q, left, right: max(left, right), day="2026-11-03")
-    told = maintain(town, folder, "--publish-labels", "--public", now=NEXT)
-    assert told["published"] == "eval-pref-1"
-    wanted = {query: {doc} for query, doc in others.items()}
-    for row in town.rows():
-        expected = reciprocal_rank(run_of(town, row["id"]), wanted)
-        assert row["scores"]["eval-pref-1"] == pytest.approx(expected, abs=5e-4)
-    assert town.kinds().count("corrected") == 2
-    assert town.audit()["ok"]
-    # Another erratum, and an archive for everybody, still know them.
-    submission = town.rows()[0]["id"]
-    town.organiser("correct", submission, "--why", "again", "--anyway", now=LATER).done()
-    assert town.rows()[0]["scores"]["eval-pref-1"] is not None
-    assert town.audit()["ok"]
-    archive = town.root / "kb.zip"
-    assert town.organiser("archive", archive, "--yes", now=LATER).code == 0
-    answer = town.participant("audit", archive, "--json", now=LATER, clone=town.board)
-    assert (answer.code, answer.json["faults"]) == (0, []), answer
+@pytest.mark.parametrize("name", ["eval", "dev"])
+def test_scores_on_public_labels_are_told_of_the_entries_of_before(lab: Lab, name: str) -> None:
+    """Those of an open set lie in the board; an archive for everybody knows them."""
+    options = ("--set", "dev") if name == "dev" else ()
+    folder = begin(lab, *options)
+    wanted = {pool.query: {pool.candidates[-1].doc} for pool in folder.pools()}
+    judge(folder, draw(lab, folder), lambda _q, left, right: max(left, right), day="2026-11-03")
+    said = maintain(lab, folder, "--publish-labels", "--public", *options, now=NEXT)
+    view = f"{name}-pref-1"
+    assert said["published"] == view
+    for row in lab.rows():
+        expected = reciprocal_rank(run_of(lab, row["id"], name), wanted)
+        assert row["scores"][view] == pytest.approx(expected, abs=5e-4)
+    if name == "dev":
+        assert not [*(lab.vault / "labels").glob("dev*")]
+        assert labels(lab.board / "qrels" / f"{view}.qrels") == wanted
+        assert git(lab.board, "status", "--short") == ""
+        logged = [e["public"]["files"] for e in lab.events() if "files" in e["public"]][-1]
+        assert f"qrels/{view}.qrels" in logged
+        lab.share()
+        pier = lab.draft("pier", now=LATER, seed=3, team=named("Pier"))
+        lab.participant("check", pier, "--json", now=LATER).done()
+    else:
+        assert lab.kinds().count("corrected") == 2
+        submission = lab.rows()[0]["id"]
+        lab.organiser("correct", submission, "--why", "again", "--anyway", now=LATER).done()
+        assert lab.rows()[0]["scores"][view] is not None
+    assert lab.audit()["ok"]
+    lab.archive(now=LATER)
 
 
-def test_a_call_that_ended_after_the_event_is_gone_on_with(
-    town: Town, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = begin(town)
-    judge(folder, draw(town, folder), known_first, day="2026-11-03")
-    told = ("prefer", "maintain", folder.path, "--publish-labels")
+def test_a_call_that_ended_after_the_event_is_gone_on_with(lab: Lab, monkeypatch: Patch) -> None:
+    folder = begin(lab)
+    judge(folder, draw(lab, folder), known_first, day="2026-11-03")
+    args = ("prefer", "maintain", folder.path, "--publish-labels")
     with monkeypatch.context() as broken:
         broken.setattr("heldout.judging.services.label_versions.correct", _die)
         with pytest.raises(MemoryError):
-            town.organiser(*told, now=NEXT)
-    assert town.kinds()[-1] == "changed-rules"
-    every = [row["id"] for row in town.rows()]
-    part = town.organiser("correct", *every, "--why", "new", "--shard", "1/1", "--json", now=NEXT)
+            lab.organiser(*args, now=NEXT)
+    assert lab.kinds()[-1] == "changed-rules"
+    every = [row["id"] for row in lab.rows()]
+    part = lab.organiser("correct", *every, "--why", "new", "--shard", "1/1", "--json", now=NEXT)
     assert part.json["scored"] == 2
     with monkeypatch.context() as only_stored:
         only_stored.setattr("heldout.board.scores.rescoring.rescore", _die)
-        answer = town.organiser(*told, "--json", now=NEXT)
+        answer = lab.organiser(*args, "--json", now=NEXT)
     assert answer.code == 0, answer
     assert answer.json["published"] is None
     assert len(answer.json["scored"]) == 2
     assert answer.json["versions"][0]["change"]["entries"] == 2
-    assert town.kinds().count("changed-rules") == 1
-    assert town.audit()["ok"]
+    assert lab.kinds().count("changed-rules") == 1
+    assert lab.audit()["ok"]
 
 
 def _die(*_: object, **__: object) -> None:
     raise MemoryError
 
 
-def test_a_baseline_is_pooled_seed_by_seed_and_scored_again(town: Town) -> None:
-    name, told = "20261101-bm25", []
+def test_a_baseline_is_pooled_seed_by_seed_and_scored_again(lab: Lab) -> None:
+    name, args = "20261101-bm25", []
     for seed in (4, 5):
         for query_set in ("dev", "eval"):
-            file = town.root / f"{query_set}-{seed}.run"
+            file = lab.root / f"{query_set}-{seed}.run"
             file.write_text(run_text(query_set, seed))
-            told += [f"--{query_set}", str(file)]
-    town.organiser("board", "baseline", name, *told, "--description", "BM25", now=DAY).done()
-    folder = begin(town)
+            args += [f"--{query_set}", str(file)]
+    lab.organiser("board", "baseline", name, *args, "--description", "BM25").done()
+    folder = begin(lab)
     tops = {
         run: {p.query: c.doc for p in folder.pools() for c in p.candidates if run in c.runs}
         for run in (name, f"{name}~2")
@@ -373,116 +355,85 @@ def test_a_baseline_is_pooled_seed_by_seed_and_scored_again(town: Town) -> None:
     first = [line.split("\t") for line in run_text("eval", 5).splitlines()]
     assert tops[f"{name}~2"] == {query: doc for query, doc, rank in first if rank == "1"}
     assert tops[name] != tops[f"{name}~2"]
-    judge(folder, draw(town, folder), known_first, day="2026-11-03")
-    found = maintain(town, folder, "--publish-labels", now=NEXT)
+    judge(folder, draw(lab, folder), known_first, day="2026-11-03")
+    found = maintain(lab, folder, "--publish-labels", now=NEXT)
     assert name in found["scored"]
     assert found["versions"][0]["change"]["entries"] == 3
-    assert score(town, name, "eval-pref-1") == score(town, name, "eval")
-    assert maintain(town, folder, now=NEXT)["scored"] == []
-    assert town.audit()["ok"]
+    assert score(lab, name, "eval-pref-1") == score(lab, name, "eval")
+    assert maintain(lab, folder, now=NEXT)["scored"] == []
+    assert lab.audit()["ok"]
 
 
-def test_labels_of_an_open_set_lie_in_the_board_for_everybody(town: Town) -> None:
-    folder = begin(town, "--set", "dev")
-    judge(folder, draw(town, folder), lambda _q, left, right: max(left, right), day="2026-11-03")
-    told = maintain(town, folder, "--publish-labels", "--public", "--set", "dev", now=NEXT)
-    assert told["published"] == "dev-pref-1"
-    assert not [*(town.vault / "labels").glob("dev*")]
-    with (town.board / "qrels/dev-pref-1.qrels").open("rb") as source:
-        found = read_qrels(source, path="dev-pref-1").judgments
-    wanted = {query: set(docs) for query, docs in found.items()}
-    assert wanted == {p.query: {p.candidates[-1].doc} for p in folder.pools()}
-    for row in town.rows():
-        expected = reciprocal_rank(run_of(town, row["id"], "dev"), wanted)
-        assert row["scores"]["dev-pref-1"] == pytest.approx(expected, abs=5e-4)
-    assert git(town.board, "status", "--short") == ""
-    logged = [e["public"]["files"] for e in town.events() if "files" in e["public"]][-1]
-    assert "qrels/dev-pref-1.qrels" in logged
-    assert town.audit()["ok"]
-    town.share()
-    submission = town.draft("pier", now=LATER, seed=3, team=named("Pier"))
-    town.participant("check", submission, "--json", now=LATER).done()
-    archive = town.root / "kb.zip"
-    assert town.organiser("archive", archive, "--yes", now=LATER).code == 0
-    answer = town.participant("audit", archive, "--json", now=LATER, clone=town.root)
-    assert (answer.code, answer.json["faults"]) == (0, []), answer
-
-
-def test_labels_that_were_mended_are_logged_before_anything_is_told_by_them(town: Town) -> None:
-    folder = begin(town)
-    judge(folder, draw(town, folder), known_first, day="2026-11-03")
-    town.repair("deval7 1", "n7-0 1")
-    events, told = town.kinds(), ("prefer", "maintain", folder.path, "--publish-labels", "--json")
-    answer = town.organiser(*told, now=NEXT)
-    assert (answer.code, town.kinds()) == (2, events)
+def test_labels_that_were_mended_are_logged_before_anything_is_told_by_them(lab: Lab) -> None:
+    folder = begin(lab)
+    judge(folder, draw(lab, folder), known_first, day="2026-11-03")
+    lab.repair("deval7 1", "n7-0 1")
+    events, args = lab.kinds(), ("prefer", "maintain", folder.path, "--publish-labels", "--json")
+    answer = lab.organiser(*args, now=NEXT)
+    assert (answer.code, lab.kinds()) == (2, events)
     assert "heldout correct" in answer.err
-    first, second = (row["id"] for row in town.rows())
-    assert town.organiser("correct", first, "--why", "query 7", "--anyway", now=NEXT).code == 0
-    town.organiser(*told, now=NEXT).done()
-    errata = [e for e in town.events() if (e["submission"], e["kind"]) == (second, "corrected")]
+    first, second = (row["id"] for row in lab.rows())
+    assert lab.organiser("correct", first, "--why", "query 7", "--anyway", now=NEXT).code == 0
+    lab.organiser(*args, now=NEXT).done()
+    errata = [e for e in lab.events() if (e["submission"], e["kind"]) == (second, "corrected")]
     reason = "scored on preference labels eval-pref-1, and on labels that were repaired"
     assert [e["public"]["why"] for e in errata] == [reason]
-    assert town.audit()["ok"]
+    assert lab.audit()["ok"]
 
 
 @pytest.mark.parametrize("query_set", ["dev", "eval"])
-def test_labels_by_which_nothing_can_be_scored_leave_no_trace(town: Town, query_set: str) -> None:
-    folder = begin(town, "--set", query_set)
-    judge(folder, draw(town, folder), known_first, day="2026-11-03")
-    rules, events = (town.board / "board.toml").read_bytes(), town.kinds()
-    told = ("prefer", "maintain", folder.path, "--set", query_set, "--publish-labels")
+def test_labels_by_which_nothing_can_be_scored_leave_no_trace(lab: Lab, query_set: str) -> None:
+    folder = begin(lab, "--set", query_set)
+    judge(folder, draw(lab, folder), known_first, day="2026-11-03")
+    rules, events = (lab.board / "board.toml").read_bytes(), lab.kinds()
+    args = ("prefer", "maintain", folder.path, "--set", query_set, "--publish-labels")
     for measure, code in (("RR(rel=2)@10", "undefined-score"), ("nonsense", "board-spec")):
-        answer = town.organiser(*told, "--measure", measure, now=NEXT)
-        assert answer.code == 2
-        assert code in answer.err
-        assert ((town.board / "board.toml").read_bytes(), town.kinds()) == (rules, events)
-    assert not [*town.vault.glob("labels/*-pref-*"), *town.board.glob("qrels/*-pref-*")]
+        lab.organiser(*args, "--measure", measure, now=NEXT).refused(code)
+        assert ((lab.board / "board.toml").read_bytes(), lab.kinds()) == (rules, events)
+    assert not [*lab.vault.glob("labels/*-pref-*"), *lab.board.glob("qrels/*-pref-*")]
 
 
-def test_public_labels_under_the_clear_rule_and_those_of_no_set_are_refused(town: Town) -> None:
-    folder = begin(town)
-    judge(folder, draw(town, folder), known_first, day="2026-11-03")
-    told = ("prefer", "maintain", folder.path, "--publish-labels", "--json")
-    answer = town.organiser(*told, "--set", "test", now=NEXT)
-    assert answer.code == 2
-    assert "unknown-set" in answer.err
-    file = town.board / "board.toml"
+def test_public_labels_under_the_clear_rule_and_those_of_no_set_are_refused(lab: Lab) -> None:
+    folder = begin(lab)
+    judge(folder, draw(lab, folder), known_first, day="2026-11-03")
+    args = ("prefer", "maintain", folder.path, "--publish-labels", "--json")
+    lab.organiser(*args, "--set", "test", now=NEXT).refused("unknown-set")
+    file = lab.board / "board.toml"
     text = file.read_text("utf-8")
     file.write_text(text.replace('rule = "rounded"', 'rule = "clear"'), "utf-8")
     assert file.read_text("utf-8") != text
-    assert town.organiser("rebuild", now=NEXT).code == 0
-    rules, events = file.read_bytes(), town.kinds()
-    answer = town.organiser(*told, "--public", now=NEXT)
-    assert (answer.code, file.read_bytes(), town.kinds()) == (2, rules, events)
+    assert lab.organiser("rebuild", now=NEXT).code == 0
+    rules, events = file.read_bytes(), lab.kinds()
+    answer = lab.organiser(*args, "--public", now=NEXT)
+    assert (answer.code, file.read_bytes(), lab.kinds()) == (2, rules, events)
     assert "every-score-public" in answer.err
-    assert not [*(town.vault / "labels").glob("*-pref-*")]
+    assert not [*(lab.vault / "labels").glob("*-pref-*")]
 
 
-def test_pools_come_from_files_or_from_a_board_and_not_from_both(town: Town) -> None:
-    out = ("--out", town.root / "elsewhere")
-    both = town.organiser("prefer", "pool", "--qrels", town.root / "eval.qrels", *out, now=NEXT)
-    neither = call(town.root, "prefer", "pool", *out)
+def test_pools_come_from_files_or_from_a_board_and_not_from_both(lab: Lab) -> None:
+    out = ("--out", lab.root / "elsewhere")
+    both = lab.organiser("prefer", "pool", "--qrels", lab.root / "eval.qrels", *out, now=NEXT)
+    neither = lab.call("prefer", "pool", *out)
     assert (both.code, neither.code) == (2, 2)
     assert "name no files with it" in both.err
     assert "what is pooled?" in neither.err
-    unknown = town.organiser("prefer", "pool", "--set", "test", *out, now=NEXT)
-    assert (unknown.code, "unknown-set" in unknown.err) == (2, True)
-    assert not (town.root / "elsewhere").exists()
+    lab.organiser("prefer", "pool", "--set", "test", *out, now=NEXT).refused("unknown-set")
+    assert not (lab.root / "elsewhere").exists()
 
 
 def test_a_report_scores_the_published_runs_by_the_board_s_own_labels(story: Story) -> None:
-    town, out = story.town, story.town.root / "told"
+    lab, out = story.lab, story.lab.root / "told"
     told = ("prefer", "report", story.folder.path, "--out", out, "--trials", 50, "--redraws", 0)
-    answer = town.organiser(*map(str, told), "--json", now=AFTER).done()
+    answer = lab.organiser(*map(str, told), "--json", now=AFTER).done()
     assert set(answer.json["not_made"]) <= {"judges"}
     sections = json.loads((out / "report.json").read_text())["sections"]
     runs = {row["run"]: row for row in sections["labels"]["rescored"]["runs"]}
-    own = {query: {f"d{query}"} for query in run_of(town, story.entries[0])}
+    own = {query: {f"d{query}"} for query in run_of(lab, story.entries[0])}
     for entry in story.entries:
-        expected = reciprocal_rank(run_of(town, entry), own)
+        expected = reciprocal_rank(run_of(lab, entry), own)
         assert runs[entry]["before"]["value"] == pytest.approx(expected)
         # Challenges are no part of the pools: these are the labels of the first version.
-        first = score(town, entry, "eval-pref-1")
+        first = score(lab, entry, "eval-pref-1")
         assert runs[entry]["after"]["value"] == pytest.approx(first)
     assert sections["pools"][f"all queries, {len(story.entries)} runs"]["queries"] == QUERIES
     assert all(file.stat().st_mode & 0o077 == 0 for file in out.glob("*.json"))
@@ -491,30 +442,29 @@ def test_a_report_scores_the_published_runs_by_the_board_s_own_labels(story: Sto
 def test_labels_score_the_published_runs_and_make_the_same_version_as_without_them(
     story: Story,
 ) -> None:
-    town, out = story.town, story.town.root / "versions"
-    told = ("prefer", "labels", story.folder.path, "--json")
+    lab, out = story.lab, story.lab.root / "versions"
+    args = ("prefer", "labels", story.folder.path, "--json")
     few = ("--trials", "50", "--redraws", "0")
-    plain = call(town.root, *told, "--out", out).done()
-    answer = town.organiser(*told, *few, "--out", out, now=AFTER).done()
+    plain = lab.call(*args, "--out", out).done()
+    answer = lab.organiser(*args, *few, "--out", out, now=AFTER).done()
     assert "as before" in answer.err
     assert answer.json["version"] == plain.json["version"]
     assert plain.json["rescored"] is None
     runs = {row["run"]: row for row in answer.json["rescored"]["runs"]}
-    own = {query: {f"d{query}"} for query in run_of(town, story.entries[0])}
+    own = {query: {f"d{query}"} for query in run_of(lab, story.entries[0])}
     for entry in story.entries:
-        expected = reciprocal_rank(run_of(town, entry), own)
+        expected = reciprocal_rank(run_of(lab, entry), own)
         assert runs[entry]["before"]["value"] == pytest.approx(expected)
-        assert runs[entry]["after"]["value"] == pytest.approx(score(town, entry, "eval-pref-1"))
+        assert runs[entry]["after"]["value"] == pytest.approx(score(lab, entry, "eval-pref-1"))
     assert {row["run"] for row in answer.json["left_out"]} <= set(story.entries)
 
 
-def test_labels_that_nobody_judged_are_not_published(town: Town) -> None:
-    folder = begin(town)
-    rules, events = (town.board / "board.toml").read_bytes(), town.kinds()
-    told = ("prefer", "maintain", folder.path, "--publish-labels")
-    assert "no-judgments" in town.organiser(*told, now=NEXT).err
-    judge(folder, draw(town, folder), known_first, day="2026-11-03")
-    early = town.organiser(*told, "--until", "2026-11-02", now=NEXT)
-    assert (early.code, "no-judgments" in early.err) == (2, True)
-    assert ((town.board / "board.toml").read_bytes(), town.kinds()) == (rules, events)
-    assert not [*(town.vault / "labels").glob("*-pref-*")]
+def test_labels_that_nobody_judged_are_not_published(lab: Lab) -> None:
+    folder = begin(lab)
+    rules, events = (lab.board / "board.toml").read_bytes(), lab.kinds()
+    args = ("prefer", "maintain", folder.path, "--publish-labels")
+    assert "no-judgments" in lab.organiser(*args, now=NEXT).err
+    judge(folder, draw(lab, folder), known_first, day="2026-11-03")
+    lab.organiser(*args, "--until", "2026-11-02", now=NEXT).refused("no-judgments")
+    assert ((lab.board / "board.toml").read_bytes(), lab.kinds()) == (rules, events)
+    assert not [*(lab.vault / "labels").glob("*-pref-*")]

@@ -6,52 +6,42 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-from town import OTHER_TEAM, Town, copy_of, found_town, named, run_text
-from trusting import BASELINE, DAY, LAST, ONE, add_baseline, read_files
+from lab import LAST, NEXT, OTHER_TEAM, Lab, Patch, named, prepared, run_text
+from trusting import BASELINE, ONE, add_baseline, read_files
 
 from heldout.board.audit import archive
 from heldout.board.organiser import decide
 from heldout.board.scores import commitments, releasing
 from heldout.board.scores.releasing import EntryRelease
 
-pytestmark = pytest.mark.slow
 RIVAL = "20261102-rival"
-LATER = "2026-11-03T10:00:00Z"
-Patch = pytest.MonkeyPatch
 
 
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> Town:
+@prepared
+def lab(lab: Lab) -> None:
     """A board under `clear`, a baseline, one entry, one that waits."""
-    town = found_town(tmp_path_factory.mktemp("dishonest"))
-    rules = town.board / "board.toml"
+    rules = lab.board / "board.toml"
     text = rules.read_text()
     for old, new in (('rule = "rounded"', 'rule = "clear"'), ("quota = 2", "quota = 9")):
         assert old in text
         text = text.replace(old, new)
     rules.write_text(text)
     # A key that is there already is taken: so no test depends on chance.
-    (town.vault / "labels" / "eval.key").write_text(f"{'ab' * 32}\n")
-    assert town.organiser("rebuild", now=DAY).code == 0
-    town.share()
-    add_baseline(town, seed=3)
-    town.send("one", now=DAY, seed=2)
-    town.send("rival", now=DAY, seed=5, team=OTHER_TEAM)
-    town.take_in(now=DAY)
-    assert publish(town, ONE) == 0
-    return town
+    (lab.vault / "labels" / "eval.key").write_text(f"{'ab' * 32}\n")
+    assert lab.organiser("rebuild").code == 0
+    lab.share()
+    add_baseline(lab, seed=3)
+    lab.send("one", seed=2)
+    lab.receive("rival", seed=5, team=OTHER_TEAM)
+    assert publish(lab, ONE) == 0
 
 
-town = copy_of("begun")
+def publish(lab: Lab, *names: str) -> int:
+    return lab.organiser("publish", *names, "--why", "another system", "--yes").code
 
 
-def publish(town: Town, *names: str) -> int:
-    return town.organiser("publish", *names, "--why", "another system", "--yes", now=DAY).code
-
-
-def town_scores(town: Town, name: str) -> Mapping[str, Any]:
-    scores: Mapping[str, Any] = json.loads((town.vault / f"scores/{name}.json").read_text())
+def lab_scores(lab: Lab, name: str) -> Mapping[str, Any]:
+    scores: Mapping[str, Any] = json.loads((lab.vault / f"scores/{name}.json").read_text())
     view: Mapping[str, Any] = scores["views"]["eval"]
     return view
 
@@ -72,155 +62,152 @@ def raised(public: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**public, "scores": scores, "queries": queries, "untold": []}
 
 
-def audits(town: Town, patch: Patch, tmp_path: Path) -> list[list[str]]:
+def audits(lab: Lab, patch: Patch, tmp_path: Path) -> list[list[str]]:
     """What the organisers' own audit finds, and what a stranger's finds in the archive."""
-    live = town.audit()["faults"]
+    live = lab.audit()["faults"]
     with patch.context() as only_here:
         only_here.setattr(archive, "check_closable", lambda _desk: None)
         only_here.setattr(archive, "rehearse", lambda _desk, _closing: None)
-        town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).done()
-    found = town.participant("audit", tmp_path / "a.zip", "--json", now=LAST, clone=tmp_path)
+        lab.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).done()
+    found = lab.participant("audit", tmp_path / "a.zip", "--json", now=LAST, clone=tmp_path)
     return [live, found.json["faults"]]
 
 
-def test_an_honest_organiser_has_no_finding(town: Town, monkeypatch: Patch, tmp_path: Path) -> None:
-    assert publish(town, RIVAL) == 0
+def test_an_honest_organiser_has_no_finding(lab: Lab, monkeypatch: Patch, tmp_path: Path) -> None:
+    assert publish(lab, RIVAL) == 0
     for seed, team in ((6, named("Third")), (7, OTHER_TEAM), (8, named("Third"))):
-        name = town.send(f"more{seed}", now=DAY, seed=seed, team=team)
-        town.take_in(now=DAY)
-        assert publish(town, name) == 0
-    public = [event["public"] for event in town.events() if event["kind"] == "published"]
+        name = lab.receive(f"more{seed}", seed=seed, team=team)
+        assert publish(lab, name) == 0
+    public = [event["public"] for event in lab.events() if event["kind"] == "published"]
     assert any("untold" in fields for fields in public)
-    assert audits(town, monkeypatch, tmp_path) == [[], []]
-    told_of = town.participant("audit", tmp_path / "a.zip", now=LAST, clone=tmp_path)
+    assert audits(lab, monkeypatch, tmp_path) == [[], []]
+    told_of = lab.participant("audit", tmp_path / "a.zip", now=LAST, clone=tmp_path)
     assert "12 releases by the release rule of the day" in told_of.out
 
 
-def test_a_number_that_is_too_high(town: Town, monkeypatch: Patch, tmp_path: Path) -> None:
+def test_a_number_that_is_too_high(lab: Lab, monkeypatch: Patch, tmp_path: Path) -> None:
     monkeypatch.setattr(releasing, "release_entry", told(raised))
-    assert publish(town, RIVAL) == 0
-    for faults in audits(town, monkeypatch, tmp_path):
+    assert publish(lab, RIVAL) == 0
+    for faults in audits(lab, monkeypatch, tmp_path):
         assert any(
             f'"{RIVAL}", view eval: published "0.987", but the rule gives ' in fault
             for fault in faults
         )
 
 
-def test_labels_that_were_swapped_after_launch_tell_no_score(town: Town) -> None:
-    swap_labels(town)
-    answer = town.organiser("publish", RIVAL, "--why", "x", "--yes", now=DAY)
-    assert answer.code == 2
-    assert "labels/eval.qrels in the vault: not what the log commits to" in answer.err
-    assert town.kinds()[-1] != "published"
+def test_labels_that_were_swapped_after_launch_tell_no_score(lab: Lab) -> None:
+    swap_labels(lab)
+    lab.organiser("publish", RIVAL, "--why", "x", "--yes").refused(
+        "labels/eval.qrels in the vault: not what the log commits to"
+    )
+    assert lab.kinds()[-1] != "published"
 
 
 def test_labels_that_were_swapped_for_one_score_and_back(
-    town: Town, monkeypatch: Patch, tmp_path: Path
+    lab: Lab, monkeypatch: Patch, tmp_path: Path
 ) -> None:
     """An organiser with a heldout of their own, which does not refuse."""
-    before = swap_labels(town)
+    before = swap_labels(lab)
     with monkeypatch.context() as once:
         once.setattr(decide, "commit_held_out", lambda _desk: None)
-        assert publish(town, RIVAL) == 0
-    (town.vault / "labels" / "eval.qrels").write_bytes(before)
-    for faults in audits(town, monkeypatch, tmp_path):
+        assert publish(lab, RIVAL) == 0
+    (lab.vault / "labels" / "eval.qrels").write_bytes(before)
+    for faults in audits(lab, monkeypatch, tmp_path):
         assert any(
             f'"{RIVAL}", view eval: scored with other labels than were committed to' in fault
             for fault in faults
         )
 
 
-def swap_labels(town: Town) -> bytes:
-    labels = town.vault / "labels" / "eval.qrels"
+def swap_labels(lab: Lab) -> bytes:
+    labels = lab.vault / "labels" / "eval.qrels"
     before = labels.read_bytes()
     labels.write_bytes(before.replace(b"deval3 1", b"n3-17 1"))
     return before
 
 
 def test_scores_that_were_made_anew_in_silence(
-    town: Town, monkeypatch: Patch, tmp_path: Path
+    lab: Lab, monkeypatch: Patch, tmp_path: Path
 ) -> None:
     """The scores by query of an entry are changed afterwards; mean and labels stay."""
-    file = town.vault / f"scores/{ONE}.json"
+    file = lab.vault / f"scores/{ONE}.json"
     low, high = sorted(
-        town_scores(town, ONE)["per_query"], key=town_scores(town, ONE)["per_query"].get
+        lab_scores(lab, ONE)["per_query"], key=lab_scores(lab, ONE)["per_query"].get
     )[::29]
     text = file.read_text()
     eval_at = text.index('"eval":{"measure"')
     head, tail = text[:eval_at], text[eval_at:]
-    values = town_scores(town, ONE)["per_query"]
+    values = lab_scores(lab, ONE)["per_query"]
     tail = tail.replace(f'"{low}":{values[low]}', f'"{low}":swapped', 1)
     tail = tail.replace(f'"{high}":{values[high]}', f'"{high}":{values[low]}', 1)
     file.write_text(head + tail.replace("swapped", str(values[high]), 1))
-    assert any("does not belong" in fault for fault in town.audit()["faults"])
-    assert any("does not belong" in f for f in audits(town, monkeypatch, tmp_path)[1])
+    assert any("does not belong" in fault for fault in lab.audit()["faults"])
+    assert any("does not belong" in f for f in audits(lab, monkeypatch, tmp_path)[1])
 
 
-def test_a_mask_that_comes_late_is_a_dated_event(town: Town) -> None:
-    (town.vault / "labels" / "eval.exclude").write_text("eval1\neval2\n")
-    assert town.audit()["notes"] == [
+def test_a_mask_that_comes_late_is_a_dated_event(lab: Lab) -> None:
+    (lab.vault / "labels" / "eval.exclude").write_text("eval1\neval2\n")
+    assert lab.audit()["notes"] == [
         "labels/eval.exclude in the vault is not committed to yet: heldout rebuild"
     ]
-    answer = town.organiser("rebuild", now=DAY)
+    answer = lab.organiser("rebuild")
     assert "labels/eval.exclude in the vault" in answer.out
-    event = town.events()[-1]
+    event = lab.events()[-1]
     assert event["kind"] == "changed-rules"
     assert event["public"]["why"] == commitments.FIRST_TIME
     assert set(event["sealed"]) == {"labels"}
-    assert town.organiser("rebuild", now=DAY).code == 0
-    assert len(town.events()) == event["seq"] + 1
-    (town.vault / "labels" / "eval.exclude").write_text("eval1\n")
-    assert "labels/eval.exclude in the vault is not the file" in town.audit()["faults"][0]
-    assert town.organiser("publish", RIVAL, "--why", "x", "--yes", now=DAY).code == 2
+    assert lab.organiser("rebuild").code == 0
+    assert len(lab.events()) == event["seq"] + 1
+    (lab.vault / "labels" / "eval.exclude").write_text("eval1\n")
+    assert "labels/eval.exclude in the vault is not the file" in lab.audit()["faults"][0]
+    assert lab.organiser("publish", RIVAL, "--why", "x", "--yes").code == 2
     # An entry that was scored without the mask has other queries: it is corrected first.
-    assert town.organiser("correct", ONE, BASELINE, "--why", "a mask", now=DAY).code == 0
-    assert publish(town, RIVAL) == 0
-    assert town.audit()["ok"]
+    assert lab.organiser("correct", ONE, BASELINE, "--why", "a mask").code == 0
+    assert publish(lab, RIVAL) == 0
+    assert lab.audit()["ok"]
 
 
 def test_labels_of_a_new_view_are_committed_to_with_its_rules(
-    town: Town, tmp_path: Path, monkeypatch: Patch
+    lab: Lab, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    (town.vault / "labels" / "graded.qrels").write_text("eval1 0 deval1 1\n")
+    (lab.vault / "labels" / "graded.qrels").write_text("eval1 0 deval1 1\n")
     view = '\n[[views]]\nname = "graded"\nset = "eval"\nmeasure = "RR@10"\nlabels = "graded"\n'
-    rules = town.board / "board.toml"
+    rules = lab.board / "board.toml"
     text = rules.read_text()
     at = text.index("[[views]]")
     rules.write_text(text[:at] + view.lstrip() + "public = false\n\n" + text[at:])
-    assert town.organiser("rebuild", now=DAY).code == 0
-    last = town.events()[-1]
+    assert lab.organiser("rebuild").code == 0
+    last = lab.events()[-1]
     assert (last["kind"], set(last["sealed"])) == ("changed-rules", {"labels"})
-    assert publish(town, RIVAL) == 0
-    assert audits(town, monkeypatch, tmp_path) == [[], []]
+    assert publish(lab, RIVAL) == 0
+    assert audits(lab, monkeypatch, tmp_path) == [[], []]
     names = set(read_files(tmp_path / "a.zip"))
     assert "labels/graded.qrels" not in names
 
 
-def relabel(town: Town, entry: str) -> None:
+def relabel(lab: Lab, entry: str) -> None:
     """Labels that a friend's first documents please, and nobody else's scored again by them."""
-    labels = town.vault / "labels" / "eval.qrels"
+    labels = lab.vault / "labels" / "eval.qrels"
     liked = {line.split()[0]: line.split()[1] for line in run_text("eval", 5).splitlines()[::5]}
     labels.write_text("".join(f"{query} 0 {document} 1\n" for query, document in liked.items()))
-    town.organiser("correct", entry, "--why", "labels were checked again", now=LATER).done()
+    lab.organiser("correct", entry, "--why", "labels were checked again", now=NEXT).done()
 
 
 def test_a_friend_who_alone_is_scored_by_new_labels(
-    town: Town, monkeypatch: Patch, tmp_path: Path
+    lab: Lab, monkeypatch: Patch, tmp_path: Path
 ) -> None:
-    assert publish(town, RIVAL) == 0
-    relabel(town, RIVAL)
+    assert publish(lab, RIVAL) == 0
+    relabel(lab, RIVAL)
     told_of = f"view eval: {BASELINE}, {ONE} scored with earlier labels than others beside them"
-    assert [told_of in note for note in town.audit()["notes"]] == [True]
-    inbox = town.organiser("inbox", now=LATER)
+    assert [told_of in note for note in lab.audit()["notes"]] == [True]
+    inbox = lab.organiser("inbox", now=NEXT)
     assert told_of in " ".join(inbox.out.split())
     assert f'heldout correct {BASELINE} {ONE} --why "…"' in inbox.out
-    page = " ".join((town.board / "leaderboard" / "index.html").read_text("utf-8").split())
+    page = " ".join((lab.board / "leaderboard" / "index.html").read_text("utf-8").split())
     assert f"1 earlier score computed again since, but not those of {BASELINE}, {ONE}" in page
-    told = town.organiser("inbox", "--json", now=LATER).json
+    told = lab.organiser("inbox", "--json", now=NEXT).json
     assert told["earlier_labels"] == {"eval": [BASELINE, ONE]}
-    refused = town.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
-    assert refused.code == 2
-    assert "nothing was archived" in refused.err
-    live, archived = audits(town, monkeypatch, tmp_path)
+    lab.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST).refused("nothing was archived")
+    live, archived = audits(lab, monkeypatch, tmp_path)
     assert live == []
     assert [told_of in fault for fault in archived] == [True]

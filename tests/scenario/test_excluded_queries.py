@@ -7,26 +7,25 @@ decide which queries are in a mean.
 from pathlib import Path
 
 import pytest
-from town import QUERIES, Town, found_town
+from lab import QUERIES, Lab, found_lab
 
-pytestmark = pytest.mark.slow
 DAY = "2026-11-05T10:00:00Z"
 OUT = ("eval0", "eval1", "eval2")
 GOOD = "".join(f"{query}\n" for query in OUT)
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Town, str]:
+def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lab, str]:
     """A board with one published entry, and its id."""
-    town = found_town(tmp_path_factory.mktemp("masked"))
-    name = town.send("lamp", now="2026-11-03T09:00:00Z", seed=3)
-    town.take_in(now=DAY)
-    assert town.publish(name, now=DAY).code == 0
-    return town, name
+    lab = found_lab(tmp_path_factory.mktemp("masked"))
+    name = lab.send("lamp", now="2026-11-03T09:00:00Z", seed=3)
+    lab.take_in(now=DAY)
+    assert lab.publish(name, now=DAY).code == 0
+    return lab, name
 
 
-def mask(town: Town) -> Path:
-    return town.vault / "labels" / "eval.exclude"
+def mask(lab: Lab) -> Path:
+    return lab.vault / "labels" / "eval.exclude"
 
 
 NO_LISTS = {
@@ -44,52 +43,50 @@ NO_LISTS = {
 
 @pytest.mark.parametrize("case", NO_LISTS)
 def test_what_is_no_list_of_its_queries_is_refused_and_logs_nothing(
-    published: tuple[Town, str], case: str
+    published: tuple[Lab, str], case: str
 ) -> None:
-    town, name = published
+    lab, name = published
     text, code = NO_LISTS[case]
-    before, rows = town.kinds(), town.rows()
-    mask(town).write_bytes(text)
+    before, rows = lab.kinds(), lab.rows()
+    mask(lab).write_bytes(text)
     try:
         for answer in (
-            town.organiser("correct", name, "--why", "broken queries", now=DAY),
-            town.organiser("rebuild", now=DAY),
+            lab.organiser("correct", name, "--why", "broken queries", now=DAY),
+            lab.organiser("rebuild", now=DAY),
         ):
             assert answer.code == 2
             assert code in answer.err
             assert "labels/eval.exclude" in answer.err
     finally:
-        mask(town).unlink()
-    assert (town.kinds(), town.rows()) == (before, rows)
+        mask(lab).unlink()
+    assert (lab.kinds(), lab.rows()) == (before, rows)
 
 
 def test_a_mean_over_fewer_queries_is_published_again_even_with_the_same_digits(
     tmp_path: Path,
 ) -> None:
     """The relevant document of each query stands second, so that no mask moves the mean."""
-    town = found_town(tmp_path)
-    told: list[str | Path] = []
+    lab = found_lab(tmp_path)
+    said: list[str | Path] = []
     for name in ("dev", "eval"):
         file = tmp_path / f"{name}.run"
         lines = [f"{name}{n}\tx{n}\t1\n{name}{n}\td{name}{n}\t2\n" for n in range(QUERIES)]
         file.write_text("".join(lines))
-        told += [f"--{name}", file]
-    base = ("board", "baseline", "20261105-even", *told, "--description", "Second")
-    assert town.organiser(*base, now=DAY).code == 0
-    mask(town).write_text(GOOD)
-    town.organiser("correct", "20261105-even", "--why", "broken queries", now=DAY).done()
-    last = town.events()[-1]
+        said += [f"--{name}", file]
+    base = ("board", "baseline", "20261105-even", *said, "--description", "Second")
+    assert lab.organiser(*base, now=DAY).code == 0
+    mask(lab).write_text(GOOD)
+    lab.organiser("correct", "20261105-even", "--why", "broken queries", now=DAY).done()
+    last = lab.events()[-1]
     assert (last["kind"], last["public"]["scores"]["eval"]) == ("corrected", "0.500")
     assert last["public"]["queries"]["eval"] == QUERIES - len(OUT)
-    assert town.organiser("archive", tmp_path / "kb.zip", "--yes", now=DAY).code == 0
+    assert lab.organiser("archive", tmp_path / "kb.zip", "--yes", now=DAY).code == 0
 
 
 def test_a_views_list_of_other_queries_is_refused(tmp_path: Path) -> None:
-    town = found_town(tmp_path)
-    rules = town.board / "board.toml"
+    lab = found_lab(tmp_path)
+    rules = lab.board / "board.toml"
     view = '\n[[views]]\nname = "hard"\nset = "dev"\nmeasure = "RR@10"\nqueries = "queries/hard"\n'
     rules.write_text(rules.read_text("utf-8") + view, "utf-8")
-    (town.board / "queries" / "hard").write_text("dev1\neval2\n")
-    answer = town.organiser("rebuild", now=DAY)
-    assert answer.code == 2
-    assert "unknown-query  queries/hard" in answer.err
+    (lab.board / "queries" / "hard").write_text("dev1\neval2\n")
+    lab.organiser("rebuild", now=DAY).refused("unknown-query  queries/hard")

@@ -10,7 +10,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
-from town import call, founding, fresh_town, write_inputs
+from lab import Patch, call, founding, write_inputs
 
 from heldout.board.organiser.creation import GivenSet, choose_order
 from heldout.board.rules.spec import BoardSpec
@@ -19,8 +19,6 @@ from heldout.board.rules.template import PRICES
 from heldout.cli.demo import _own_command
 from heldout.trec.qrels import read_qrels
 from heldout.trec.queries import read_queries
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -63,16 +61,13 @@ def test_what_was_given_is_not_asked_for_again(given: Path) -> None:
     shutil.rmtree(given / "board")
     shutil.rmtree(given / "vault")
     more = ("--forge", "https://github.com/lab/kb", "--install", "https://example.org/heldout.whl")
-    told = call(given, *founding(given), *more).out
-    assert "installed from" not in told
-    assert "git remote add origin https://github.com/lab/kb.git; git push -u origin main" in told
-    assert "URL" not in told
+    said = call(given, *founding(given), *more).out
+    assert "installed from" not in said
+    assert "git remote add origin https://github.com/lab/kb.git; git push -u origin main" in said
+    assert "URL" not in said
 
 
-town = fresh_town
-
-
-def test_the_demo_names_a_program_that_can_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_names_a_program_that_can_be_called(monkeypatch: Patch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(sys, "argv", [".venv/bin/heldout", "demo"])
     assert _own_command() == ".venv/bin/heldout"
@@ -97,11 +92,11 @@ def test_on_a_terminal_the_stake_is_asked_with_the_price_of_each_choice(given: P
     ours, theirs = pty.openpty()
     process = subprocess.Popen(command, stdin=theirs, stdout=PIPE, stderr=PIPE, text=True)
     os.write(ours, b"open\n")
-    _, told = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=60)
     os.close(ours)
     os.close(theirs)
-    assert process.returncode == 0, told
-    assert all(f"for {price}" in told for price in PRICES.values())
+    assert process.returncode == 0, said
+    assert all(f"for {price}" in said for price in PRICES.values())
     assert rules_of(given).release.rule == "clear"
 
 
@@ -111,12 +106,9 @@ def test_the_documents_are_described_where_they_are_given(given: Path) -> None:
     folder.mkdir()
     (folder / "documents.tsv").write_text("a\tone\nb\tone two\nc\tone two three four five six\n")
     (folder / "queries.tsv").write_text("1\tnone of the board's\n")
-    told = ["board", "describe", "--board", str(given / "board"), "--collection", str(folder)]
-    answer = call(given, *told).done()
-    assert "collection 3 documents of 3.00 tokens on average, median 2" in answer.out
-    found = call(given, *told, "--json").json["collection"]
+    args = ["board", "describe", "--board", str(given / "board"), "--collection", str(folder)]
+    call(given, *args).done("collection 3 documents of 3.00 tokens on average, median 2")
+    found = call(given, *args, "--json").json["collection"]
     assert found == {"documents": 3, "mean_length": 3.0, "median_length": 2.0}
-    missing = call(given, *told[:-1], str(given / "nowhere"))
-    assert (missing.code, missing.out) == (2, "")
-    assert "collection-file" in missing.err
-    assert call(given, *told[:4], "--json").json["collection"] is None
+    call(given, *args[:-1], str(given / "nowhere")).refused("collection-file")
+    assert call(given, *args[:4], "--json").json["collection"] is None

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import pytest
-from town import Town, fresh_town
+from lab import DAY, Lab, fresh_lab
 
 from heldout.board.organiser.answer import answer
 from heldout.board.policy.checks import Finding
@@ -19,8 +18,6 @@ from heldout.board.store.vault import Vault
 from heldout.envelope.keys import Form
 from heldout.ids import Digest
 
-pytestmark = pytest.mark.slow
-DAY = "2026-11-02T10:00:00Z"
 FINDINGS = (
     Finding(rule="description", severity="reject", evidence="the description is empty"),
     Finding(rule="near-others", severity="review", evidence="as a run of Hidden Team"),
@@ -58,37 +55,36 @@ class Memory(Forge):
         return "done"
 
 
-town = fresh_town
+lab = fresh_lab
 
 
 @contextmanager
-def session(town: Town, *, now: str = DAY) -> Iterator[Session]:
-    repository = Repository(town.board)
-    vault = Vault.open(town.vault, board=repository.root)
+def session(lab: Lab, *, now: str = DAY) -> Iterator[Session]:
+    repository = Repository(lab.board)
+    vault = Vault.open(lab.vault, board=repository.root)
     with vault.locked():
         yield Session(
             repository=repository, vault=vault, now=datetime.fromisoformat(now), by="somebody"
         )
 
 
-def tell(town: Town, forge: Forge, name: str, findings: Sequence[Finding] = FINDINGS) -> Outcome:
-    with session(town) as sat:
+def tell(lab: Lab, forge: Forge, name: str, findings: Sequence[Finding] = FINDINGS) -> Outcome:
+    with session(lab) as sat:
         facts = {"eval": {"queries answered": 30}}
         return answer(sat, forge, name, findings=findings, facts=facts)
 
 
-def test_each_event_is_told_once_with_the_digits_of_the_page(town: Town) -> None:
+def test_each_event_is_told_once_with_the_digits_of_the_page(lab: Lab) -> None:
     forge = Memory()
-    name = town.send("first", now=DAY)
-    town.take_in(now=DAY)
-    assert tell(town, forge, name, ()) == "done"
-    town.organiser("publish", name, "--yes", "--why", "we know them", now=DAY).done()
-    assert tell(town, forge, name) == "done"
-    assert tell(town, forge, name) == "known"
+    name = lab.receive("first")
+    assert tell(lab, forge, name, ()) == "done"
+    lab.organiser("publish", name, "--yes", "--why", "we know them").done()
+    assert tell(lab, forge, name) == "done"
+    assert tell(lab, forge, name) == "known"
     received, published = forge.comments.values()
     assert "was received" in received
     assert "**" not in received
-    (row,) = town.rows()
+    (row,) = lab.rows()
     shown = re.findall(r"\*\*([\d.]+)\*\* \(n = 30\)", published)
     assert shown == [f"{score:.3f}" for score in row["scores"].values()]
     assert "reject, `description`: `the description is empty`" in published
@@ -98,25 +94,24 @@ def test_each_event_is_told_once_with_the_digits_of_the_page(town: Town) -> None
     assert (forge.labels, forge.closed) == ({"heldout: published"}, {"7"})
 
 
-def test_no_finding_is_told_under_an_embargo(town: Town) -> None:
+def test_no_finding_is_told_under_an_embargo(lab: Lab) -> None:
     forge = Memory()
-    name = town.enter("hidden", now=DAY, embargo="2027-03-01")
-    assert tell(town, forge, name) == "done"
+    name = lab.enter("hidden", embargo="2027-03-01")
+    assert tell(lab, forge, name) == "done"
     (text,) = forge.comments.values()
     assert "Findings" not in text
     assert "Lighthouse" not in text
     assert "**" in text
 
 
-def test_a_question_and_a_refusal_give_their_words_and_no_score(town: Town) -> None:
+def test_a_question_and_a_refusal_give_their_words_and_no_score(lab: Lab) -> None:
     forge = Memory()
-    name = town.send("first", now=DAY)
-    town.take_in(now=DAY)
-    town.organiser("ask", name, "Which <b>group</b> @all?", now=DAY)
-    assert tell(town, forge, name, ()) == "done"
+    name = lab.receive("first")
+    lab.organiser("ask", name, "Which <b>group</b> @all?")
+    assert tell(lab, forge, name, ()) == "done"
     assert forge.closed == set()
-    town.organiser("reject", name, "--why", "the third run", now=DAY)
-    assert tell(town, forge, name, ()) == "done"
+    lab.organiser("reject", name, "--why", "the third run")
+    assert tell(lab, forge, name, ()) == "done"
     asked, rejected = forge.comments.values()
     assert "The organisers ask: `Which <b>group</b> @all?`" in asked
     assert "The organisers' reason: `the third run`" in rejected
@@ -124,14 +119,14 @@ def test_a_question_and_a_refusal_give_their_words_and_no_score(town: Town) -> N
     assert forge.labels == {"heldout: rejected"}
 
 
-def test_scores_that_wait_for_a_deadline_are_not_told_before_it(town: Town) -> None:
-    file = town.board / "board.toml"
+def test_scores_that_wait_for_a_deadline_are_not_told_before_it(lab: Lab) -> None:
+    file = lab.board / "board.toml"
     kind = 'closes = 2026-12-31\nkind = "one-shot"\nprimary = '
     file.write_text(file.read_text().replace("primary = ", kind, 1))
-    town.organiser("rebuild", now=DAY)
+    lab.organiser("rebuild")
     forge = Memory()
-    name = town.enter("first", now=DAY)
-    assert tell(town, forge, name) == "done"
+    name = lab.enter("first")
+    assert tell(lab, forge, name) == "done"
     (text,) = forge.comments.values()
     assert "is published" in text
     assert "Scores" not in text

@@ -5,62 +5,56 @@ import re
 from pathlib import Path
 
 import pytest
-from town import Town, call, found_town, git
+from lab import DAY, NEXT, Lab, Patch, call, found_lab, git
 
 from heldout.board.store import forges as hosted
 
-pytestmark = pytest.mark.slow
-DAY = "2026-11-02T10:00:00Z"
-NEXT = "2026-11-03T10:00:00Z"
-
 
 @pytest.fixture
-def town(tmp_path: Path) -> Town:
-    """A town whose submissions are left in a folder."""
-    town = found_town(tmp_path)
-    (town.root / "left").mkdir()
-    rules = town.board / "board.toml"
-    table = f'\n[forge]\nkind = "folder"\nurl = "{town.root / "left"}"\n'
+def lab(tmp_path: Path) -> Lab:
+    """A lab whose submissions are left in a folder."""
+    lab = found_lab(tmp_path)
+    (lab.root / "left").mkdir()
+    rules = lab.board / "board.toml"
+    table = f'\n[forge]\nkind = "folder"\nurl = "{lab.root / "left"}"\n'
     rules.write_text(rules.read_text("utf-8") + table, "utf-8")
-    assert town.organiser("rebuild", now=DAY).code == 0
-    town.share()
-    return town
+    assert lab.organiser("rebuild").code == 0
+    lab.share()
+    return lab
 
 
-def leave(town: Town, name: str) -> str:
-    submission = town.draft(name, now=DAY)
-    town.participant("submit", submission, "--to", town.root / "left", now=DAY).done()
+def leave(lab: Lab, name: str) -> str:
+    submission = lab.draft(name)
+    lab.participant("submit", submission, "--to", lab.root / "left").done()
     return submission
 
 
-def test_what_was_left_is_taken_in_published_and_answered_once(town: Town) -> None:
-    submission = leave(town, "one")
-    assert [row["id"] for row in town.take_in(now=DAY)["received"]] == [submission]
-    reply = town.root / "left" / f"{submission}.reply.txt"
-    assert town.publish(submission, now=NEXT).code == 0
-    told = reply.read_text("utf-8")
-    score = f"{town.rows()[0]['scores']['eval']:.3f}"
-    assert score in told
-    assert not re.search(r"0\.\d{4,}", told), "never more digits than the page"
-    assert town.publish(submission, now=NEXT).code == 0
-    assert reply.read_text("utf-8") == told
+def test_what_was_left_is_taken_in_published_and_answered_once(lab: Lab) -> None:
+    submission = leave(lab, "one")
+    assert [row["id"] for row in lab.take_in()["received"]] == [submission]
+    reply = lab.root / "left" / f"{submission}.reply.txt"
+    assert lab.publish(submission, now=NEXT).code == 0
+    said = reply.read_text("utf-8")
+    score = f"{lab.rows()[0]['scores']['eval']:.3f}"
+    assert score in said
+    assert not re.search(r"0\.\d{4,}", said), "never more digits than the page"
+    assert lab.publish(submission, now=NEXT).code == 0
+    assert reply.read_text("utf-8") == said
 
 
-def test_the_form_of_a_request_is_looked_at_without_checking_it_out(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    base = git(town.clone, "rev-parse", "main").strip()
-    git(town.clone, "update-ref", "refs/pull/7/head", f"submission/{submission}")
-    answer = town.participant("check", "--form", base, "refs/pull/7/head", now=DAY)
-    assert (answer.code, submission in answer.out) == (0, True), answer
-    git(town.clone, "checkout", "-qb", "bad")
-    (town.clone / "board.toml").write_text("name = 1\n", "utf-8")
-    git(town.clone, "commit", "-qam", "a change of the rules")
-    git(town.clone, "checkout", "-q", "main")
-    git(town.clone, "update-ref", "refs/pull/8/head", "bad")
-    refused = town.participant("check", "--form", base, "refs/pull/8/head", "--json", now=DAY)
-    assert refused.code == 1
+def test_the_form_of_a_request_is_looked_at_without_checking_it_out(lab: Lab) -> None:
+    submission = lab.send("one")
+    base = git(lab.clone, "rev-parse", "main").strip()
+    git(lab.clone, "update-ref", "refs/pull/7/head", f"submission/{submission}")
+    lab.participant("check", "--form", base, "refs/pull/7/head").done(submission)
+    git(lab.clone, "checkout", "-qb", "bad")
+    (lab.clone / "board.toml").write_text("name = 1\n", "utf-8")
+    git(lab.clone, "commit", "-qam", "a change of the rules")
+    git(lab.clone, "checkout", "-q", "main")
+    git(lab.clone, "update-ref", "refs/pull/8/head", "bad")
+    refused = lab.participant("check", "--form", base, "refs/pull/8/head", "--json").declined()
     assert not refused.json["ok"]
-    assert town.participant("check", now=DAY).code == 2
+    assert lab.participant("check").code == 2
 
 
 @pytest.mark.parametrize(
@@ -110,37 +104,35 @@ def test_a_new_board_has_the_workflow_of_its_forge(tmp_path: Path, address: str,
     ],
 )
 def test_an_address_that_is_none_or_would_be_run_by_a_shell_is_refused(
-    town: Town, address: str
+    lab: Lab, address: str
 ) -> None:
-    rules = town.board / "board.toml"
+    rules = lab.board / "board.toml"
     stated = f"install = {json.dumps(address)}"
     rules.write_text(rules.read_text("utf-8").replace('install = ""', stated), "utf-8")
-    answer = town.organiser("rebuild", now=DAY)
+    answer = lab.organiser("rebuild")
     assert answer.code != 0
     assert "board.toml" in answer.err
     assert "install" in answer.err
 
 
-def test_a_forge_that_cannot_be_reached_is_no_empty_inbox(
-    town: Town, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forge_that_cannot_be_reached_is_no_empty_inbox(lab: Lab, monkeypatch: Patch) -> None:
     monkeypatch.setattr(hosted, "_TRIES", 1)  # the waits between tries have tests of their own
-    rules = town.board / "board.toml"
-    folder = f'kind = "folder"\nurl = "{town.root / "left"}"'
+    rules = lab.board / "board.toml"
+    folder = f'kind = "folder"\nurl = "{lab.root / "left"}"'
     gone = 'kind = "forgejo"\nurl = "http://127.0.0.1:9"\nproject = "ir/board"'
     rules.write_text(rules.read_text("utf-8").replace(folder, gone), "utf-8")
-    answer = town.organiser("inbox", now=DAY)
-    assert answer.code == 1
-    assert "the forge did not answer: what waits there is not known" in answer.out
+    answer = lab.organiser("inbox").declined(
+        "the forge did not answer: what waits there is not known"
+    )
     assert "empty" not in answer.out
-    document = town.organiser("inbox", "--json", now=DAY)
+    document = lab.organiser("inbox", "--json")
     assert (document.code, document.json["silent"]) == (1, ["the forge"])
-    town.organiser("inbox", "--no-fetch", now=DAY).done()
+    lab.organiser("inbox", "--no-fetch").done()
 
 
-def test_a_remote_that_cannot_be_reached_is_no_empty_inbox(town: Town) -> None:
-    git(town.board, "remote", "set-url", "origin", str(town.root / "nowhere"))
-    answer = town.organiser("inbox", now=DAY)
-    assert answer.code == 1
-    assert "remote origin did not answer: what waits there is not known" in answer.out
+def test_a_remote_that_cannot_be_reached_is_no_empty_inbox(lab: Lab) -> None:
+    git(lab.board, "remote", "set-url", "origin", str(lab.root / "nowhere"))
+    answer = lab.organiser("inbox").declined(
+        "remote origin did not answer: what waits there is not known"
+    )
     assert "empty" not in answer.out

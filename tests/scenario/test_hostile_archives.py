@@ -1,5 +1,6 @@
 """Archives of organisers who rewrote the log, with sound hashes: each named after what it hides."""
 
+import dataclasses
 import subprocess
 import sys
 import time
@@ -9,27 +10,24 @@ from typing import Any
 
 import msgspec
 import pytest
-from town import environment, found_town, sign_event
-from trusting import BASELINE, LAST, ONE, Files, change_scores, forge, read_files, settle
+from ended_board import end_board
+from lab import Patch, environment, sign_event
+from msgspec.structs import replace
+from trusting import BASELINE, ONE, Files, change_scores, forge, read_files
 
 from heldout.board.audit import archive_audit
 from heldout.board.audit.archive_audit import EARLIER, audit_archive
 from heldout.board.log.events import GENESIS, Entry, Event, Opening, format_entry, parse_log
 from heldout.ids import digest_bytes, seal_digest
 
-pytestmark = pytest.mark.slow
 SALT = "11" * 16
 HIDDEN_FIELDS = ("evidence", "compared", "kept")
 
 
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def archive() -> Path:
     """An honest one."""
-    town = found_town(tmp_path_factory.mktemp("hostile-archives"))
-    settle(town)
-    file = town.root.parent / "kb.zip"
-    town.organiser("archive", file, "--yes", now=LAST).done()
-    return file
+    return end_board().archive
 
 
 def log_of(files: Files) -> list[Entry]:
@@ -41,13 +39,11 @@ def chain(entries: Iterable[Entry]) -> bytes:
     done: list[Entry] = []
     for entry in entries:
         prev = done[-1].hash if done else GENESIS
-        event = msgspec.structs.replace(entry.event, seq=len(done), prev=prev)
+        event = replace(entry.event, seq=len(done), prev=prev)
         raw = msgspec.json.encode(event)
         digest = digest_bytes(raw)
-        signature = sign_event(digest)
-        done.append(
-            Entry(event=event, hash=digest, raw=raw, opened=entry.opened, signature=signature)
-        )
+        signed = sign_event(digest)
+        done.append(Entry(event=event, hash=digest, raw=raw, opened=entry.opened, signature=signed))
     return b"".join(map(format_entry, done))
 
 
@@ -55,14 +51,12 @@ def made(
     kind: str,
     at: str,
     public: Mapping[str, Any],
-    sealed: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
     submission: str | None = None,
 ) -> Entry:
-    given = sealed or {}
-    digests = {
-        name: str(seal_digest(SALT, msgspec.json.encode(value, order="deterministic")))
-        for name, value in given.items()
-    }
+    """An event, which may commit to labels."""
+    given = {} if labels is None else {"labels": labels}
+    salted = [msgspec.json.encode(value, order="deterministic") for value in given.values()]
     event = Event(
         seq=0,
         at=at,
@@ -70,7 +64,7 @@ def made(
         by="an organiser",
         submission=submission,
         public=dict(public),
-        sealed=digests,
+        sealed={name: str(seal_digest(SALT, d)) for name, d in zip(given, salted, strict=True)},
         prev=GENESIS,
     )
     opened = {name: Opening(value=value, salt=SALT) for name, value in given.items()}
@@ -78,16 +72,28 @@ def made(
 
 
 def with_public(entry: Entry, **fields: Any) -> Entry:
-    event = msgspec.structs.replace(entry.event, public={**entry.event.public, **fields})
-    return Entry(event=event, hash=entry.hash, raw=entry.raw, opened=entry.opened)
+    return dataclasses.replace(
+        entry, event=replace(entry.event, public={**entry.event.public, **fields})
+    )
 
 
-def is_of(entry: Entry, kind: str, submission: str = ONE) -> bool:
-    return (entry.event.kind, entry.event.submission) == (kind, submission)
+def change_log(files: Files, change: Callable[[Entry], Entry]) -> None:
+    files["log.jsonl"] = chain(map(change, log_of(files)))
 
 
-def replace_entry(files: Files, change: Callable[[Entry], Sequence[Entry]]) -> None:
-    files["log.jsonl"] = chain(new for entry in log_of(files) for new in change(entry))
+def tell_otherwise(
+    files: Files, change: Callable[[Mapping[str, Any]], Mapping[str, Any]], of: str = ONE
+) -> None:
+    """Another publication of an entry."""
+    kinds = {(kind, of) for kind in ("published", "baseline")}
+    change_log(
+        files,
+        lambda entry: (
+            with_public(entry, **change(entry.event.public))
+            if (entry.event.kind, entry.event.submission) in kinds
+            else entry
+        ),
+    )
 
 
 def before_closing(files: Files, new: Callable[[Entry, str], Sequence[Entry]]) -> None:
@@ -99,13 +105,12 @@ def before_closing(files: Files, new: Callable[[Entry, str], Sequence[Entry]]) -
 def without_evidence(files: Files) -> None:
     """Nothing says what a score was told for."""
 
-    def strip(entry: Entry) -> Sequence[Entry]:
+    def strip(entry: Entry) -> Entry:
         sealed = {k: v for k, v in entry.event.sealed.items() if k not in HIDDEN_FIELDS}
         opened = {k: v for k, v in entry.opened.items() if k not in HIDDEN_FIELDS}
-        event = msgspec.structs.replace(entry.event, sealed=sealed)
-        return [Entry(event=event, hash=entry.hash, raw=entry.raw, opened=opened)]
+        return dataclasses.replace(entry, event=replace(entry.event, sealed=sealed), opened=opened)
 
-    replace_entry(files, strip)
+    change_log(files, strip)
     for name in [name for name in files if name.startswith("evidence/")]:
         del files[name]
 
@@ -129,102 +134,56 @@ def rules(first: Entry) -> dict[str, Any]:
     return {"board.toml": first.get("board.toml")}
 
 
+def commit(files: Files, kind: str, labels: Mapping[str, str], **public: Any) -> None:
+    """An event before the last one that commits to labels."""
+    before_closing(files, lambda first, at: [made(kind, at, {**rules(first), **public}, labels)])
+
+
 def labels_by_new_keys(files: Files) -> None:
-    digest = swap_labels(files)
-    told: dict[str, Any] = {
-        "added": [],
-        "removed": [],
-        "why": "a laptop",
-        "old_keys": "",
-        "grace_until": None,
-    }
-    told |= {"sealed_again": {}, "not_opened": []}
-    before_closing(
-        files,
-        lambda first, at: [
-            made("rekeyed", at, {**rules(first), **told}, {"labels": {"eval": digest}})
-        ],
-    )
+    told = {"added": [], "removed": [], "old_keys": "", "sealed_again": {}, "not_opened": []}
+    labels = {"eval": swap_labels(files)}
+    commit(files, "rekeyed", labels, why="a laptop", grace_until=None, **told)
 
 
 def labels_left_out(files: Files) -> None:
     swap_labels(files)
-    before_closing(
-        files,
-        lambda first, at: [
-            made("changed-rules", at, {**rules(first), "why": "tidy"}, {"labels": {"x": "0" * 64}})
-        ],
-    )
+    commit(files, "changed-rules", {"x": "0" * 64}, why="tidy")
 
 
 def labels_of_a_later_day(files: Files) -> None:
     digest = swap_labels(files)
     without_evidence(files)
     first, *rest = log_of(files)
-    opening = made("opened-board", first.event.at, first.event.public)
-    late = made(
-        "changed-rules",
-        rest[-1].event.at,
-        {**rules(first), "why": "x"},
-        {"labels": {"eval": digest}},
-    )
-    files["log.jsonl"] = chain([opening, *rest[:-1], late, rest[-1]])
+    files["log.jsonl"] = chain([made("opened-board", first.event.at, first.event.public), *rest])
+    commit(files, "changed-rules", {"eval": digest}, why="x")
 
 
 def hidden_score(files: Files) -> None:
     """On a board that tells every score."""
 
-    def hide(entry: Entry) -> Sequence[Entry]:
-        if not is_of(entry, "published"):
-            return [entry]
-        given = entry.event.public
+    def hide(public: Mapping[str, Any]) -> Mapping[str, Any]:
         left = {
-            f: {v: x for v, x in given[f].items() if v != "eval"} for f in ("scores", "queries")
+            f: {v: x for v, x in public[f].items() if v != "eval"} for f in ("scores", "queries")
         }
-        return [with_public(entry, **left, untold=["eval"])]
+        return {**left, "untold": ["eval"]}
 
-    replace_entry(files, hide)
+    tell_otherwise(files, hide)
 
 
 def hidden_score_of_a_baseline(files: Files) -> None:
-    def hide(entry: Entry) -> Sequence[Entry]:
-        if not is_of(entry, "baseline", BASELINE):
-            return [entry]
-        return [with_public(entry, untold=["eval"])]
-
-    replace_entry(files, hide)
+    tell_otherwise(files, lambda _: {"untold": ["eval"]}, BASELINE)
     without_evidence(files)
 
 
 def told(files: Files, text: str, n: int) -> None:
     """The entry's event tells another score of the view that ranks."""
-
-    def tell(entry: Entry) -> Sequence[Entry]:
-        if not is_of(entry, "published"):
-            return [entry]
-        public = entry.event.public
-        scores, queries = {**public["scores"], "eval": text}, {**public["queries"], "eval": n}
-        return [with_public(entry, scores=scores, queries=queries)]
-
-    replace_entry(files, tell)
-
-
-def invent(files: Files, query: str, score: float) -> None:
-    def change(scores: dict[str, Any]) -> None:
-        scores["views"]["eval"].update(per_query={query: score}, mean=score, n=1)
-
-    change_scores(files, ONE, change)
-    for name in [name for name in files if name.startswith(f"runs/{ONE}/")]:
-        del files[name]
-    told(files, f"{score:.3f}", 1)
-
-    def silent(entry: Entry) -> Sequence[Entry]:
-        opened = [name for name in entry.event.public.get("open_runs", ()) if name != ONE]
-        return [
-            with_public(entry, open_runs=opened) if "open_runs" in entry.event.public else entry
-        ]
-
-    replace_entry(files, silent)
+    tell_otherwise(
+        files,
+        lambda public: {
+            "scores": {**public["scores"], "eval": text},
+            "queries": {**public["queries"], "eval": n},
+        },
+    )
 
 
 def labels_changed_at_once(files: Files) -> None:
@@ -234,26 +193,30 @@ def labels_changed_at_once(files: Files) -> None:
     files["labels/eval.qrels"] += b"eval1 0 another 0\n"
     new = str(digest_bytes(files["labels/eval.qrels"]))
     first, *rest = log_of(files)
-    event = made(
-        "changed-rules", first.event.at, {**rules(first), "why": "x"}, {"labels": {"eval": new}}
-    )
+    event = made("changed-rules", first.event.at, {**rules(first), "why": "x"}, {"eval": new})
     files["log.jsonl"] = chain([first, event, *rest])
     for name in score_names(files):
         if name != ONE:
             change_scores(files, name, lambda scores: scores["labels"].update(eval=new))
             change_scores(files, name, lambda scores: scores["held_out"].update(eval=new))
     change_scores(files, ONE, lambda scores: scores["labels"].update(eval=old))
-
-
-def score_by_labels_of_before(files: Files) -> None:
-    labels_changed_at_once(files)
     without_evidence(files)
 
 
 def invented_queries(files: Files) -> None:
+    """Of a run that nobody can look at any more."""
     labels_changed_at_once(files)
-    without_evidence(files)
-    invent(files, "a query of my own", 0.999)
+    invented = {"per_query": {"a query of my own": 0.999}, "mean": 0.999, "n": 1}
+    change_scores(files, ONE, lambda scores: scores["views"]["eval"].update(invented))
+    for name in [name for name in files if name.startswith(f"runs/{ONE}/")]:
+        del files[name]
+    told(files, "0.999", 1)
+
+    def silent(entry: Entry) -> Entry:
+        opened = [name for name in entry.event.public.get("open_runs", ()) if name != ONE]
+        return with_public(entry, open_runs=opened) if "open_runs" in entry.event.public else entry
+
+    change_log(files, silent)
 
 
 def score_out_of_range(files: Files) -> None:
@@ -269,7 +232,7 @@ def score_out_of_range(files: Files) -> None:
 
 
 def erratum(files: Files, **fields: Any) -> None:
-    before_closing(files, lambda _, at: [made("corrected", at, {"why": "x", **fields}, {}, ONE)])
+    before_closing(files, lambda _, at: [made("corrected", at, {"why": "x", **fields}, None, ONE)])
 
 
 ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
@@ -282,7 +245,7 @@ ATTACKS: Mapping[str, tuple[Callable[[Files], None], str]] = {
         labels_of_a_later_day,
         "event 0 does not commit to labels/eval.qrels",
     ),
-    "a score by labels that were in force no more": (score_by_labels_of_before, "not in force"),
+    "a score by labels that were in force no more": (labels_changed_at_once, "not in force"),
     "scores of queries that nobody asked": (invented_queries, "not those of its queries"),
     "a score that the measure cannot give": (score_out_of_range, "not those of its queries"),
     "a score that is hidden where all are told": (hidden_score, "does not follow"),
@@ -318,13 +281,8 @@ def test_an_honest_archive_has_no_fault_and_says_what_was_held_against_what(arch
 def test_every_later_commitment_is_told(archive: Path, tmp_path: Path) -> None:
     def again(files: Files) -> None:
         labels = {"eval": str(digest_bytes(files["labels/eval.qrels"])), "eval.exclude": "0" * 64}
-        before_closing(
-            files,
-            lambda first, at: [
-                made("changed-rules", at, {**rules(first), "why": "a mask"}, {"labels": labels}),
-                made("changed-rules", at, {**rules(first), "why": "tidy"}, {"labels": labels}),
-            ],
-        )
+        for why in ("a mask", "tidy"):
+            commit(files, "changed-rules", labels, why=why)
 
     found = audit_archive(forge(archive, again, tmp_path / "x.zip"))
     notes = "\n".join(found.notes)
@@ -352,7 +310,7 @@ def test_a_hostile_archive_ends_in_no_traceback(archive: Path, tmp_path: Path) -
 
 
 def test_what_nobody_thought_of_is_a_fault_and_no_traceback(
-    archive: Path, monkeypatch: pytest.MonkeyPatch
+    archive: Path, monkeypatch: Patch
 ) -> None:
     def fail(*_: object) -> None:
         raise KeyError("nope")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from containers_here import Here, docker_here, podman_here, why_no_docker, why_no_podman
+from lab import Patch
 
 from heldout.board.log.manifest import Program
 from heldout.board.organiser import containers, running
@@ -30,7 +31,6 @@ from heldout.board.rules.spec import Programs
 from heldout.board.store.vault import Vault
 from heldout.errors import InputError
 
-pytestmark = pytest.mark.slow
 QUERIES = {"q1": "what is a decorator", "q2": "a\ttab and\nanother line"}
 RUN = "echo q1 Q0 d1 1 1.0 x > /output/dev.run"
 Play = Callable[..., Ran]
@@ -64,7 +64,7 @@ def engine(here: Here) -> Engine:
 
 
 @pytest.fixture
-def play(here: Here, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+def play(here: Here, engine: Engine, tmp_path: Path, monkeypatch: Patch) -> Play:
     """Run the words of a shell as a program within small limits."""
     monkeypatch.setattr(containers, "check_limits", lambda _: None)
 
@@ -248,8 +248,8 @@ def test_what_a_killed_call_left_is_removed_by_the_next_one(here: Here, engine: 
     )
 
     for label in ("ours", "another"):
-        told = ("--label", f"{LABEL}={label}", "--network=none", *here.flags.split())
-        engine.ask("create", *told, image.id, "sleep", "1000")
+        args = ("--label", f"{LABEL}={label}", "--network=none", *here.flags.split())
+        engine.ask("create", *args, image.id, "sleep", "1000")
     assert remove_leftovers(engine, "ours") == 1
     assert len(here.containers()) == 1
     assert remove_leftovers(engine, "another") == 1

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from town import Answer, call, git
+from lab import Answer, Patch, call, git
 
 from heldout.analyses import drift
 from heldout.board.audit.audit import audit_board
@@ -33,8 +33,8 @@ FIGURE_1 = (
 
 def take_over(table: Path, folder: Path, *options: str, now: str = NOW) -> Answer:
     """`heldout board import-msmarco`, in process; no bug may show."""
-    told: list[str | Path] = [table, folder / "board", "--vault", folder / "vault", "--now", now]
-    return call(folder, "board", "import-msmarco", *told, *options)
+    args: list[str | Path] = [table, folder / "board", "--vault", folder / "vault", "--now", now]
+    return call(folder, "board", "import-msmarco", *args, *options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,8 +374,8 @@ def test_trophies_that_the_rule_would_give_otherwise_stay_and_are_named(tmp_path
         "20190103-c": (True, False),
     }
     assert old.answer.json["trophies_that_differ_by_rule"] == ["20190102-b", "20190103-c"]
-    told = take_over(old.table, tmp_path)
-    assert "2 as given; the rule says otherwise of 2: 20190102-b, 20190103-c" in told.out
+    said = take_over(old.table, tmp_path)
+    assert "2 as given; the rule says otherwise of 2: 20190102-b, 20190103-c" in said.out
     folder = tmp_path / "board" / "leaderboard"
     assert (folder / "index.html").read_text("utf-8").count("no trophy by the rule") == 1
     entry = (folder / "entries" / "20190103-c.html").read_text("utf-8")
@@ -401,15 +401,13 @@ def test_a_second_call_finds_it_done_and_another_file_is_refused(tmp_path: Path)
     assert (again.json["done_before"], old.public) == (True, log)
     assert git(tmp_path / "board", "rev-parse", "HEAD") == head
     small(tmp_path, line("20190101-a", "2019/01/01", "0.4"))
-    refused = take_over(table, tmp_path)
-    assert (refused.code, refused.out) == (2, "")
-    assert "is not empty" in refused.err
+    take_over(table, tmp_path).refused("is not empty")
     assert old.public == log
 
 
 @pytest.mark.parametrize("events", [0, 1, 3])
 def test_a_killed_import_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, events: int
+    tmp_path: Path, monkeypatch: Patch, events: int
 ) -> None:
     names = ("20190101-a", "20190102-b", "20190103-c")
     table = small(tmp_path, *(line(n, f"2019/01/0{i}", f"0.{i}") for i, n in enumerate(names, 1)))
@@ -443,10 +441,7 @@ def test_a_killed_import_goes_on_where_it_was(
 
 def test_a_day_after_the_import_is_refused_and_nothing_is_made(tmp_path: Path) -> None:
     table = small(tmp_path, line("20190101-a", "2019/01/01", "0.3"), line("b", "9999/12/31", "1"))
-    answer = take_over(table, tmp_path)
-    assert (answer.code, answer.out) == (2, "")
-    assert "future-date" in answer.err
-    assert f"{table.name}:date:3" in answer.err
+    take_over(table, tmp_path).refused("future-date", f"{table.name}:date:3")
     assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
 
 
@@ -496,9 +491,7 @@ def test_what_needs_labels_or_a_decision_is_refused_and_nothing_is_logged(
     arguments, why = REFUSED[command]
     before = record.public
     where = ["--board", str(record.repository.root), "--vault", str(record.folder / "vault")]
-    answer = call(record.folder, command, *arguments, *where, "--now", NOW)
-    assert answer.code == 2
-    assert why in answer.err
+    call(record.folder, command, *arguments, *where, "--now", NOW).refused(why)
     assert Vault(record.folder / "vault").entries()[-1].hash == before[-1].hash
 
 
@@ -507,7 +500,7 @@ def test_a_record_is_rebuilt_and_tells_its_entries_as_any_board(record: Old) -> 
     vault = ["--vault", str(record.folder / "vault")]
     assert call(record.folder, "rebuild", *where, *vault).code == 0
     assert audit_board(record.repository, record.folder / "vault").faults == ()
-    told = call(record.folder, "status", "20190101-a", *where)
-    assert "taken over from an old board" in told.out
-    assert "eval 0.3" in told.out
-    assert "receipt" not in told.out
+    said = call(record.folder, "status", "20190101-a", *where)
+    assert "taken over from an old board" in said.out
+    assert "eval 0.3" in said.out
+    assert "receipt" not in said.out

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-from town import Town, found_town, git
+from lab import Lab, Patch, found_lab, git
 
 from heldout.board.log.reading import Log
 
@@ -18,7 +17,7 @@ MOST_WITH_NOTHING_NEW = 14
 
 
 @contextmanager
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Sequence[str]]]:
+def counted(monkeypatch: Patch) -> Iterator[list[Sequence[str]]]:
     """The git processes that are started meanwhile, by this process."""
     started: list[Sequence[str]] = []
     popen = subprocess.Popen
@@ -32,9 +31,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Sequence[str]]]:
         yield started
 
 
-def send(town: Town, first: int, last: int) -> None:
+def send(lab: Lab, first: int, last: int) -> None:
     """Push branches with small files that nobody sealed, all by one process."""
-    main = git(town.clone, "rev-parse", "main")
+    main = git(lab.clone, "rev-parse", "main")
     stream = []
     for number in range(first, last):
         name = f"20261104-made-{number}"
@@ -45,21 +44,19 @@ def send(town: Town, first: int, last: int) -> None:
         for ending in (".tar.age", "-metadata.json.age", ".key.age"):
             text = f"{name}{ending}"
             stream.append(f"M 100644 inline submissions/{name}{ending}\ndata {len(text)}\n{text}\n")
-    git(town.clone, "fast-import", "--quiet", data="".join(stream).encode())
-    git(town.clone, "push", "-q", "origin", "refs/heads/submission/*:refs/heads/submission/*")
+    git(lab.clone, "fast-import", "--quiet", data="".join(stream).encode())
+    git(lab.clone, "push", "-q", "origin", "refs/heads/submission/*:refs/heads/submission/*")
 
 
-def processes(
-    town: Town, monkeypatch: pytest.MonkeyPatch, *, now: str
-) -> tuple[int, list[dict[str, Any]]]:
+def processes(lab: Lab, monkeypatch: Patch, *, now: str) -> tuple[int, list[dict[str, Any]]]:
     with counted(monkeypatch) as started:
-        received = town.take_in(now=now)["received"]
+        received = lab.take_in(now=now)["received"]
     return len(started), received
 
 
-def passes_over_log(town: Town, monkeypatch: pytest.MonkeyPatch) -> int:
+def passes_over_log(lab: Lab, monkeypatch: Patch) -> int:
     """How often the vault's log is gone through where nothing is remembered of what arrived."""
-    (town.board / ".git" / "heldout-arrivals.json").unlink()
+    (lab.board / ".git" / "heldout-arrivals.json").unlink()
     began, lines = list[int](), Log.lines
 
     def note(log: Log, start: int = 0) -> Iterator[bytes]:
@@ -68,28 +65,25 @@ def passes_over_log(town: Town, monkeypatch: pytest.MonkeyPatch) -> int:
 
     with monkeypatch.context() as patched:
         patched.setattr(Log, "lines", note)
-        assert town.take_in(now=LATER)["received"] == []
+        assert lab.take_in(now=LATER)["received"] == []
     return len(began)
 
 
-@pytest.mark.slow
-def test_the_number_of_processes_is_constant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    town = found_town(tmp_path)
-    send(town, 0, 2)
-    few, received = processes(town, monkeypatch, now=NOW)
+def test_the_number_of_processes_is_constant(tmp_path: Path, monkeypatch: Patch) -> None:
+    lab = found_lab(tmp_path)
+    send(lab, 0, 2)
+    few, received = processes(lab, monkeypatch, now=NOW)
     assert len(received) == 2
-    nothing_new, received = processes(town, monkeypatch, now=NOW)
+    nothing_new, received = processes(lab, monkeypatch, now=NOW)
     assert received == []
-    passes = passes_over_log(town, monkeypatch)
-    send(town, 2, 22)
-    many, received = processes(town, monkeypatch, now=LATER)
+    passes = passes_over_log(lab, monkeypatch)
+    send(lab, 2, 22)
+    many, received = processes(lab, monkeypatch, now=LATER)
     assert len(received) == 20
-    again, received = processes(town, monkeypatch, now=LATER)
+    again, received = processes(lab, monkeypatch, now=LATER)
     assert received == []
     assert again == nothing_new <= MOST_WITH_NOTHING_NEW
     assert many - few <= 20  # the files of each new submission are read by one process
-    memory = json.loads((town.board / ".git" / "heldout-arrivals.json").read_bytes())
+    memory = json.loads((lab.board / ".git" / "heldout-arrivals.json").read_bytes())
     assert len(memory) == 22
-    assert passes_over_log(town, monkeypatch) == passes
+    assert passes_over_log(lab, monkeypatch) == passes

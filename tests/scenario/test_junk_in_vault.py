@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, Town, call, copy_town, found_town
-from trusting import DAY, LAST, ONE
+from lab import LAST, OTHER_TEAM, Lab, prepared
+from trusting import ONE
 
-pytestmark = pytest.mark.slow
 TWO = "20261102-two"
 FILES = (
     "events.jsonl",
@@ -55,36 +54,33 @@ DAMAGES: Mapping[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def waiting(tmp_path_factory: pytest.TempPathFactory) -> Town:
+@prepared
+def waiting(lab: Lab) -> None:
     """One entry is published, another one reviewed."""
-    town = found_town(tmp_path_factory.mktemp("junk"))
-    town.send("one", now=DAY)
-    town.send("two", now=DAY, seed=2, team=OTHER_TEAM)
-    town.take_in(now=DAY)
-    assert town.publish(ONE, now=DAY).code == 0
-    assert town.organiser("review", TWO, now=DAY).code == 0
-    return town
+    lab.send("one")
+    lab.receive("two", seed=2, team=OTHER_TEAM)
+    assert lab.publish(ONE).code == 0
+    assert lab.organiser("review", TWO).code == 0
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_no_command_fails_on_it_or_publishes_another_score(
-    waiting: Town, tmp_path: Path, damage: str
+    waiting: Lab, tmp_path: Path, damage: str
 ) -> None:
     """Each command ends with a message or does its work; `call` refuses a traceback."""
     true = json.loads((waiting.vault / f"scores/{TWO}.json").read_bytes())["views"]["eval"]
     for number, name in enumerate(FILES):
-        town = copy_town(waiting, tmp_path / str(number))
-        file = town.vault / name
+        lab = waiting.copy(tmp_path / str(number))
+        file = lab.vault / name
         file = min(file.iterdir()) if file.is_dir() else file
         DAMAGES[damage](file)
-        here = ("--board", town.board, "--vault", town.vault, "--now", LAST)
-        audited = call(town.root, "audit", "--json", *here)
+        here = ("--board", lab.board, "--vault", lab.vault, "--now", LAST)
+        audited = lab.call("audit", "--json", *here)
         if not name.startswith(("identities", "sketches")):  # nothing needs those
             assert audited.code != 0, (name, audited)
-        told = call(town.root, "publish", TWO, "--yes", *here)
-        if told.code == 0:
-            (row,) = (one for one in town.rows() if one["id"] == TWO)
+        said = lab.call("publish", TWO, "--yes", *here)
+        if said.code == 0:
+            (row,) = (one for one in lab.rows() if one["id"] == TWO)
             assert float(row["scores"]["eval"]) == pytest.approx(true["mean"], abs=5e-4), name
         else:
-            assert told.err, (name, told)
+            assert said.err, (name, said)

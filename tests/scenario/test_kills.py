@@ -18,10 +18,8 @@ from typing import Any
 
 import pytest
 from finals import add_final, send_final
-from town import OTHER_TEAM, Town, environment, found_town, founding, write_inputs
+from lab import DAY, NEXT, OTHER_TEAM, Lab, environment, found_lab, founding, write_inputs
 
-AT = "2026-11-03T10:00:00Z"
-EARLIER = "2026-11-02T10:00:00Z"
 REVEAL = "2026-12-01"
 
 
@@ -30,129 +28,126 @@ class Case:
     """A command to kill.
 
     Attributes:
-        prepare: makes the town as it is before the command, and returns the command.
+        prepare: makes the lab as it is before the command, and returns the command.
         least: fewest kill points that there must be.
         after: whose commands follow before states are compared.
         fresh: whether there is no board yet.
     """
 
-    prepare: Callable[[Town], list[str]]
+    prepare: Callable[[Lab], list[str]]
     least: int
     after: str = "audit"
     fresh: bool = False
 
 
-def _found(town: Town) -> list[str]:
-    write_inputs(town.root)
-    return list(map(str, founding(town.root)))
+def _found(lab: Lab) -> list[str]:
+    write_inputs(lab.root)
+    return list(map(str, founding(lab.root)))
 
 
-def _baseline(town: Town) -> list[str]:
-    town.draft("runs", now=EARLIER)
-    runs = ["--dev", f"{town.root}/dev.run", "--eval", f"{town.root}/eval.run"]
+def _baseline(lab: Lab) -> list[str]:
+    lab.draft("runs")
+    runs = ["--dev", f"{lab.root}/dev.run", "--eval", f"{lab.root}/eval.run"]
     name = ["board", "baseline", "20261101-bm25"]
-    return _organiser(town, *name, *runs, "--description", "BM25")
+    return _organiser(lab, *name, *runs, "--description", "BM25")
 
 
-def _inbox(town: Town) -> list[str]:
-    town.send("one", now=EARLIER)
-    town.send("two", now=EARLIER, seed=2, team=OTHER_TEAM)
-    uploads = town.root / "uploads"
+def _inbox(lab: Lab) -> list[str]:
+    lab.send("one")
+    lab.send("two", seed=2, team=OTHER_TEAM)
+    uploads = lab.root / "uploads"
     uploads.mkdir()
     (uploads / "20261102-half.tar.age").write_bytes(b"refused")
-    return _organiser(town, "inbox", "--from", str(uploads))
+    return _organiser(lab, "inbox", "--from", str(uploads))
 
 
-def _received(town: Town, *, embargo: str | None = None) -> tuple[str, str]:
-    ids = (
-        town.send("one", now=EARLIER, embargo=embargo),
-        town.send("two", now=EARLIER, seed=2, team=OTHER_TEAM),
-    )
-    town.take_in(now=EARLIER)
+def _received(lab: Lab, *, embargo: str | None = None) -> tuple[str, str]:
+    ids = (lab.send("one", embargo=embargo), lab.send("two", seed=2, team=OTHER_TEAM))
+    lab.take_in()
     return ids
 
 
-def _review(town: Town) -> list[str]:
-    return _organiser(town, "review", *_received(town), "--score")
+def _review(lab: Lab) -> list[str]:
+    return _organiser(lab, "review", *_received(lab), "--score")
 
 
-def _publish(town: Town) -> list[str]:
-    return _organiser(town, "publish", *_received(town), "--yes")
+def _publish(lab: Lab) -> list[str]:
+    return _organiser(lab, "publish", *_received(lab), "--yes")
 
 
-def _reject(town: Town) -> list[str]:
-    return _organiser(town, "reject", *_received(town), "--why", "no")
+def _reject(lab: Lab) -> list[str]:
+    return _organiser(lab, "reject", *_received(lab), "--why", "no")
 
 
-def _ask(town: Town) -> list[str]:
-    return _organiser(town, "ask", _received(town)[0], "Who are you?")
+def _ask(lab: Lab) -> list[str]:
+    return _organiser(lab, "ask", _received(lab)[0], "Who are you?")
 
 
-def _correct(town: Town) -> list[str]:
-    ids = _received(town)
-    town.publish(*ids, now=EARLIER)
-    town.repair()
-    return _organiser(town, "correct", *ids, "--why", "one label was on a wrong document")
+def _correct(lab: Lab) -> list[str]:
+    ids = _received(lab)
+    lab.publish(*ids)
+    lab.repair()
+    return _organiser(lab, "correct", *ids, "--why", "one label was on a wrong document")
 
 
-def _correct_part(town: Town) -> list[str]:
-    return [*_correct(town), "--shard", "1/1"]
+def _correct_part(lab: Lab) -> list[str]:
+    return [*_correct(lab), "--shard", "1/1"]
 
 
-def _extend(town: Town) -> list[str]:
-    ids = _received(town, embargo=REVEAL)
-    town.publish(*ids, now=EARLIER)
-    return _organiser(town, "extend", ids[0], "2027-02-01", "--why", "a late review")
+def _extend(lab: Lab) -> list[str]:
+    ids = _received(lab, embargo=REVEAL)
+    lab.publish(*ids)
+    return _organiser(lab, "extend", ids[0], "2027-02-01", "--why", "a late review")
 
 
-def _finalists(town: Town) -> list[str]:
-    add_final(town)
+def _finalists(lab: Lab) -> list[str]:
+    add_final(lab)
     ids = [
-        send_final(town, "one", seed=1, now=EARLIER),
-        send_final(town, "two", seed=2, team=OTHER_TEAM, now=EARLIER),
+        send_final(lab, "one", seed=1, now=DAY),
+        send_final(lab, "two", seed=2, team=OTHER_TEAM, now=DAY),
     ]
-    town.take_in(now=EARLIER)
-    town.publish(*ids, now=EARLIER)
-    return _organiser(town, "board", "finalists", *ids)
+    lab.take_in()
+    lab.publish(*ids)
+    return _organiser(lab, "board", "finalists", *ids)
 
 
-def _final(town: Town) -> list[str]:
-    name, *ids = _finalists(town)[1:4]
-    assert town.organiser("board", name, *ids, now=EARLIER).code == 0
-    return _organiser(town, "board", "final", "--yes", now="2026-12-01T00:00:00Z")
+def _final(lab: Lab) -> list[str]:
+    name, *ids = _finalists(lab)[1:4]
+    assert lab.organiser("board", name, *ids).code == 0
+    return _organiser(lab, "board", "final", "--yes", now="2026-12-01T00:00:00Z")
 
 
-def _rebuild(town: Town) -> list[str]:
-    town.publish(*_received(town, embargo=REVEAL), now=EARLIER)
-    town.edit(("quota = 2", "quota = 1"))
-    return _organiser(town, "rebuild", "--accept-rules", now=f"{REVEAL}T00:00:00Z")
+def _rebuild(lab: Lab) -> list[str]:
+    lab.publish(*_received(lab, embargo=REVEAL))
+    lab.edit(("quota = 2", "quota = 1"))
+    return _organiser(lab, "rebuild", "--accept-rules", now=f"{REVEAL}T00:00:00Z")
 
 
-def _pack(town: Town) -> list[str]:
-    return _participant(town, "pack", town.draft("one", now=EARLIER))
+def _pack(lab: Lab) -> list[str]:
+    return _participant(lab, "pack", lab.draft("one"))
 
 
-def _submit(town: Town) -> list[str]:
-    return _participant(town, "submit", town.draft("one", now=EARLIER))
+def _submit(lab: Lab) -> list[str]:
+    return _participant(lab, "submit", lab.draft("one"))
 
 
-def _amend(town: Town) -> list[str]:
-    name, _ = _received(town)
-    town.fill(name, model_description="a better description")
-    return _participant(town, "amend", name)
+def _amend(lab: Lab) -> list[str]:
+    name, _ = _received(lab)
+    lab.fill(name, model_description="a better description")
+    return _participant(lab, "amend", name)
 
 
-def _withdraw(town: Town) -> list[str]:
-    return _participant(town, "withdraw", _received(town)[0])
+def _withdraw(lab: Lab) -> list[str]:
+    return _participant(lab, "withdraw", _received(lab)[0])
 
 
-def _organiser(town: Town, *arguments: str, now: str = AT) -> list[str]:
-    told = ["--board", f"{town.board}", "--vault", f"{town.vault}", "--now", now]
-    return [*arguments, *told]
+def _organiser(lab: Lab, *arguments: str, now: str = NEXT) -> list[str]:
+    said = ["--board", f"{lab.board}", "--vault", f"{lab.vault}", "--now", now]
+    return [*arguments, *said]
 
 
-def _participant(town: Town, *arguments: str) -> list[str]:
-    return [*arguments, "--board", f"{town.clone}", "--now", AT]
+def _participant(lab: Lab, *arguments: str) -> list[str]:
+    return [*arguments, "--board", f"{lab.clone}", "--now", NEXT]
 
 
 CASES = {
@@ -178,22 +173,22 @@ CASES = {
 
 def kill_everywhere(case: Case, folder: Path) -> Any:
     """Run killer.py on a case; its answer."""
-    town = Town(folder / "town") if case.fresh else found_town(folder)
-    town.root.mkdir(exist_ok=True)
-    arguments = case.prepare(town)
-    after = [_organiser(town, "audit", now="2026-12-02T00:00:00Z")]
+    lab = Lab(folder / "lab") if case.fresh else found_lab(folder)
+    lab.root.mkdir(exist_ok=True)
+    arguments = case.prepare(lab)
+    after = [_organiser(lab, "audit", now="2026-12-02T00:00:00Z")]
     if case.after == "correct":
         after.insert(0, arguments[: arguments.index("--shard")])
     elif case.after != "audit":
-        after.insert(0, _organiser(town, "inbox"))
+        after.insert(0, _organiser(lab, "inbox"))
     if case.after == "submit":
-        after.insert(0, _participant(town, "submit", arguments[1]))
-    shutil.copytree(town.root, folder / "start", symlinks=True)
+        after.insert(0, _participant(lab, "submit", arguments[1]))
+    shutil.copytree(lab.root, folder / "start", symlinks=True)
     plan = folder / "plan.json"
     plan.write_text(
         json.dumps(
             {
-                "root": str(town.root),
+                "root": str(lab.root),
                 "start": str(folder / "start"),
                 "arguments": arguments,
                 "after": after,
@@ -222,7 +217,6 @@ def memory() -> Iterator[Path | None]:
         yield Path(folder)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["publish", *(pytest.param(n, marks=pytest.mark.night) for n in CASES if n != "publish")],

@@ -11,12 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from town import Town, call, founding, git, run_text, write_inputs
-
-pytestmark = pytest.mark.slow
+from lab import Lab, founding, git, run_text, write_inputs
 
 ID = "20261102-lighthouse"
-DAY = "2026-11-02T10:00:00Z"
 LATER = "2026-11-05T10:00:00Z"
 REVEAL = "2027-03-01T00:00:00Z"
 METADATA: Mapping[str, object] = {
@@ -54,28 +51,28 @@ def shell(script: str, at: Path) -> str:
 
 
 @pytest.fixture
-def town(program: Callable[[str], str], tmp_path: Path) -> Town:
+def lab(program: Callable[[str], str], tmp_path: Path) -> Lab:
     """A board with `envelope = "openssl"`, its forge, and a participant's clone."""
     for name in ("bash", "openssl", "tar", "bzip2"):
         program(name)
-    town = Town(tmp_path / "town")
-    town.root.mkdir()
-    (town.root / ".gitconfig").write_text("[user]\n\tname = Someone\n\temail = someone@here\n")
-    write_inputs(town.root)
-    assert call(town.root, *founding(town.root), "--envelope", "openssl").code == 0
-    git(town.root, "init", "-q", "--bare", "-b", "main", "forge")
-    git(town.board, "remote", "add", "origin", str(town.forge))
-    town.push()
-    town.new_clone("clone")
-    return town
+    lab = Lab(tmp_path / "lab")
+    lab.root.mkdir()
+    (lab.root / ".gitconfig").write_text("[user]\n\tname = Someone\n\temail = someone@here\n")
+    write_inputs(lab.root)
+    assert lab.call(*founding(lab.root), "--envelope", "openssl").code == 0
+    git(lab.root, "init", "-q", "--bare", "-b", "main", "forge")
+    git(lab.board, "remote", "add", "origin", str(lab.forge))
+    lab.push()
+    lab.new_clone("clone")
+    return lab
 
 
 @pytest.fixture
-def session(town: Town) -> Path:
+def session(lab: Lab) -> Path:
     """Where the participant packs: the public key, two runs, the metadata."""
-    folder = town.root / "session"
+    folder = lab.root / "session"
     (folder / ID).mkdir(parents=True)
-    key = (town.clone / "keys" / "organisers.txt").read_text()
+    key = (lab.clone / "keys" / "organisers.txt").read_text()
     (folder / "public.pem").write_text(key)
     for name in ("dev", "eval"):
         (folder / ID / f"{name}.txt").write_text(run_text(name, 1))
@@ -89,42 +86,41 @@ def write_metadata(folder: Path, **changes: object) -> None:
     (folder / f"{ID}-metadata.json").write_text(json.dumps({**METADATA, **changes}, indent=1))
 
 
-def send(town: Town, session: Path, *names: str, pull: int) -> None:
+def send(lab: Lab, session: Path, *names: str, pull: int) -> None:
     """A pull request with these files, by git alone."""
-    git(town.clone, "checkout", "-q", "-B", f"pull-{pull}", "origin/main")
+    git(lab.clone, "checkout", "-q", "-B", f"pull-{pull}", "origin/main")
     for name in names:
-        target = town.clone / "submissions" / name
+        target = lab.clone / "submissions" / name
         target.parent.mkdir(exist_ok=True)
         target.write_bytes((session / name).read_bytes())
-    git(town.clone, "add", "submissions")
-    git(town.clone, "commit", "-q", "-m", f"Submission {ID}")
-    git(town.clone, "push", "-q", "origin", f"HEAD:refs/pull/{pull}/head")
+    git(lab.clone, "add", "submissions")
+    git(lab.clone, "commit", "-q", "-m", f"Submission {ID}")
+    git(lab.clone, "push", "-q", "origin", f"HEAD:refs/pull/{pull}/head")
 
 
-def test_from_pack_to_page(town: Town, session: Path) -> None:
-    send(town, session, f"{ID}.key.bin.enc", f"{ID}.tar.enc", f"{ID}-metadata.json.enc", pull=7)
-    (taken,) = town.take_in(now=DAY)["received"]
+def test_from_pack_to_page(lab: Lab, session: Path) -> None:
+    send(lab, session, f"{ID}.key.bin.enc", f"{ID}.tar.enc", f"{ID}-metadata.json.enc", pull=7)
+    (taken,) = lab.take_in()["received"]
     assert (taken["id"], taken["kind"]) == (ID, "received")
-    review = town.organiser("review", ID, now=DAY).done()
-    assert "Lighthouse Retrieval Group" in review.out
+    lab.organiser("review", ID).done("Lighthouse Retrieval Group")
     why = ("--why", "we know the team")
-    assert town.organiser("publish", ID, "--yes", *why, now=LATER).code == 0
-    (row,) = town.rows()
+    assert lab.organiser("publish", ID, "--yes", *why, now=LATER).code == 0
+    (row,) = lab.rows()
     assert (row["team"], row["embargoed"]) == (None, True)
     assert row["scores"]["eval"] is not None
-    town.push()
+    lab.push()
     write_metadata(session, paper="https://example.org/paper", revision=2)
     shell(PACK_METADATA, session)
-    send(town, session, f"{ID}-metadata.json.enc", pull=8)
-    assert [r["kind"] for r in town.take_in(now=LATER)["received"]] == ["updated"]
-    assert town.organiser("rebuild", now=REVEAL).code == 0
-    (row,) = town.rows()
+    send(lab, session, f"{ID}-metadata.json.enc", pull=8)
+    assert [r["kind"] for r in lab.take_in(now=LATER)["received"]] == ["updated"]
+    assert lab.organiser("rebuild", now=REVEAL).code == 0
+    (row,) = lab.rows()
     assert (row["team"], row["paper"]) == (METADATA["team"], "https://example.org/paper")
-    assert town.audit()["ok"]
+    assert lab.audit()["ok"]
 
 
-def test_openssl_opens_it_with_the_board_s_private_key(town: Town, session: Path) -> None:
-    identity = (town.vault / "identities" / "organiser.txt").read_text()
+def test_openssl_opens_it_with_the_board_s_private_key(lab: Lab, session: Path) -> None:
+    identity = (lab.vault / "identities" / "organiser.txt").read_text()
     (session / "identity.pem").write_text(identity)
     opened = shell(OPEN, session)
     metadata, _, run = opened.partition("}")

@@ -5,41 +5,38 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from town import OTHER_TEAM, Answer, Town, call, found_town
+from lab import DAY, OTHER_TEAM, Answer, Lab, found_lab
 
-pytestmark = pytest.mark.slow
 DOCS = Path(__file__).parents[2] / "docs" / "how-to"
-DAY = "2026-11-02T10:00:00Z"
 LATE = "2030-01-01T10:00:00Z"
 
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
     """Page -> what its commands print on a board of two entries, one under an embargo."""
-    town = found_town(tmp_path_factory.mktemp("pages"))
-    hidden = town.send("hidden", now=DAY, embargo="2027-06-01")
-    other = town.send("other", now=DAY, seed=2, team=OTHER_TEAM)
-    town.take_in(now=DAY)
-    assert town.publish(hidden, other, now=DAY).code == 0
-    return dict(play(town, other))
+    lab = found_lab(tmp_path_factory.mktemp("pages"))
+    hidden = lab.send("hidden", embargo="2027-06-01")
+    other = lab.receive("other", seed=2, team=OTHER_TEAM)
+    assert lab.publish(hidden, other).code == 0
+    return dict(play(lab, other))
 
 
-def play(town: Town, entry: str) -> Iterator[tuple[str, Answer]]:
-    yield "check-a-board.md", call(town.root, "audit", "--board", town.board, "--now", DAY)
-    town.edit(("\nquota = 2\n", "\nquota = 3\n"))
-    yield "change-rules.md", town.organiser("rebuild", now=DAY, accepts=False)
-    assert town.organiser("rebuild", "--restore-rules", now=DAY, accepts=False).code == 0
-    labels = town.vault / "labels/eval.qrels"
+def play(lab: Lab, entry: str) -> Iterator[tuple[str, Answer]]:
+    yield "check-a-board.md", lab.call("audit", "--board", lab.board, "--now", DAY)
+    lab.edit(("\nquota = 2\n", "\nquota = 3\n"))
+    yield "change-rules.md", lab.organiser("rebuild", accepts=False)
+    assert lab.organiser("rebuild", "--restore-rules", accepts=False).code == 0
+    labels = lab.vault / "labels/eval.qrels"
     labels.write_text(labels.read_text("utf-8") + "eval1 0 another 1\n", "utf-8")
-    yield "correct-scores.md", town.organiser("correct", entry, "--why", "a label", now=DAY)
-    left = [row["id"] for row in town.rows() if row["id"] != entry]
-    assert town.organiser("correct", *left, "--why", "a label", now=DAY).code == 0
+    yield "correct-scores.md", lab.organiser("correct", entry, "--why", "a label")
+    left = [row["id"] for row in lab.rows() if row["id"] != entry]
+    assert lab.organiser("correct", *left, "--why", "a label").code == 0
     change = ("--why", "a laptop was stolen", "--yes")
-    yield "keys.md", town.organiser("board", "rekey", *change, now=DAY)
-    yield "wrong-clock.md", town.organiser("rebuild", now=LATE)
-    file = town.root / "archive.zip"
-    closing = town.organiser("archive", file, "--yes", now=DAY)
-    checked = call(town.root, "audit", file, "--board", town.board, "--now", DAY)
+    yield "keys.md", lab.organiser("board", "rekey", *change)
+    yield "wrong-clock.md", lab.organiser("rebuild", now=LATE)
+    file = lab.root / "archive.zip"
+    closing = lab.organiser("archive", file, "--yes")
+    checked = lab.call("audit", file, "--board", lab.board, "--now", DAY)
     yield "close-a-board.md", Answer(checked.code, closing.out + checked.out, "")
 
 

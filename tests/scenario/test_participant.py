@@ -9,26 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from town import QUERIES, Town, fresh_town, git, run_text
+from lab import NEXT, QUERIES, Lab, fresh_lab, git, run_text
 
 from heldout.board.participant.draft import draft_id
 from heldout.errors import InputError
 
-pytestmark = pytest.mark.slow
-DAY = "2026-11-02T10:00:00Z"
-LATER = "2026-11-03T10:00:00Z"
+lab = fresh_lab
 
 
-town = fresh_town
+def statuses(lab: Lab) -> Any:
+    return lab.participant("status", "--json", now=NEXT).json["submissions"]
 
 
-def statuses(town: Town) -> Any:
-    return town.participant("status", "--json", now=LATER).json["submissions"]
-
-
-def test_all_of_the_metadata_is_told_at_once_with_its_fields(town: Town) -> None:
-    submission = town.draft("one", now=DAY)
-    town.fill(
+def test_all_of_the_metadata_is_told_at_once_with_its_fields(lab: Lab) -> None:
+    submission = lab.draft("one")
+    lab.fill(
         submission,
         team="",
         institution="-",
@@ -38,13 +33,11 @@ def test_all_of_the_metadata_is_told_at_once_with_its_fields(town: Town) -> None
         paper="arxiv.org/abs/1",
         embargo_until="2029-01-01",
     )
-    answer = town.participant("check", submission, now=DAY)
-    assert answer.code == 1
-    assert "metadata  7 problems\n" in answer.out
+    answer = lab.participant("check", submission).declined("metadata  7 problems\n")
     assert answer.out.endswith(
         "\n7 problems; nothing was sealed or sent. Fix them, then check again.\n"
     )
-    found = town.participant("check", submission, "--json", now=DAY).json
+    found = lab.participant("check", submission, "--json").json
     assert {(p["code"], p["path"]) for p in found["problems"]} == {
         ("not-a-link", "metadata.json:paper"),
         ("team-named", "metadata.json:team"),
@@ -56,42 +49,40 @@ def test_all_of_the_metadata_is_told_at_once_with_its_fields(town: Town) -> None
     }
     assert found["findings"] == []
     assert all(p["found"] and p["expected"] for p in found["problems"])
-    town.fill(submission, team=7)
-    again = town.participant("check", submission, now=DAY)
+    lab.fill(submission, team=7)
+    again = lab.participant("check", submission)
     assert again.out.count("metadata.json:team") == 1
 
 
-def test_an_unknown_draft_is_told_with_those_there_are(town: Town) -> None:
-    submission = town.draft("one", now=DAY)
-    folder = town.clone / ".git/heldout/drafts/20261102-nobody"
+def test_an_unknown_draft_is_told_with_those_there_are(lab: Lab) -> None:
+    submission = lab.draft("one")
+    folder = lab.clone / ".git/heldout/drafts/20261102-nobody"
     for command in ["check", "pack", "submit", "amend", "withdraw"]:
-        answer = town.participant(command, "20261102-nobody", now=DAY)
-        assert (answer.code, answer.out) == (2, "")
+        answer = lab.participant(command, "20261102-nobody").refused()
         assert answer.err.startswith(f"error  no-draft  {folder}\n")
         assert answer.err.count("error ") == 1
         assert f"one of {submission}" in answer.err
 
 
-def test_the_quota_counts_what_was_sent_from_here(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    other = town.draft("two", now=LATER, seed=2)
+def test_the_quota_counts_what_was_sent_from_here(lab: Lab) -> None:
+    submission = lab.send("one")
+    other = lab.draft("two", now=NEXT, seed=2)
     line = "1 of 2 used since 04 Oct (0 published, 1 sent from here and undecided); you may submit"
-    assert line in town.participant("check", other, now=LATER).out
-    town.take_in(now=LATER)
-    assert town.publish(submission, now=LATER).code == 0
-    town.share()
+    assert line in lab.participant("check", other, now=NEXT).out
+    lab.take_in(now=NEXT)
+    assert lab.publish(submission, now=NEXT).code == 0
+    lab.share()
     line = "1 of 2 used since 04 Oct (1 published, 0 sent from here and undecided); you may submit"
-    assert line in town.participant("check", other, now=LATER).out
+    assert line in lab.participant("check", other, now=NEXT).out
 
 
-def test_what_was_withdrawn_and_is_sent_again_is_refused_for_what_it_is(town: Town) -> None:
-    submission = town.send("one", now=DAY)
-    town.take_in(now=DAY)
-    assert town.participant("withdraw", submission, now=DAY).code == 0
-    town.take_in(now=DAY)
-    town.fill(submission, withdrawn=False, revision=3)
-    town.send_unchecked(submission, now=LATER)
-    (receipt,) = town.take_in(now=LATER)["received"]
+def test_what_was_withdrawn_and_is_sent_again_is_refused_for_what_it_is(lab: Lab) -> None:
+    submission = lab.receive("one")
+    assert lab.participant("withdraw", submission).code == 0
+    lab.take_in()
+    lab.fill(submission, withdrawn=False, revision=3)
+    lab.send_unchecked(submission, now=NEXT)
+    (receipt,) = lab.take_in(now=NEXT)["received"]
     (problem,) = receipt["problems"]
     assert (problem["code"], problem["found"]) == (
         "nothing-to-update",
@@ -100,27 +91,26 @@ def test_what_was_withdrawn_and_is_sent_again_is_refused_for_what_it_is(town: To
     assert problem["hint"] == "heldout draft makes a new id"
 
 
-def test_an_embargo_that_cannot_be_is_refused_at_once(town: Town) -> None:
-    dev, evaluation = town.root / "dev.tsv", town.root / "eval.tsv"
+def test_an_embargo_that_cannot_be_is_refused_at_once(lab: Lab) -> None:
+    dev, evaluation = lab.root / "dev.tsv", lab.root / "eval.tsv"
     runs: list[str | Path] = ["--dev", dev, "--eval", evaluation]
     for day in ["2026-11-02", "2020-01-01", "2027-08-03"]:
-        answer = town.participant("draft", "x", *runs, "--embargo", day, now=DAY)
-        assert (answer.code, answer.out) == (2, "")
-        assert "error  embargo-day  --embargo" in answer.err
-        assert "up to 2027-08-02" in answer.err
-    assert not (town.clone / ".git/heldout/drafts").exists()
+        lab.participant("draft", "x", *runs, "--embargo", day).refused(
+            "error  embargo-day  --embargo", "up to 2027-08-02"
+        )
+    assert not (lab.clone / ".git/heldout/drafts").exists()
 
 
-def test_what_the_log_has_decided_is_refused_here(town: Town) -> None:
-    published, refused = town.send("one", now=DAY), town.send("two", now=DAY, seed=2)
-    town.take_in(now=DAY)
-    assert town.publish(published, now=DAY).code == 0
-    assert town.organiser("reject", refused, "--why", "a copy", now=DAY).code == 0
-    town.push()
+def test_what_the_log_has_decided_is_refused_here(lab: Lab) -> None:
+    published, refused = lab.send("one"), lab.send("two", seed=2)
+    lab.take_in()
+    assert lab.publish(published).code == 0
+    assert lab.organiser("reject", refused, "--why", "a copy").code == 0
+    lab.push()
     answers = [
-        (town.participant("withdraw", published, now=LATER), "published-stays"),
-        (town.participant("withdraw", refused, now=LATER), "already-decided"),
-        (town.participant("amend", refused, now=LATER), "already-decided"),
+        (lab.participant("withdraw", published, now=NEXT), "published-stays"),
+        (lab.participant("withdraw", refused, now=NEXT), "already-decided"),
+        (lab.participant("amend", refused, now=NEXT), "already-decided"),
     ]
     for answer, code in answers:
         assert (answer.code, answer.out) == (1, "")
@@ -132,43 +122,42 @@ def test_what_the_log_has_decided_is_refused_here(town: Town) -> None:
         ({"embargo_until": None, "type": "reranking"}, 'type "reranking", no embargo'),
     ]
     for fields, found in changes:
-        town.fill(published, **fields)
-        answer = town.participant("amend", published, now=LATER)
+        lab.fill(published, **fields)
+        answer = lab.participant("amend", published, now=NEXT).declined(
+            "published-stays", found, 'type "full ranking", no embargo, as published'
+        )
         assert (answer.code, answer.out) == (1, "")
-        assert "published-stays" in answer.err
-        assert found in answer.err
-        assert 'type "full ranking", no embargo, as published' in answer.err
-    town.fill(published, type="full ranking", code="https://example.org/code")
-    assert town.participant("amend", published, now=LATER).code == 0
+    lab.fill(published, type="full ranking", code="https://example.org/code")
+    assert lab.participant("amend", published, now=NEXT).code == 0
 
 
-def test_an_extended_embargo_does_not_stop_an_amendment(town: Town) -> None:
-    submission = town.enter("one", now=DAY, embargo="2027-02-01")
-    town.organiser("extend", submission, "2027-03-01", "--why", "late", now=DAY).done()
-    town.push()
-    town.fill(submission, code="https://example.org/code")
-    assert town.participant("amend", submission, now=LATER).code == 0
-    assert [one["kind"] for one in town.take_in(now=LATER)["received"]] == ["updated"]
+def test_an_extended_embargo_does_not_stop_an_amendment(lab: Lab) -> None:
+    submission = lab.enter("one", embargo="2027-02-01")
+    lab.organiser("extend", submission, "2027-03-01", "--why", "late").done()
+    lab.push()
+    lab.fill(submission, code="https://example.org/code")
+    assert lab.participant("amend", submission, now=NEXT).code == 0
+    assert [one["kind"] for one in lab.take_in(now=NEXT)["received"]] == ["updated"]
 
 
-def test_a_refused_update_shows_in_the_status(town: Town) -> None:
+def test_a_refused_update_shows_in_the_status(lab: Lab) -> None:
     """A refusal leaves no event: what was sent last is held against what is in force."""
-    submission = town.enter("one", now=DAY)
-    town.fill(submission, embargo_until="2027-02-01")
-    assert town.participant("amend", submission, now=LATER).code == 0  # the log is not public yet
-    (receipt,) = town.take_in(now=LATER)["received"]
+    submission = lab.enter("one")
+    lab.fill(submission, embargo_until="2027-02-01")
+    assert lab.participant("amend", submission, now=NEXT).code == 0  # the log is not public yet
+    (receipt,) = lab.take_in(now=NEXT)["received"]
     (problem,) = receipt["problems"]
     assert problem["found"] == 'type "full ranking", an embargo until 2027-02-01'
     assert problem["expected"] == 'type "full ranking", no embargo, as published'
-    town.push()
-    status = town.participant("status", submission, now=LATER)
+    lab.push()
+    status = lab.participant("status", submission, now=NEXT)
     line = f"update    revision 2 was sent, revision 1 is in force: found {problem['found']}"
     assert line in status.out
-    (row,) = statuses(town)
+    (row,) = statuses(lab)
     assert row["update"].startswith("revision 2 was sent, revision 1 is in force")
 
 
-def test_the_receipt_can_be_made_by_hand_and_changes_with_the_metadata(town: Town) -> None:
+def test_the_receipt_can_be_made_by_hand_and_changes_with_the_metadata(lab: Lab) -> None:
     """As docs/reference/envelope.md says."""
     command = 'sha256sum "$id"* | LC_ALL=C sort -k 2 | sha256sum'
     page = Path(__file__).parents[2] / "docs" / "reference" / "envelope.md"
@@ -177,7 +166,7 @@ def test_the_receipt_can_be_made_by_hand_and_changes_with_the_metadata(town: Tow
     def by_hand() -> str:
         done = subprocess.run(
             ["sh", "-c", command],
-            cwd=town.clone / ".git/heldout" / "sealed",
+            cwd=lab.clone / ".git/heldout" / "sealed",
             env={**os.environ, "id": submission},
             capture_output=True,
             check=True,
@@ -185,19 +174,19 @@ def test_the_receipt_can_be_made_by_hand_and_changes_with_the_metadata(town: Tow
         )
         return done.stdout.split()[0]
 
-    submission = town.draft("one", now=DAY)
-    first = town.participant("submit", submission, "--json", now=DAY).json["receipt"]
+    submission = lab.draft("one")
+    first = lab.participant("submit", submission, "--json").json["receipt"]
     assert first == by_hand()
-    town.take_in(now=DAY)
-    town.push()
-    assert statuses(town)[0]["receipt"] == first
-    town.fill(submission, code="https://example.org/code")
-    second = town.participant("amend", submission, "--json", now=LATER).json["receipt"]
+    lab.take_in()
+    lab.push()
+    assert statuses(lab)[0]["receipt"] == first
+    lab.fill(submission, code="https://example.org/code")
+    second = lab.participant("amend", submission, "--json", now=NEXT).json["receipt"]
     assert second == by_hand() != first
-    assert statuses(town)[0]["receipt"] == first
-    town.take_in(now=LATER)
-    town.push()
-    assert statuses(town)[0]["receipt"] == second
+    assert statuses(lab)[0]["receipt"] == first
+    lab.take_in(now=NEXT)
+    lab.push()
+    assert statuses(lab)[0]["receipt"] == second
 
 
 @pytest.mark.parametrize("name", ["x.lock", "x."])
@@ -206,27 +195,25 @@ def test_a_name_that_git_allows_for_no_branch_is_refused(name: str) -> None:
         draft_id(name, today=date(2026, 11, 20), embargoed=False)
 
 
-def write_run(town: Town, submission: str, rename: Callable[[str], str]) -> None:
+def write_run(lab: Lab, submission: str, rename: Callable[[str], str]) -> None:
     """Give the documents of a draft's dev run other ids."""
-    file = town.clone / ".git/heldout/drafts" / submission / "dev.run"
+    file = lab.clone / ".git/heldout/drafts" / submission / "dev.run"
     lines = [line.split("\t") for line in run_text("dev", 1).splitlines()]
     text = "".join(f"{query}\t{rename(document)}\t{rank}\n" for query, document, rank in lines)
     file.write_text(text)
 
 
-def test_ids_that_are_none_of_the_collection_s_stop_check_and_submit(town: Town) -> None:
-    submission = town.draft("foreign", now=DAY)
-    write_run(town, submission, lambda document: document.upper())
-    checked = town.participant("check", submission, now=DAY)
-    assert checked.code == 1
+def test_ids_that_are_none_of_the_collection_s_stop_check_and_submit(lab: Lab) -> None:
+    submission = lab.draft("foreign")
+    write_run(lab, submission, lambda document: document.upper())
+    checked = lab.participant("check", submission).declined()
     said = " ".join(checked.out.split())
     assert "error no-common-document dev.run" in said
     assert "none of its 150 documents is judged in dev" in said
     assert 'did you mean "ddev0"?' in said
     assert 'as "DDEV0" from "ddev0"' in said
-    sent = town.participant("submit", submission, now=DAY)
-    assert sent.code == 1
-    assert not git(town.clone, "branch", "--list", "submission/*")
+    lab.participant("submit", submission).declined()
+    assert not git(lab.clone, "branch", "--list", "submission/*")
 
 
 _HEADER = """\
@@ -243,100 +230,83 @@ _HEADER = """\
 """
 
 
-def test_a_draft_begins_with_what_the_header_of_its_runs_says(town: Town) -> None:
+def test_a_draft_begins_with_what_the_header_of_its_runs_says(lab: Lab) -> None:
     for name in ("dev", "eval"):
-        (town.root / f"{name}.run").write_text(_HEADER + run_text(name, 1))
-    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
-    said = town.participant("draft", "one", *runs, now=DAY).done()
-    assert 'taken     team "Lighthouse Retrieval Group", from actor: team in ' in said.out
+        (lab.root / f"{name}.run").write_text(_HEADER + run_text(name, 1))
+    runs = ("--dev", lab.root / "dev.run", "--eval", lab.root / "eval.run")
+    lab.participant("draft", "one", *runs).done(
+        'taken     team "Lighthouse Retrieval Group", from actor: team in '
+    )
 
-    answer = town.participant("draft", "two", *runs, "--json", now=DAY).json
+    answer = lab.participant("draft", "two", *runs, "--json").json
     assert {one["field"] for one in answer["from_headers"]} == {
-        *("team", "model_description", "efficiency.query_latency_ms"),
+        *("team", "model_description", "efficiency.query_latency_ms")
     }
     submission = answer["id"]
     metadata = json.loads(
-        (town.clone / ".git/heldout/drafts" / submission / "metadata.json").read_text()
+        (lab.clone / ".git/heldout/drafts" / submission / "metadata.json").read_text()
     )
     assert metadata["team"] == "Lighthouse Retrieval Group"
     assert metadata["efficiency"]["query_latency_ms"] == 120 / (2 * QUERIES)
 
-    town.fill(
+    lab.fill(
         submission,
         team="North Coast Search",
         institution="Coast University",
         training_data="dev queries",
     )
-    checked = town.participant("check", submission, "--json", now=DAY).done()
+    checked = lab.participant("check", submission, "--json").done()
     assert checked.json["problems"] == []
-    town.participant("submit", submission, now=DAY)
-    town.take_in(now=LATER)
-    assert town.organiser("review", submission, "--json", now=LATER).code == 0
-
-
-def test_a_draft_takes_measurements_from_a_file_beside_its_runs(town: Town) -> None:
-    for name in ("dev", "eval"):
-        (town.root / f"{name}.run").write_text(run_text(name, 1))
-    beside = town.root / "ir-metadata.yml"
-    beside.write_text(_HEADER.replace("# ", ""))
-    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
-    answer = town.participant("draft", "one", *runs, "--ir-metadata", beside, "--json", now=DAY)
-    assert {one["path"] for one in answer.json["from_headers"]} == {str(beside)}
-
-    beside.write_text("a: 1\na: 2\n")
-    refused = town.participant("draft", "two", *runs, "--ir-metadata", beside, now=DAY)
-    assert refused.code == 2
-    assert f"error  ir-metadata-yaml  {beside}:2" in refused.err
-    assert not (town.clone / ".git/heldout/drafts" / "20261102-two").exists()
+    lab.participant("submit", submission)
+    lab.take_in(now=NEXT)
+    assert lab.organiser("review", submission, "--json", now=NEXT).code == 0
 
 
 @pytest.mark.parametrize("how", ["missing", "folder", "two"])
-def test_a_run_that_is_not_one_file_is_one_problem(town: Town, how: str) -> None:
-    submission = town.draft("one", now=DAY)
-    town.fill(submission, team="")
-    run = town.clone / ".git/heldout/drafts" / submission / "eval.run"
+def test_a_run_that_is_not_one_file_is_one_problem(lab: Lab, how: str) -> None:
+    submission = lab.draft("one")
+    lab.fill(submission, team="")
+    run = lab.clone / ".git/heldout/drafts" / submission / "eval.run"
     if how == "two":
         run.with_name("eval.run.gz").write_bytes(b"")
     else:
         run.unlink()
     if how == "folder":
         run.mkdir()
-    answer = town.participant("check", submission, now=DAY)
-    assert answer.code == 1, answer
+    answer = lab.participant("check", submission).declined()
     expected = {"missing": "no run for 'eval'", "folder": "no file", "two": "eval.run.gz"}
     assert expected[how] in answer.out
     assert ("remove one" in answer.out) == (how == "two")
     assert "eval      no run that can be read" in answer.out
     assert "RR@10 0." in answer.out
     assert "metadata.json:team" in answer.out
-    assert town.participant("submit", submission, now=DAY).code == 1
-    assert git(town.forge, "for-each-ref", "refs/heads/submission") == ""
-    assert not (town.clone / ".git/heldout/keys").exists()
+    assert lab.participant("submit", submission).code == 1
+    assert git(lab.forge, "for-each-ref", "refs/heads/submission") == ""
+    assert not (lab.clone / ".git/heldout/keys").exists()
 
 
-def test_status_of_a_draft_and_of_nothing(town: Town) -> None:
-    submission = town.draft("one", now=DAY)
-    told = town.participant("status", submission, now=DAY)
-    assert (told.code, "a draft here, nothing sent" in told.out) == (0, True)
-    unknown = town.participant("status", "20261102-nobody", now=DAY)
+def test_status_of_a_draft_and_of_nothing(lab: Lab) -> None:
+    submission = lab.draft("one")
+    lab.participant("status", submission).done("a draft here, nothing sent")
+    unknown = lab.participant("status", "20261102-nobody").declined(
+        "no draft or submission of this id", submission
+    )
     assert (unknown.code, unknown.out) == (1, "")
-    assert "no draft or submission of this id" in unknown.err
-    assert submission in unknown.err
-    town.participant("submit", submission, now=DAY)
-    assert "not received yet" in town.participant("status", submission, now=DAY).out
+    lab.participant("submit", submission)
+    assert "not received yet" in lab.participant("status", submission).out
 
 
-def test_an_embargo_in_a_telling_id(town: Town) -> None:
-    telling = town.draft("lighthouse-one", now=DAY)
-    town.fill(telling, embargo_until="2026-12-10")
-    out = town.participant("check", telling, now=DAY).out
+def test_an_embargo_in_a_telling_id(lab: Lab) -> None:
+    telling = lab.draft("lighthouse-one")
+    lab.fill(telling, embargo_until="2026-12-10")
+    out = lab.participant("check", telling).out
     assert "hidden    your git name (submit commits as Anonymous)\n" in out
     assert "the id says 'lighthouse'; heldout draft --embargo makes a neutral one" in out
-    neutral = town.draft("x", now=DAY, embargo="2026-12-10")
-    found = town.participant("check", neutral, "--json", now=DAY).json
+    neutral = lab.draft("x", embargo="2026-12-10")
+    found = lab.participant("check", neutral, "--json").json
     assert found["hidden"] == ["your git name (submit commits as Anonymous)"]
     assert not any("the id says" in warning for warning in found["warnings"])
-    town.fill(telling, embargo_until="2026-11-01")
-    out = town.participant("check", telling, now=DAY).out
+    lab.fill(telling, embargo_until="2026-11-01")
+    out = lab.participant("check", telling).out
     assert "note   embargo-over  metadata.json:embargo_until" in out
     assert "metadata  ok" in out

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from town import FOUNDED, Town, fresh_town
+from lab import FOUNDED, Lab, fresh_lab
 
 import heldout
 from heldout.board.scores.commitments import RuleChange
@@ -13,7 +13,6 @@ from heldout.board.scores.session import look_at, organiser_session
 from heldout.board.store.repository import Repository
 from heldout.errors import StoreError
 
-pytestmark = pytest.mark.slow
 NOW = datetime(2026, 11, 2, tzinfo=UTC)
 SOURCES = Path(heldout.__file__).parent
 
@@ -23,7 +22,7 @@ WITHOUT_KEY = {"board/organiser/rekey.py"}
 SESSION = {"board/scores/session.py"}
 
 
-town = fresh_town
+lab = fresh_lab
 
 
 def _calls(name: str) -> dict[str, list[ast.Call]]:
@@ -46,36 +45,34 @@ def test_a_vault_is_opened_to_be_written_by_a_session_alone() -> None:
     assert _calls("begin_session").keys() == SESSION | CREATE
 
 
-def test_a_session_of_any_program_refuses_a_clock_that_is_behind(town: Town) -> None:
+def test_a_session_of_any_program_refuses_a_clock_that_is_behind(lab: Lab) -> None:
     early = datetime.fromisoformat(FOUNDED) - timedelta(days=1)
-    session = organiser_session(Repository(town.board), town.vault, clock=lambda: early)
+    session = organiser_session(Repository(lab.board), lab.vault, clock=lambda: early)
     with pytest.raises(StoreError, match="the clock"), session:
         pass
 
 
-def test_a_session_of_any_program_refuses_rules_that_nobody_accepted(town: Town) -> None:
-    repository = Repository(town.board)
-    town.edit(("submissions = 300", "submissions = 200"))
-    before = (town.vault / "events.jsonl").read_bytes()
+def test_a_session_of_any_program_refuses_rules_that_nobody_accepted(lab: Lab) -> None:
+    repository = Repository(lab.board)
+    lab.edit(("submissions = 300", "submissions = 200"))
+    before = (lab.vault / "events.jsonl").read_bytes()
     with (
         pytest.raises(StoreError, match="nobody accepted it"),
-        organiser_session(repository, town.vault, clock=lambda: NOW),
+        organiser_session(repository, lab.vault, clock=lambda: NOW),
     ):
         pass
-    assert (town.vault / "events.jsonl").read_bytes() == before
+    assert (lab.vault / "events.jsonl").read_bytes() == before
     seen: list[RuleChange] = []
-    with organiser_session(
-        repository, town.vault, clock=lambda: NOW, accept=seen.append
-    ) as session:
+    with organiser_session(repository, lab.vault, clock=lambda: NOW, accept=seen.append) as session:
         assert session.spec().release.submissions == 200
     (change,) = seen
     assert [one.key for one in change.differences] == ["release.submissions"]
 
 
-def test_two_sessions_do_not_work_at_once(town: Town) -> None:
-    repository = Repository(town.board)
-    with organiser_session(repository, town.vault, clock=lambda: NOW) as session:
-        second = organiser_session(repository, town.vault, clock=lambda: NOW)
+def test_two_sessions_do_not_work_at_once(lab: Lab) -> None:
+    repository = Repository(lab.board)
+    with organiser_session(repository, lab.vault, clock=lambda: NOW) as session:
+        second = organiser_session(repository, lab.vault, clock=lambda: NOW)
         with pytest.raises(StoreError, match="another heldout is at work"), second:
             pass
-        assert look_at(repository, town.vault, now=NOW).by == session.by
+        assert look_at(repository, lab.vault, now=NOW).by == session.by

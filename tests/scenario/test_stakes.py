@@ -7,14 +7,22 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
+import lab as labs
 import pytest
-import town as towns
-from town import OTHER_TEAM, TEAM, Town, call, founding, new_town, write_inputs
+from lab import (
+    OTHER_TEAM,
+    TEAM,
+    Lab,
+    Patch,
+    call,
+    founding,
+    new_lab,
+    write_inputs,
+)
 
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 
-pytestmark = pytest.mark.slow
 DAY, NEXT = "2026-11-02T10:00:00Z", "2026-11-03T10:00:00Z"
 
 PLACES: dict[int, Callable[[int], int]] = {
@@ -27,7 +35,7 @@ PLACES: dict[int, Callable[[int], int]] = {
 
 def placed(query_set: str, seed: int) -> str:
     lines = []
-    for number in range(towns.QUERIES):
+    for number in range(labs.QUERIES):
         documents = [f"n{number}-{4 * seed - 4 + i}" for i in range(4)]
         documents.insert(PLACES[seed](number) - 1, f"d{query_set}{number}")
         lines += [f"{query_set}{number}\t{d}\t{rank}" for rank, d in enumerate(documents, 1)]
@@ -38,8 +46,8 @@ def rules_of(folder: Path) -> BoardSpec:
     return parse_spec((folder / "board" / "board.toml").read_bytes())
 
 
-def row_of(town: Town, submission: str) -> dict[str, Any]:
-    return next(row for row in town.rows() if row["id"] == submission)
+def row_of(lab: Lab, submission: str) -> dict[str, Any]:
+    return next(row for row in lab.rows() if row["id"] == submission)
 
 
 def show_baseline(folder: Path, said: str, *more: str) -> None:
@@ -53,52 +61,50 @@ def show_baseline(folder: Path, said: str, *more: str) -> None:
     for file in files:
         at = next(i for i, word in enumerate(words) if word.endswith("FILE"))
         words[at] = words[at].removesuffix("FILE") + str(file)
-    call(folder, *words, "--now", towns.FOUNDED).done()
+    call(folder, *words, "--now", labs.FOUNDED).done()
 
 
 @pytest.mark.parametrize(("queries", "informing"), [(1200, "feedback"), (70, "check")])
 def test_an_open_board_takes_a_baseline_and_entries_and_is_audited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queries: int, informing: str
+    tmp_path: Path, monkeypatch: Patch, queries: int, informing: str
 ) -> None:
-    monkeypatch.setattr(towns, "QUERIES", queries)
-    monkeypatch.setattr(towns, "run_text", placed)
-    town = Town(tmp_path / "town")
-    said = new_town(town.root, "--stake", "open").out
+    monkeypatch.setattr(labs, "QUERIES", queries)
+    monkeypatch.setattr(labs, "run_text", placed)
+    lab = Lab(tmp_path / "lab")
+    said = new_lab(lab.root, "--stake", "open").out
     assert f"view {informing} publishes every score" in said
-    spec = rules_of(town.root)
+    spec = rules_of(lab.root)
     views = ["eval-1", "eval-2", "eval-3"] if queries > 1000 else ["eval"]
     ranks = views[0]
     assert (spec.release.rule, spec.primary) == ("clear", ranks)
     assert [view.name for view in spec.views] == ["dev", *views, informing]
 
-    show_baseline(town.root, said)
-    town.share()
+    show_baseline(lab.root, said)
+    lab.share()
 
-    told = ("--why", "known people", "--yes")
-    first = town.send("first", now=DAY, seed=2, team=TEAM)
-    town.take_in(now=DAY)
-    assert town.organiser("publish", first, *told, now=DAY).code == 0
-    second = town.send("second", now=NEXT, seed=3, team=OTHER_TEAM)
-    town.take_in(now=NEXT)
-    assert town.organiser("publish", second, *told, now=NEXT).code == 0
+    args = ("--why", "known people", "--yes")
+    first = lab.receive("first", now=DAY, seed=2, team=TEAM)
+    assert lab.organiser("publish", first, *args, now=DAY).code == 0
+    second = lab.receive("second", now=NEXT, seed=3, team=OTHER_TEAM)
+    assert lab.organiser("publish", second, *args, now=NEXT).code == 0
 
     counted = {ranks: 300, "feedback": 300} if queries > 1000 else {ranks: 70, "check": 70}
-    events = [event["public"] for event in town.events() if event["kind"] == "published"]
+    events = [event["public"] for event in lab.events() if event["kind"] == "published"]
     assert events[0]["queries"] == {"dev": queries, **counted}
     assert events[1]["queries"] == {"dev": queries, informing: counted[informing]}
-    better, equal = row_of(town, first), row_of(town, second)
+    better, equal = row_of(lab, first), row_of(lab, second)
     assert better["rank"] == 1
     five_errors = 5 * stdev([1.0] * 6 + [0.5]) / counted[ranks] ** 0.5  # the number has noise
     assert better["scores"][ranks] == pytest.approx(13 / 14, abs=five_errors)
     assert equal["scores"].get(ranks) is None
     assert informing in equal["scores"]
-    assert all(row["rank"] is None for row in town.rows() if row["id"] != first)
-    assert town.audit()["faults"] == []
+    assert all(row["rank"] is None for row in lab.rows() if row["id"] != first)
+    assert lab.audit()["faults"] == []
 
 
 def prize(folder: Path) -> list[str | Path]:
     """The option that gives the queries of a final, which are written to a folder."""
-    numbers = range(towns.QUERIES)
+    numbers = range(labs.QUERIES)
     texts = "".join(f"final{i}\tquestion {i * 7919} of the final\n" for i in numbers)
     (folder / "final.tsv").write_text(texts)
     labels = "".join(f"final{i} 0 dfinal{i} 1\n" for i in numbers)
@@ -113,10 +119,11 @@ def test_a_prize_is_decided_by_a_final_on_a_set_of_its_own(tmp_path: Path) -> No
         file.write_text(placed("dev", seed))
     closes = ("--closes", "2027-03-31")
     given = [word for file in known for word in ("--known-run", file)]
-    answer = call(tmp_path, *founding(tmp_path), *prize(tmp_path), *closes, *given).done()
-    assert "weak as your best baseline lies" in answer.out
-    assert "for a prize:" in answer.out
-    assert "after 2027-03-31, publish their scores (heldout board final)" in answer.out
+    answer = call(tmp_path, *founding(tmp_path), *prize(tmp_path), *closes, *given).done(
+        "weak as your best baseline lies",
+        "for a prize:",
+        "after 2027-03-31, publish their scores (heldout board final)",
+    )
     spec = rules_of(tmp_path)
     assert spec.release.rule == "clear"
     assert spec.finalists_view is not None
@@ -133,16 +140,14 @@ def test_a_prize_is_decided_by_a_final_on_a_set_of_its_own(tmp_path: Path) -> No
     assert "-bm25, lies" in described.out
     assert "u below good" in described.out
     gap = call(tmp_path, "board", "describe", *places, "--json").json["gap"]
-    assert (gap["best"], gap["queries"]) == ("good", towns.QUERIES)
+    assert (gap["best"], gap["queries"]) == ("good", labs.QUERIES)
 
 
 def test_known_runs_are_at_least_two_and_for_a_board_under_clear(tmp_path: Path) -> None:
     write_inputs(tmp_path)
     one = ("--known-run", tmp_path / "dev.tsv")
     for wrong in (("--stake", "open", *one), ("--stake", "known", *one, *one)):
-        answer = call(tmp_path, *founding(tmp_path), *wrong)
-        assert answer.code == 2
-        assert "given at least twice" in answer.err
+        call(tmp_path, *founding(tmp_path), *wrong).refused("given at least twice")
     assert not (tmp_path / "board").exists()
 
 
@@ -157,7 +162,5 @@ def test_a_final_that_cannot_be_is_refused(
     tmp_path: Path, options: tuple[str, ...], said: str
 ) -> None:
     write_inputs(tmp_path)
-    answer = call(tmp_path, *founding(tmp_path), *prize(tmp_path), *options)
-    assert answer.code == 2
-    assert said in answer.err
+    call(tmp_path, *founding(tmp_path), *prize(tmp_path), *options).refused(said)
     assert not (tmp_path / "board").exists()

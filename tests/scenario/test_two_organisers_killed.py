@@ -17,10 +17,10 @@ from typing import Any
 
 import killer
 import pytest
-from town import environment, git
+from lab import environment, git
 from two_organisers import Office, Pair, copy_pair, pair_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.night]
+pytestmark = pytest.mark.night
 
 
 def _first_sharing(pair: Pair) -> tuple[Office, list[str]]:
@@ -63,13 +63,13 @@ def test_killed_at_any_step_the_next_call_goes_on(
     prepare, least = CASES[name]
     pair = copy_pair(memory)
     office, command = prepare(pair)
-    shutil.copytree(memory / "town", memory / "start", symlinks=True)
+    shutil.copytree(memory / "lab", memory / "start", symlinks=True)
     other = pair.bob if office is pair.ann else pair.ann
     plan = {
-        "root": str(memory / "town"),
+        "root": str(memory / "lab"),
         "start": str(memory / "start"),
-        "arguments": [*command, *office.place()],
-        "after": [["rebuild", *other.place()]],
+        "arguments": [*command, *office.options()],
+        "after": [["rebuild", *other.options()]],
     }
     (memory / "plan.json").write_text(json.dumps(plan))
     done = subprocess.run(

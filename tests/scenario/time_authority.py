@@ -59,9 +59,9 @@ class Authority:
 
     def run(self, *arguments: str) -> None:
         """Call openssl in the folder."""
-        told = ["openssl", *arguments]
-        told += ["-config", "settings.cnf"] if arguments[0] in ("ts", "req") else []
-        done = subprocess.run(told, cwd=self.folder, capture_output=True, check=False)
+        said = ["openssl", *arguments]
+        said += ["-config", "settings.cnf"] if arguments[0] in ("ts", "req") else []
+        done = subprocess.run(said, cwd=self.folder, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr.decode()
 
     @contextmanager

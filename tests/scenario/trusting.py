@@ -10,11 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from town import OTHER_TEAM, TEAM, Town, environment
+from lab import LAST, NEXT, OTHER_TEAM, TEAM, Lab, environment
 
-DAY = "2026-11-02T10:00:00Z"
-DECIDED = "2026-11-03T10:00:00Z"
-LAST = "2026-12-02T10:00:00Z"
 REVEAL = "2027-02-01"
 REVEALED = f"{REVEAL}T00:00:00Z"
 ONE = "20261102-one"
@@ -25,29 +22,29 @@ THIRD_TEAM = {**OTHER_TEAM, "team": "Harbour Group", "institution": "Harbour Col
 REFUSED_TEAM = {**OTHER_TEAM, "team": "Driftwood", "institution": "Driftwood Laboratory"}
 
 
-def add_baseline(town: Town, *, seed: int = 9) -> None:
-    town.draft("runs", now=DAY, seed=seed)
-    runs = ("--dev", town.root / "dev.run", "--eval", town.root / "eval.run")
-    told = ("board", "baseline", BASELINE, *runs, "--description", "BM25")
-    assert town.organiser(*told, now=DAY).code == 0
+def add_baseline(lab: Lab, *, seed: int = 9) -> None:
+    lab.draft("runs", seed=seed)
+    runs = ("--dev", lab.root / "dev.run", "--eval", lab.root / "eval.run")
+    args = ("board", "baseline", BASELINE, *runs, "--description", "BM25")
+    assert lab.organiser(*args).code == 0
 
 
-def settle(town: Town) -> Mapping[str, str]:
+def settle(lab: Lab) -> Mapping[str, str]:
     """A board at its end: published, under an embargo, refused, withdrawn, a baseline."""
-    add_baseline(town)
+    add_baseline(lab)
     ids = {
-        "one": town.send("one", now=DAY, team={**TEAM, "open_runs": True}),
-        "hidden": town.send("hidden", now=DAY, seed=2, team=OTHER_TEAM, embargo=REVEAL),
-        "refused": town.send("refused", now=DAY, seed=3, team=REFUSED_TEAM),
-        "withdrawn": town.send("withdrawn", now=DAY, seed=4, team=THIRD_TEAM),
+        "one": lab.send("one", team={**TEAM, "open_runs": True}),
+        "hidden": lab.send("hidden", seed=2, team=OTHER_TEAM, embargo=REVEAL),
+        "refused": lab.send("refused", seed=3, team=REFUSED_TEAM),
+        "withdrawn": lab.send("withdrawn", seed=4, team=THIRD_TEAM),
     }
-    town.take_in(now=DAY)
-    assert town.participant("withdraw", ids["withdrawn"], now=DAY).code == 0
-    town.take_in(now=DAY)
-    told = ("--why", "known people, another system", "--yes")
-    town.organiser("publish", ids["one"], ids["hidden"], *told, now=DECIDED).done()
-    town.organiser("reject", ids["refused"], "--why", "not a team", now=DECIDED).done()
-    town.push()
+    lab.take_in()
+    assert lab.participant("withdraw", ids["withdrawn"]).code == 0
+    lab.take_in()
+    args = ("--why", "known people, another system", "--yes")
+    lab.organiser("publish", ids["one"], ids["hidden"], *args, now=NEXT).done()
+    lab.organiser("reject", ids["refused"], "--why", "not a team", now=NEXT).done()
+    lab.push()
     return ids
 
 
@@ -86,18 +83,18 @@ def change_scores(files: Files, name: str, change: Callable[[dict[str, Any]], ob
     files[file] = json.dumps(scores).encode()
 
 
-def kill_at(town: Town, arguments: list[str], *, every: int) -> Any:
+def kill_at(lab: Lab, arguments: list[str], *, every: int) -> Any:
     """What `killer.py` finds for a command, killed before each `every`-th durable operation."""
-    start = town.root.with_name("start")
-    shutil.copytree(town.root, start, symlinks=True)
-    plan = town.root.with_name("plan.json")
-    told = ["--board", f"{town.board}", "--vault", f"{town.vault}", "--now", LAST]
-    given = {"root": f"{town.root}", "start": f"{start}", "arguments": [*arguments, *told]}
-    plan.write_text(json.dumps({**given, "after": [["inbox", *told], ["audit", *told]]}))
+    start = lab.root.with_name("start")
+    shutil.copytree(lab.root, start, symlinks=True)
+    plan = lab.root.with_name("plan.json")
+    said = ["--board", f"{lab.board}", "--vault", f"{lab.vault}", "--now", LAST]
+    given = {"root": f"{lab.root}", "start": f"{start}", "arguments": [*arguments, *said]}
+    plan.write_text(json.dumps({**given, "after": [["inbox", *said], ["audit", *said]]}))
     done = subprocess.run(
         [sys.executable, "-c", _KILLER, plan, str(every)],
         capture_output=True,
-        env={**environment(town.root.parent), "PYTHONPATH": str(Path(__file__).parent)},
+        env={**environment(lab.root.parent), "PYTHONPATH": str(Path(__file__).parent)},
         check=False,
         text=True,
     )

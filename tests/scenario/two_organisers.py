@@ -1,28 +1,25 @@
-"""Two organisers, two machines, one history: a town whose vault has a private git remote.
+"""Two organisers, two machines, one history: a lab whose vault has a private git remote.
 
 Each has a clone of the board and a clone of the vault with a key of their own. Races are made
 certain: git is told to let the other organiser act between a fetch and the push that follows it.
 """
 
-import atexit
 import functools
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from town import Answer, Town, accepting, call, commit_tree, edit_rules, found_town, git
+from lab import DAY, Answer, Lab, accepting, commit_tree, edit_rules, found_lab, git, session_folder
 
 from heldout.board.log.events import parse_log
 from heldout.envelope.bundle import new_identity, short_recipient
 from heldout.envelope.keys import new_signing_key, public_key
 
 SHARED = "2026-11-01T12:00:00Z"
-DAY = "2026-11-02T10:00:00Z"
 LATER = "2026-11-02T11:00:00Z"
 HELDOUT = str(Path(sys.executable).with_name("heldout"))
 
@@ -35,13 +32,13 @@ class Office:
     board: Path
     vault: Path
 
-    def place(self, now: str | None = DAY) -> list[str]:
+    def options(self, now: str | None = DAY) -> list[str]:
         moment = ["--now", now] if now else []
         return ["--board", str(self.board), "--vault", str(self.vault), *moment]
 
     def call(self, *arguments: str, now: str | None = DAY) -> Answer:
-        accept = accepting(self.board, self.vault, *arguments)
-        return call(self.root, *arguments, *self.place(now), *accept)
+        accept = accepting(self.vault, *arguments)
+        return self.call(*arguments, *self.options(now), *accept)
 
     def edit(self, *changes: tuple[str, str]) -> None:
         """Edit board.toml here."""
@@ -63,30 +60,30 @@ class Office:
         }
 
     def is_sound(self) -> bool:
-        told: bool = self.call("audit", "--json").json["ok"]
-        return told
+        said: bool = self.call("audit", "--json").json["ok"]
+        return said
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Ann founded the board and shared the vault; Bob joined."""
 
-    town: Town
+    lab: Lab
     ann: Office
     bob: Office
 
     @property
     def remote(self) -> Path:
-        return self.town.root / "private"
+        return self.lab.root / "private"
 
     def remote_log(self) -> bytes:
         return subprocess.run(
             ["git", "show", "main:events.jsonl"], cwd=self.remote, capture_output=True, check=True
         ).stdout
 
-    def received(self, name: str = "one", **told: Any) -> str:
+    def received(self, name: str = "one", **draft: Any) -> str:
         """A submission that Ann has taken in and Bob has heard of."""
-        submission = self.town.send(name, now=DAY, **told)
+        submission = self.lab.send(name, **draft)
         assert self.ann.call("inbox").code == 0
         return submission
 
@@ -94,9 +91,9 @@ class Pair:
         self, changes: Mapping[str, tuple[str, bytes] | None], *, parent: str | None = "main"
     ) -> str:
         """Put a commit that heldout did not make on the remote; returns it."""
-        eve = self.town.root / "eve"
+        eve = self.lab.root / "eve"
         if not eve.exists():
-            git(self.town.root, "clone", "-q", "private", "eve")
+            git(self.lab.root, "clone", "-q", "private", "eve")
         commit = commit_tree(eve, changes, parent=parent)
         git(eve, "push", "-q", "origin", f"+{commit}:refs/heads/main")
         return commit
@@ -105,7 +102,7 @@ class Pair:
 def pair_of(root: Path) -> Pair:
     """Both of them, in a folder where they are already."""
     return Pair(
-        town=Town(root),
+        lab=Lab(root),
         ann=Office(root, root / "board", root / "vault"),
         bob=Office(root, root / "board-b", root / "vault-b"),
     )
@@ -113,28 +110,26 @@ def pair_of(root: Path) -> Pair:
 
 def copy_pair(folder: Path) -> Pair:
     """Both of them in another folder."""
-    shutil.copytree(_template(), folder / "town", symlinks=True)
-    return pair_of(folder / "town")
+    shutil.copytree(_template(), folder / "lab", symlinks=True)
+    return pair_of(folder / "lab")
 
 
 @functools.cache
 def _template() -> Path:
     """The documented steps of docs/how-to/organisers.md, once per session."""
-    folder = Path(tempfile.mkdtemp(prefix="heldout-pair-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    town = found_town(folder)
-    root = town.root
-    for place in (town.board, town.clone):
-        git(place, "remote", "set-url", "origin", "../forge")
+    lab = found_lab(session_folder("pair"))
+    root = lab.root
+    for clone in (lab.board, lab.clone):
+        git(clone, "remote", "set-url", "origin", "../forge")
     git(root, "init", "-q", "--bare", "-b", "main", "private")
-    git(town.vault, "init", "-q", "-b", "main")
-    git(town.vault, "remote", "add", "origin", "../private")
+    git(lab.vault, "init", "-q", "-b", "main")
+    git(lab.vault, "remote", "add", "origin", "../private")
     key, signing = new_identity("age"), new_signing_key("ORGANISER")
     name = short_recipient("age", key.recipient)
     let_in = ("--add", key.recipient, "--add-signer", f"{name}={public_key(signing)}")
-    told = ("board", "rekey", "--keep-key", *let_in, "--why", "Bob joins", "--yes")
-    town.organiser(*told, now=SHARED).done()
-    town.push()
+    args = ("board", "rekey", "--keep-key", *let_in, "--why", "Bob joins", "--yes")
+    lab.organiser(*args, now=SHARED).done()
+    lab.push()
     git(root, "clone", "-q", "private", "vault-b")
     git(root, "clone", "-q", "forge", "board-b")
     git(root / "vault-b", "remote", "set-url", "origin", "../private")
@@ -143,7 +138,7 @@ def _template() -> Path:
     (root / "vault-b/identities").mkdir(mode=0o700)
     (root / "vault-b/identities/bob.txt").write_text(key.private)
     (root / "vault-b/identities/bob.signing").write_bytes(signing)
-    town.pull()
+    lab.pull()
     return root
 
 
@@ -160,5 +155,5 @@ def before_push(office: Office, script: str) -> None:
 
 def shell(office: Office, *arguments: str, now: str | None = DAY) -> str:
     """A command of an organiser as a line of shell that leaves what it said in a file."""
-    words = " ".join(f"'{word}'" for word in [HELDOUT, *arguments, *office.place(now)])
+    words = " ".join(f"'{word}'" for word in [HELDOUT, *arguments, *office.options(now)])
     return f"(unset GIT_DIR GIT_QUARANTINE_PATH; {words}) >{office.root}/rival.txt 2>&1"

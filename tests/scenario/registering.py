@@ -1,10 +1,6 @@
-"""A town whose board asks for registration, and tools that a hostile team could have."""
+"""A lab whose board asks for registration, and tools that a hostile team could have."""
 
-import atexit
-import functools
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from town import TEAM, Town, copy_town, found_town, git
+from lab import DAY, NEXT, TEAM, Lab, Team, build_once, git
 
 from heldout.board.log.registration import (
     Registrant,
@@ -35,105 +31,80 @@ from heldout.envelope.bundle import open_metadata, seal_message, seal_metadata
 from heldout.envelope.keys import public_key, sign
 from heldout.ids import SubmissionId, digest_bytes
 
-DAY = "2026-11-02T10:00:00Z"
-NEXT = "2026-11-03T10:00:00Z"
 LATER = "2026-11-04T10:00:00Z"
 Change = Callable[[bytes, SubmissionSignature], bytes]
 AGREEMENT = "The data are for research.\nNobody passes them on.\n"
 RULES = '\n[registration]\nrequired = true\nagreement = "agreement.md"\ncloses = 2026-11-30\n'
 
 
-def asking_town(folder: Path) -> Town:
-    """A copy of a town whose board asks for registration, in an empty folder."""
-    return copy_town(_asking(), folder)
+def asking_lab(folder: Path) -> Lab:
+    """A copy of a lab whose board asks for registration, in an empty folder."""
+    return _asking().copy(folder)
 
 
-def admitted_town(folder: Path) -> Town:
+def admitted_lab(folder: Path) -> Lab:
     """The same, with one team that is registered and knows it."""
-    return copy_town(_admitted(), folder)
+    return _admitted().copy(folder)
 
 
-@functools.cache
-def _asking() -> Town:
-    folder = Path(tempfile.mkdtemp(prefix="heldout-asking-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    town = found_town(folder)
-    ask_for_registration(town)
-    return town
-
-
-@functools.cache
-def _admitted() -> Town:
-    folder = Path(tempfile.mkdtemp(prefix="heldout-admitted-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    town = asking_town(folder)
-    admit(town)
-    return town
-
-
-def ask_for_registration(town: Town, rules: str = RULES, *, now: str = DAY) -> None:
-    (town.board / "agreement.md").write_text(AGREEMENT)
-    with (town.board / "board.toml").open("a") as file:
+def ask_for_registration(lab: Lab, rules: str = RULES, *, now: str = DAY) -> None:
+    (lab.board / "agreement.md").write_text(AGREEMENT)
+    with (lab.board / "board.toml").open("a") as file:
         file.write(rules)
-    assert town.organiser("rebuild", now=now).code == 0
-    publish_board(town)
-
-
-def publish_board(town: Town) -> None:
-    """The public side reaches everybody."""
-    town.share()
+    assert lab.organiser("rebuild", now=now).code == 0
+    lab.share()
 
 
 def register(
-    town: Town,
+    lab: Lab,
     *,
     now: str = DAY,
     clone: Path | None = None,
-    team: Mapping[str, Any] = TEAM,
+    team: Team = TEAM,
     to: Path | None = None,
 ) -> str:
     """Register with consent, on a branch or into a folder; returns the handle."""
-    told = ("--team", team["team"], "--institution", team["institution"])
+    args = ("--team", team["team"], "--institution", team["institution"])
     contact = ("--contact", team.get("contact", "ada@lighthouse.example"))
     way = () if to is None else ("--to", to)
-    answer = town.participant(
-        "register", *told, *contact, *way, "--agree", "--json", now=now, clone=clone
+    answer = lab.participant(
+        "register", *args, *contact, *way, "--agree", "--json", now=now, clone=clone
     ).done()
     return str(answer.json["team"])
 
 
-def admit(town: Town, *, now: str = DAY, clone: Path | None = None, **named: Any) -> str:
+def admit(lab: Lab, *, now: str = DAY, clone: Path | None = None, **named: Any) -> str:
     """Register, be taken in, and know it."""
-    handle = register(town, now=now, clone=clone, **named)
-    assert town.take_in(now=now)["received"][-1]["kind"] == "registered"
-    town.share(clone)
+    handle = register(lab, now=now, clone=clone, **named)
+    assert lab.take_in(now=now)["received"][-1]["kind"] == "registered"
+    lab.share(clone)
     return handle
 
 
-def findings(town: Town, submission: str, *, now: str = NEXT) -> list[str]:
+def findings(lab: Lab, submission: str, *, now: str = NEXT) -> list[str]:
     """What the rule says of a submission that the organisers took in."""
-    return team_findings(town, submission, now=now)[submission]
+    return team_findings(lab, submission, now=now)[submission]
 
 
-def team_findings(town: Town, *submissions: str, now: str) -> dict[str, list[str]]:
+def team_findings(lab: Lab, *submissions: str, now: str) -> dict[str, list[str]]:
     """The same of several."""
-    answer = town.organiser("review", *submissions, "--json", now=now)
+    answer = lab.organiser("review", *submissions, "--json", now=now)
     found: dict[str, list[str]] = {}
     for review in answer.json["reviews"]:
-        told = [f for f in review["findings"] if f["rule"] == "team-registered"]
-        assert all(f["severity"] == "reject" for f in told)
-        found[review["id"]] = [f["evidence"] for f in told]
+        said = [f for f in review["findings"] if f["rule"] == "team-registered"]
+        assert all(f["severity"] == "reject" for f in said)
+        found[review["id"]] = [f["evidence"] for f in said]
     assert answer.code == 1 or not any(found.values()), answer
     return found
 
 
-def deliver(town: Town, data: bytes, handle: str, *, now: str = NEXT) -> Mapping[str, Any]:
+def deliver(lab: Lab, data: bytes, handle: str, *, now: str = NEXT) -> Mapping[str, Any]:
     """Hand a registration in through a folder; what became of it."""
-    folder = town.root / "letters"
+    folder = lab.root / "letters"
     folder.mkdir(exist_ok=True)
     file = folder / f"{handle}.json"
     file.write_bytes(data)
-    with sitting(town, now=now) as session:
+    with sitting(lab, now=now) as session:
         (receipt,) = receive_registrations(session, find_registrations_in_folder(folder))
     file.unlink()
     problems = [asdict(problem) for problem in receipt.problems]
@@ -141,10 +112,10 @@ def deliver(town: Town, data: bytes, handle: str, *, now: str = NEXT) -> Mapping
 
 
 @contextmanager
-def sitting(town: Town, *, now: str) -> Iterator[Session]:
+def sitting(lab: Lab, *, now: str) -> Iterator[Session]:
     """The organiser's session, without the commands."""
-    repository = Repository(town.board)
-    vault = Vault.open(town.vault, board=repository.root)
+    repository = Repository(lab.board)
+    vault = Vault.open(lab.vault, board=repository.root)
     with vault.locked():
         moment = datetime.fromisoformat(now)
         yield Session(repository=repository, vault=vault, now=moment, by="somebody")
@@ -155,21 +126,21 @@ def refusal(receipt: Mapping[str, Any]) -> list[str]:
     return [problem["code"] for problem in receipt["problems"]]
 
 
-def own_file(town: Town, clone: Path | None = None) -> dict[str, Any]:
-    note = (clone or town.clone) / ".git/heldout" / "team" / "registration.json"
+def own_file(lab: Lab, clone: Path | None = None) -> dict[str, Any]:
+    note = (clone or lab.clone) / ".git/heldout" / "team" / "registration.json"
     found: dict[str, Any] = json.loads(note.read_text())
     return found
 
 
 def make_registration(
-    town: Town,
+    lab: Lab,
     private: bytes,
     changed: Mapping[str, str] | None = None,
     *,
     team: str = "Harbour Ranking",
 ) -> bytes:
     """A registration by a tool of one's own; fields of the statement may be others."""
-    repository = Repository(town.clone)
+    repository = Repository(lab.clone)
     spec, log = repository.spec(), repository.log()
     registrant = Registrant(team=team, institution="", contact="", salt="0b" * 16)
     statement = Statement(
@@ -192,15 +163,23 @@ def make_registration(
     )
 
 
-def resign(town: Town, submission: str, change: Change) -> None:
+def resign(lab: Lab, submission: str, change: Change) -> None:
     """Seal a draft with another signature than ours, and push it."""
-    repository, name = Repository(town.clone), SubmissionId(submission)
+    repository, name = Repository(lab.clone), SubmissionId(submission)
     packed = pack(repository, name, read_metadata(repository, name))
     file = repository.packed_file(f"{submission}-metadata.json.age")
-    key = (town.clone / ".git/heldout" / "keys" / submission).read_bytes()
+    key = (lab.clone / ".git/heldout" / "keys" / submission).read_bytes()
     metadata, signature = split_signature(open_metadata("age", file.read_bytes(), key=key))
     assert signature is not None
     file.write_whole(seal_metadata("age", change(metadata, signature), key=key))
     moment = datetime.fromisoformat(DAY)
     branch = submit(repository, name, packed, embargoed=True, now=moment)
-    git(town.clone, "push", "-q", "origin", f"+{branch}:{branch}")
+    git(lab.clone, "push", "-q", "origin", f"+{branch}:{branch}")
+
+
+def _ask_and_admit(lab: Lab) -> None:
+    ask_for_registration(lab)
+    admit(lab)
+
+
+_asking, _admitted = build_once(ask_for_registration), build_once(_ask_and_admit)

@@ -1,19 +1,18 @@
 """A small board with everybody around it: organiser, forge, two clones; every call is a command.
 
-`found_town` copies a board of 30 dev and 30 eval queries that was founded once per session.
+`found_lab` copies a board of 30 dev and 30 eval queries that was founded once per session.
 Commands run in process through click; nothing may end in a traceback.
 """
 
 import atexit
 import functools
-import hashlib
 import json
 import os
 import random
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -26,12 +25,17 @@ from heldout.board.log.events import EventSignature, event_message
 from heldout.board.participant.draft import read_metadata
 from heldout.board.participant.send import pack, submit
 from heldout.board.store.repository import Repository
+from heldout.board.store.sharing import DERIVED_FOLDERS
 from heldout.board.store.vault import Vault
 from heldout.cli.program import main
 from heldout.envelope.keys import public_key, sign
 from heldout.ids import Digest, parse_submission_id
 
 FOUNDED = "2026-11-01T09:00:00Z"
+DAY = "2026-11-02T10:00:00Z"
+"""The moment of every command for which none is given."""
+NEXT = "2026-11-03T10:00:00Z"
+LAST = "2026-12-02T10:00:00Z"
 TEAM: Mapping[str, Any] = {
     "team": "Lighthouse Retrieval Group",
     "institution": "Lighthouse Institute",
@@ -47,9 +51,11 @@ OTHER_TEAM: Mapping[str, Any] = {
     "paper": "https://example.org/another-paper",
 }
 QUERIES = 30
+Patch = pytest.MonkeyPatch
+Team = Mapping[str, Any]
 
 
-def named(team: str) -> Mapping[str, Any]:
+def named(team: str) -> Team:
     """One more team, with an institution and a paper of its own."""
     paper = f"https://example.org/papers/{team.lower()}"
     return {**TEAM, "team": f"{team} Team", "institution": f"{team} University", "paper": paper}
@@ -90,16 +96,29 @@ class Answer:
         """The one JSON document on standard output."""
         return json.loads(self.out)
 
-    def done(self) -> "Answer":
-        """The same answer, which has to be one of success."""
-        assert self.code == 0, self
+    def done(self, *words: str) -> "Answer":
+        """The same answer, which has to be one of success and to print these words."""
+        return self._is(0, self.out, words)
+
+    def declined(self, *words: str) -> "Answer":
+        """The same, of a command that was understood and whose answer is no, with these words."""
+        return self._is(1, self.out + self.err, words)
+
+    def refused(self, *words: str) -> "Answer":
+        """The same, of a command that says why it cannot be, and prints nothing else."""
+        assert self.out == "", self
+        return self._is(2, self.err, words)
+
+    def _is(self, code: int, text: str, words: Sequence[str]) -> "Answer":
+        assert self.code == code, self
+        assert not [word for word in words if word not in text], (words, self)
         return self
 
 
 def environment(home: Path) -> dict[str, str]:
     """An environment in which git knows no settings but those below `home`."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "HELDOUT_", "XDG_"))}
-    return {**kept, "HOME": str(home), "LC_ALL": "C.UTF-8"}
+    left = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "HELDOUT_", "XDG_"))}
+    return {**left, "HOME": str(home), "LC_ALL": "C.UTF-8"}
 
 
 def git(folder: Path, *arguments: str, data: bytes | None = None) -> str:
@@ -151,10 +170,10 @@ def write_inputs(folder: Path) -> None:
 
 
 def founding(folder: Path) -> list[str | Path]:
-    """The command that founds the board of a town."""
+    """The command that founds the board of a lab."""
     sets = [folder / f"{name}.{kind}" for name in ("dev", "eval") for kind in ("tsv", "qrels")]
-    told: list[str | Path] = ["--dev", *sets[:2], "--eval", *sets[2:], "--now", FOUNDED]
-    return ["board", "new", folder / "board", "--vault", folder / "vault", *told]
+    said: list[str | Path] = ["--dev", *sets[:2], "--eval", *sets[2:], "--now", FOUNDED]
+    return ["board", "new", folder / "board", "--vault", folder / "vault", *said]
 
 
 _AT_DESK = (
@@ -164,37 +183,15 @@ _AT_DESK = (
 """Commands that sit at the organiser's session, of `heldout board` and `heldout prefer` too."""
 
 
-def accepting(board: Path, vault: Path, *arguments: str | Path) -> tuple[str, ...]:
-    """The option by which an organiser says yes to their own edit, where they made one."""
+def accepting(vault: Path, *arguments: str | Path) -> tuple[str, ...]:
+    """The option by which an organiser says yes to an edit of their own."""
     name = arguments[1 if arguments[0] in ("board", "prefer") else 0]
-    if name not in _AT_DESK or not (vault / "events.jsonl").is_file():
-        return ()
-    lines = (vault / "events.jsonl").read_text().splitlines()
-    events = [json.loads(line)["event"] for line in lines]
-    rules = [e["public"]["board.toml"] for e in events if "board.toml" in e["public"]]
-    texts = [e["public"]["text"] for e in events if e["kind"] == "changed-agreement"]
-    pairs = ((board / "board.toml", rules[-1:]), (board / "agreement.md", texts[-1:]))
-    edited = [
-        f
-        for f, known in pairs
-        if f.is_file() and [f.read_bytes().decode("utf-8", "replace")] != known
-    ]
-    files = [
-        e["public"]["files"]
-        for e in events
-        if "board.toml" in e["public"] and "files" in e["public"]
-    ]
-    edited += [
-        board / path
-        for path, digest in (files[-1] if files else {}).items()
-        if not (board / path).is_file()
-        or hashlib.sha256((board / path).read_bytes()).hexdigest() != digest
-    ]
-    return ("--accept-rules",) if edited else ()
+    at_desk = name in _AT_DESK and "--shard" not in arguments
+    return ("--accept-rules",) if at_desk and (vault / "events.jsonl").is_file() else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Town:
+class Lab:
     """A board, its vault, a forge that both sides know, and a participant's clone."""
 
     root: Path
@@ -220,14 +217,27 @@ class Town:
     def forge(self) -> Path:
         return self.root / "forge"
 
-    def organiser(self, *arguments: str | Path, now: str, accepts: bool = True) -> Answer:
+    def organiser(self, *arguments: str | Path, now: str = DAY, accepts: bool = True) -> Answer:
         """A command of the organiser, who accepts every edit of the rules unless told otherwise."""
         told = ("--board", self.board, "--vault", self.vault, "--now", now)
-        accept = accepting(self.board, self.vault, *arguments) if accepts else ()
+        accept = accepting(self.vault, *arguments) if accepts else ()
         return call(self.root, *arguments, *told, *accept)
 
-    def participant(self, *arguments: str | Path, now: str, clone: Path | None = None) -> Answer:
+    def participant(
+        self, *arguments: str | Path, now: str = DAY, clone: Path | None = None
+    ) -> Answer:
         return call(self.root, *arguments, "--board", clone or self.clone, "--now", now)
+
+    def call(self, *arguments: str | Path) -> Answer:
+        return call(self.root, *arguments)
+
+    def copy(self, folder: Path) -> "Lab":
+        """A copy in another folder, whose clones know the forge there."""
+        lab = Lab(folder / "lab")
+        shutil.copytree(self.root, lab.root, symlinks=True)
+        for clone in (lab.board, lab.clone):
+            git(clone, "remote", "set-url", "origin", str(lab.forge))
+        return lab
 
     def new_clone(self, name: str) -> Path:
         git(self.root, "clone", "-q", "--template=", str(self.forge), name)
@@ -237,10 +247,10 @@ class Town:
         self,
         name: str,
         *,
-        now: str,
+        now: str = DAY,
         seed: int = 1,
         clone: Path | None = None,
-        team: Mapping[str, Any] = TEAM,
+        team: Team = TEAM,
         embargo: str | None = None,
     ) -> str:
         """Draft and fill in a submission; returns its id."""
@@ -248,8 +258,8 @@ class Town:
             text = run_text(query_set, seed)
             (self.root / f"{query_set}.run").write_text(text)
         runs = ("--dev", self.root / "dev.run", "--eval", self.root / "eval.run")
-        told = ("--embargo", embargo) if embargo else ()
-        answer = self.participant("draft", name, *runs, *told, "--json", now=now, clone=clone)
+        args = ("--embargo", embargo) if embargo else ()
+        answer = self.participant("draft", name, *runs, *args, "--json", now=now, clone=clone)
         submission = str(answer.json["id"])
         self.fill(submission, clone=clone, **team)
         return submission
@@ -260,23 +270,13 @@ class Town:
         file = own.path(f"drafts/{submission}/metadata.json")
         file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
 
-    def send(
-        self,
-        name: str,
-        *,
-        now: str,
-        seed: int = 1,
-        clone: Path | None = None,
-        team: Mapping[str, Any] = TEAM,
-        embargo: str | None = None,
-    ) -> str:
+    def send(self, name: str, *, now: str = DAY, clone: Path | None = None, **draft: Any) -> str:
         """Draft, fill in and submit by branch; returns the id."""
-        submission = self.draft(name, now=now, seed=seed, clone=clone, team=team, embargo=embargo)
-        answer = self.participant("submit", submission, now=now, clone=clone)
-        assert answer.code == 0, answer
+        submission = self.draft(name, now=now, clone=clone, **draft)
+        self.participant("submit", submission, now=now, clone=clone).done()
         return submission
 
-    def send_unchecked(self, submission: str, *, now: str) -> None:
+    def send_unchecked(self, submission: str, *, now: str = DAY) -> None:
         """Seal and push a draft that `check` would refuse, as other tools could."""
         repository = Repository(self.clone)
         name = parse_submission_id(submission)
@@ -285,22 +285,26 @@ class Town:
         branch = submit(repository, name, packed, embargoed=True, now=moment)
         git(self.clone, "push", "-q", "origin", f"+{branch}:{branch}")
 
-    def take_in(self, *, now: str) -> Mapping[str, Any]:
+    def take_in(self, *, now: str = DAY) -> Mapping[str, Any]:
         """`heldout inbox --json`."""
-        answer = self.organiser("inbox", "--json", now=now)
-        assert answer.code == 0, answer
+        answer = self.organiser("inbox", "--json", now=now).done()
         document: Mapping[str, Any] = answer.json
         return document
 
-    def publish(self, *submissions: str, now: str) -> Answer:
+    def receive(self, name: str, *, now: str = DAY, **draft: Any) -> str:
+        """Send a submission and take it in; returns the id."""
+        submission = self.send(name, now=now, **draft)
+        self.take_in(now=now)
+        return submission
+
+    def publish(self, *submissions: str, now: str = DAY) -> Answer:
         return self.organiser("publish", *submissions, "--yes", now=now)
 
     def enter(
-        self, name: str, *, now: str, decided: str = "", shared: bool = False, **draft: Any
+        self, name: str, *, now: str = DAY, decided: str = "", shared: bool = False, **draft: Any
     ) -> str:
         """Send, take in and publish a submission, and share that; returns the id."""
-        submission = self.send(name, now=now, **draft)
-        self.take_in(now=now)
+        submission = self.receive(name, now=now, **draft)
         self.publish(submission, now=decided or now).done()
         if shared:
             self.share()
@@ -310,13 +314,20 @@ class Town:
         """The organiser edits board.toml; returns the new text."""
         return edit_rules(self.board, *changes)
 
-    def rule(self, *changes: tuple[str, str], now: str, more: str = "") -> None:
+    def rule(self, *changes: tuple[str, str], now: str = DAY, more: str = "") -> None:
         """Edit board.toml, or append to it, and have it hold for everybody."""
         self.edit(*changes)
         with (self.board / "board.toml").open("a", encoding="utf-8") as file:
             file.write(more)
         self.organiser("rebuild", now=now).done()
         self.share()
+
+    def archive(self, *options: str | Path, now: str = LAST) -> Path:
+        """Close the board: its archive, sound for who has nothing else."""
+        file = self.root / "kb.zip"
+        self.organiser("archive", file, "--yes", *options, now=now).done()
+        assert call(self.root, "audit", file, "--json", "--now", now).json["faults"] == []
+        return file
 
     def repair(self, old: str = "deval3 1", new: str = "n3-0 1") -> Path:
         """Change a held-out label in the vault; returns the file."""
@@ -346,6 +357,23 @@ class Town:
     def kinds(self) -> list[str]:
         return [event["kind"] for event in self.events()]
 
+    def state(self) -> Mapping[str, bytes]:
+        """Vault and board, but for git's files and what the vault can make again at any time."""
+        files = [p for r in (self.vault, self.board) for p in r.rglob("*") if p.is_file()]
+        own = self.board / ".git" / "heldout"
+        left = {".git", "lock", "refused", *DERIVED_FOLDERS}
+        rest = {
+            str(p): p.read_bytes()
+            for p in files
+            if not left & set(p.relative_to(own if p.is_relative_to(own) else self.root).parts)
+        }
+        said = [git(self.board, *words) for words in (("rev-parse", "HEAD"), ("status", "-s"))]
+        config = (self.board / ".git" / "config").read_bytes()
+        return {**rest, "HEAD": "\n".join(said).encode(), "config": config}
+
+    def nothing_ran(self) -> bool:
+        return not [p for p in self.root.rglob("canary") if ".git" not in p.parts]
+
     def rows(self) -> list[dict[str, Any]]:
         """Rows of leaderboard.json."""
         file = self.board / "leaderboard" / "leaderboard.json"
@@ -358,7 +386,7 @@ class Town:
         document: Mapping[str, Any] = answer.json
         assert document["ok"] == (answer.code == 0)
         fixed = ("checked", "unchecked", "signers", "stamps", "receipts")
-        return {name: told for name, told in document.items() if name not in fixed}
+        return {name: said for name, said in document.items() if name not in fixed}
 
 
 def edit_rules(board: Path, *changes: tuple[str, str]) -> str:
@@ -372,51 +400,60 @@ def edit_rules(board: Path, *changes: tuple[str, str]) -> str:
     return text
 
 
-def found_town(folder: Path) -> Town:
+def found_lab(folder: Path) -> Lab:
     """A copy of the founded board, with forge and clone, in an empty folder."""
-    return copy_town(Town(_template()), folder)
-
-
-def copy_town(town: Town, folder: Path) -> Town:
-    """A copy of a town in another folder, whose clones know the forge there."""
-    copy = Town(folder / "town")
-    shutil.copytree(town.root, copy.root, symlinks=True)
-    for place in (copy.board, copy.clone):
-        git(place, "remote", "set-url", "origin", str(copy.forge))
-    return copy
+    return Lab(_template()).copy(folder)
 
 
 @pytest.fixture
-def fresh_town(tmp_path: Path) -> Town:
+def fresh_lab(tmp_path: Path) -> Lab:
     """A board that was founded, and nothing else yet; for a test alone."""
-    return found_town(tmp_path)
+    return found_lab(tmp_path)
 
 
-def copy_of(name: str) -> Any:
-    """Return a fixture: a copy of another fixture's town for each test."""
+def session_folder(name: str) -> Path:
+    """A folder that goes when the tests end."""
+    folder = Path(tempfile.mkdtemp(prefix=f"heldout-{name}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def build_once(build: Callable[[Lab], object]) -> Callable[[], Lab]:
+    """Return a function that has a founded board changed by another one, once per session."""
+
+    @functools.cache
+    def built() -> Lab:
+        lab = found_lab(session_folder("lab"))
+        build(lab)
+        return lab
+
+    return built
+
+
+def prepared(build: Callable[[Lab], object]) -> Any:
+    """Return a fixture: for each test a copy of a board that a function prepares once."""
+    built = build_once(build)
 
     @pytest.fixture
-    def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Town:
-        return copy_town(request.getfixturevalue(name), tmp_path)
+    def copied(tmp_path: Path) -> Lab:
+        return built().copy(tmp_path)
 
     return copied
 
 
 @functools.cache
 def _template() -> Path:
-    root = Path(tempfile.mkdtemp(prefix="heldout-town-")) / "town"
-    atexit.register(shutil.rmtree, root.parent, ignore_errors=True)
-    new_town(root)
+    root = session_folder("founded") / "lab"
+    new_lab(root)
     return root
 
 
-def new_town(root: Path, *options: str | Path) -> Answer:
-    """Found a town in a new folder, with further options of `board new`; what that said."""
+def new_lab(root: Path, *options: str | Path) -> Answer:
+    """Found a lab in a new folder, with further options of `board new`; what that said."""
     root.mkdir()
     (root / ".gitconfig").write_text(_GITCONFIG)
     write_inputs(root)
-    answer = call(root, *founding(root), *options)
-    assert answer.code == 0, answer
+    answer = call(root, *founding(root), *options).done()
     git(root, "init", "-q", "--bare", "--template=", "-b", "main", "forge")
     git(root / "board", "remote", "add", "origin", str(root / "forge"))
     git(root / "board", "push", "-q", "origin", "main")
@@ -425,16 +462,16 @@ def new_town(root: Path, *options: str | Path) -> Answer:
 
 
 def sign_event(digest: Digest) -> EventSignature:
-    """As the organiser of a town of `found_town` signs: whoever forges a log here has that key."""
+    """As the organiser of a lab of `found_lab` signs: whoever forges a log here has that key."""
     private = Vault(_template() / "vault").own_signing_key()
     return EventSignature(key=public_key(private), value=sign(private, event_message(digest)))
 
 
-def add_reserve(town: Town) -> None:
+def add_reserve(lab: Lab) -> None:
     """A view that is not public, on ten of the held-out queries."""
-    with (town.board / "board.toml").open("a") as rules:
+    with (lab.board / "board.toml").open("a") as rules:
         rules.write(_RESERVE)
-    (town.vault / "labels" / "eval.tail").write_text("".join(f"eval{n}\n" for n in range(10)))
+    (lab.vault / "labels" / "eval.tail").write_text("".join(f"eval{n}\n" for n in range(10)))
 
 
 def commit_tree(
