@@ -20,7 +20,7 @@ from lab import OTHER_TEAM, TEAM, Lab, Patch, Team, environment, found_lab, git
 from registering import RULES, ask_for_registration, register
 from team_server import join, team_pages
 
-from heldout.board.participant.server import keep_token
+from heldout.board.participant.server import store_token
 from heldout.board.store.repository import Repository
 from heldout.envelope import bundle
 
@@ -148,7 +148,7 @@ class Story:
             token = join(lab, client, self.hidden["team"])
             self.ask("intake", client, outsider)
             entry = lab.draft("two", now=NEXT, seed=4, team=self.hidden, embargo=UNTIL)
-            keep_token(Repository(lab.clone), str(client.base_url), token)
+            store_token(Repository(lab.clone), str(client.base_url), token)
             sent = ("submit", entry, "--to", str(client.base_url), "--board", lab.clone)
             lab.call(*sent, "--now", NEXT).done()
             self.ask("upload", client, outsider, entry)

@@ -18,7 +18,7 @@ from heldout.board.participant.receipts import (
     Mark,
     check_receipt,
     find_forks,
-    keep_receipt,
+    store_receipt,
     read_receipt,
 )
 from heldout.board.store.repository import Repository
@@ -40,7 +40,7 @@ def lab(lab: Lab) -> None:
 
 def keep(lab: Lab) -> Path:
     clone = Repository(lab.clone)
-    file = keep_receipt(clone, ONE, clone.newest_log())
+    file = store_receipt(clone, ONE, clone.newest_log())
     assert file is not None
     return Path(str(file))
 

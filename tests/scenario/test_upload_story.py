@@ -11,7 +11,7 @@ from lab import DAY, NEXT, Answer, Lab, found_lab
 from registering import asking_lab, register
 from team_server import join, team_pages
 
-from heldout.board.participant.server import Server, keep_token, new_client
+from heldout.board.participant.server import Server, store_token, new_client
 from heldout.board.store.repository import Repository
 
 
@@ -25,7 +25,7 @@ def by_token(
     lab: Lab, client: httpx2.Client, token: str, *arguments: str, now: str, clone: Path
 ) -> Answer:
     """A participant's command in a clone that knows the token, as a terminal would ask for it."""
-    keep_token(Repository(clone, lab.states), str(client.base_url), token)
+    store_token(Repository(clone, lab.states), str(client.base_url), token)
     answer = lab.call(*arguments, "--board", clone, "--now", now)
     assert token not in answer.out + answer.err
     return answer

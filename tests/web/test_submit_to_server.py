@@ -10,7 +10,7 @@ import pytest
 from team_stage import ONE, Place, files_of, make_place, place
 
 from heldout.board.participant import server as client_side
-from heldout.board.participant.server import Server, find_token, keep_token, read_address
+from heldout.board.participant.server import Server, find_token, read_address, store_token
 from heldout.board.store.repository import Repository
 from heldout.board.store.uploads import TEAM_TOKEN
 from heldout.errors import InputError, PushError, SetupError
@@ -157,7 +157,7 @@ def test_a_token_is_stored_for_its_owner_alone(tmp_path: Path) -> None:
     address, token = "https://board.example", "heldout_" + "a" * 40
     assert find_token(clone, address, {}) is None
     assert find_token(clone, address, {TEAM_TOKEN: f" {token}\n"}) == token
-    stored = keep_token(clone, address, token)
+    stored = store_token(clone, address, token)
     assert stored.stat().st_mode & 0o777 == 0o600
     assert find_token(clone, address, {}) == token
     assert find_token(clone, "https://another.example", {}) is None

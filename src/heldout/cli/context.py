@@ -283,7 +283,7 @@ def _ask_token(repository: "Repository", address: str) -> str:
             f"{address} needs your team's token: set {TEAM_TOKEN}, or call this in a terminal, "
             "which asks for it once"
         ) from None
-    stored = server.keep_token(repository, address, token)
+    stored = server.store_token(repository, address, token)
     print_facts(messages(), [("stored", f"the token in {show_path(stored)}, for you alone")])
     return token.strip()
 

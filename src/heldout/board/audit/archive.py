@@ -293,15 +293,16 @@ def check_closable(session: Session) -> None:
     last = max(_days_to_wait_for(history), default=session.now.date() - timedelta(1))
     if session.now.date() <= last:
         raise StoreError(f"scores are still sealed until {last} is over; nothing was closed")
-    found = audit_board(session.repository, session.vault)
-    if found.faults:
-        told = "; ".join(found.faults[:3])
-        raise StoreError(f"the board is not sound, so nothing was archived: {told}")
+    faults = audit_board(session.repository, session.vault).faults
+    if faults:
+        raise StoreError(
+            f"the board is not sound, so nothing was archived: {'; '.join(faults[:3])}"
+        )
     mixed = find_mixed(session.vault, history)
     if mixed:
-        told, every = "; ".join(map(say_mixed, mixed)), {n for one in mixed for n in one.earlier}
+        found, every = "; ".join(map(say_mixed, mixed)), {n for one in mixed for n in one.earlier}
         raise StoreError(
-            f"{told}; nothing was archived: heldout correct {' '.join(sorted(every))} --why "
+            f"{found}; nothing was archived: heldout correct {' '.join(sorted(every))} --why "
             '"…", or put the earlier labels back and correct the others'
         )
 
@@ -358,8 +359,8 @@ def list_files(opened: OpenedBoard) -> Iterator[tuple[str, bytes]]:
         listed[name] = ArchiveMember(bytes=len(data), sha256=digest_bytes(data))
         yield name, data
     head = opened.log[-1].hash
-    told = Contents(board=opened.spec.name, events=len(opened.log), head=head, files=listed)
-    data = msgspec.json.encode(told, order="deterministic")
+    contents = Contents(board=opened.spec.name, events=len(opened.log), head=head, files=listed)
+    data = msgspec.json.encode(contents, order="deterministic")
     yield MANIFEST, msgspec.json.format(data, indent=1) + b"\n"
 
 
@@ -423,10 +424,10 @@ def rehearse(session: Session, closing: Draft) -> None:
     with TemporaryDirectory(prefix="heldout-closing-") as folder:
         file = Path(folder) / "archive.zip"
         write_zip(file, list_files(opened))
-        found = audit_archive(file)
-    if found.faults:
-        told = "; ".join(found.faults[:3])
-        raise StoreError(f"the archive would not be sound, so nothing was closed: {told}")
+        faults = audit_archive(file).faults
+    if faults:
+        first = "; ".join(faults[:3])
+        raise StoreError(f"the archive would not be sound, so nothing was closed: {first}")
 
 
 def _check_agreed(history: History, name: str) -> None:

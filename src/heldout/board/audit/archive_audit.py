@@ -39,7 +39,7 @@ from heldout.board.rules.changes import (
     names_of_board,
     names_of_view,
     parse_key,
-    rules_told_by,
+    rules_of_scores,
 )
 from heldout.board.rules.days import (
     list_early,
@@ -128,14 +128,14 @@ def closing_field(entries: Sequence[Entry], field: str) -> tuple[str, ...]:
     return tuple(closing[-1].get(field) or ()) if closing else ()
 
 
-def open_part(spec: BoardSpec, told: Collection[str] = ()) -> BoardSpec:
+def open_part(spec: BoardSpec, released: Collection[str] = ()) -> BoardSpec:
     """The rules without what an archive does not open: private views, sets that only they use.
 
     Args:
         spec: the rules.
-        told: private views whose scores were released after the last day.
+        released: private views whose scores were released after the last day.
     """
-    views = tuple(view for view in spec.views if view.public or view.name in told)
+    views = tuple(view for view in spec.views if view.public or view.name in released)
     sets = {view.set for view in views}
     return msgspec.structs.replace(
         spec,
@@ -148,7 +148,7 @@ def open_specs(history: History) -> Mapping[str, BoardSpec]:
     """Id of everything published -> what is opened of the rules that it was scored by."""
     return {
         submission.id: open_part(
-            rules_told_by(history, submission, submission.evidence),
+            rules_of_scores(history, submission, submission.evidence),
             {*submission.final, *_final_views(history, submission)},
         )
         for submission in published(history)
@@ -279,12 +279,12 @@ class Unpacked:
         Raises:
             StoreError: they are not here, or damaged.
         """
-        kept = (
+        scores = (
             read_scores(Vault(self.folder), submission.id) if self.has_scores(submission) else None
         )
-        if kept is None:
+        if scores is None:
             raise StoreError(f"the scores by query of {quote(submission.id)} are missing")
-        return kept
+        return scores
 
     def runs(self, submission: Submission) -> Mapping[str, str]:
         """Run -> its file, as far as they are here."""
@@ -351,13 +351,13 @@ def check_labels(unpacked: Unpacked) -> Iterator[str]:
 
 def _check_events(unpacked: Unpacked) -> Iterator[str]:
     for entry in unpacked.log:
-        place = f"event {entry.event.seq}"
+        event = f"event {entry.event.seq}"
         if "labels" not in entry.event.sealed:
             continue
         if entry.event.kind not in _COMMITTING:
-            yield f"{place}, {entry.event.kind}, names labels, which only changed rules can"
+            yield f"{event}, {entry.event.kind}, names labels, which only changed rules can"
         elif not is_commitment(entry.get("labels")):
-            yield f"the labels' digests in {place} are not opened, or are none"
+            yield f"the labels' digests in {event} are not opened, or are none"
 
 
 def _check_dropped(unpacked: Unpacked) -> Iterator[str]:
@@ -430,7 +430,7 @@ def uses_labels_in_force(
     return needed == {name: digest for name, digest in given.items() if name in ever}
 
 
-def tell_labels(unpacked: Unpacked) -> Iterator[str]:
+def note_labels(unpacked: Unpacked) -> Iterator[str]:
     """Every later commitment, and the files that nobody committed to."""
     ever = _list_ever(unpacked)
     for file in sorted(held_out_file(name) for name in unpacked.labels - ever.keys()):
@@ -476,27 +476,27 @@ def check_measured(unpacked: Unpacked) -> tuple[list[str], list[str]]:
     faults, notes = [*list_early(unpacked.history)], []
     for one in unpacked.history.measured:
         compared = _compare(unpacked, one)
-        place = f"event {one.event} ('measured')"
+        event = f"event {one.event} ('measured')"
         later = unpacked.log[one.event + 1 :]
         changed = any(entry.event.kind in _CHANGES for entry in later)
         same = unpacked.log[one.event].get("table") == str(compared and compared.table.digest)
         if compared is None or not same:
             if changed:
                 why = "scores by query or labels were changed since"
-                notes.append(f"{place} cannot be computed again: {why}")
+                notes.append(f"{event} cannot be computed again: {why}")
             else:
-                faults.append(f"{place} was not made from the scores by query that are here")
+                faults.append(f"{event} was not made from the scores by query that are here")
             continue
         near, apart = find_near_scores(compared.table), compared.apart
         if any(near[name] - apart[name] for name in compared.table.systems):
-            faults.append(f"{place} compares entries whose scores differ for a few queries only")
+            faults.append(f"{event} compares entries whose scores differ for a few queries only")
         different = _list_different(unpacked, one, compared)
         excused = different & _MORE if changed else frozenset[str]()
         if different - excused:
-            faults.append(f"{place} has figures that the per-query scores do not give")
+            faults.append(f"{event} has figures that the per-query scores do not give")
         if excused:
             why = "cannot be computed again: baselines or scores were changed since"
-            notes.append(f"{place}: {', '.join(sorted(excused))} {why}")
+            notes.append(f"{event}: {', '.join(sorted(excused))} {why}")
     return faults, notes
 
 
@@ -505,7 +505,7 @@ def _list_different(unpacked: Unpacked, one: Measured, compared: Compared) -> fr
     trust = parse_spec(unpacked.history.rules_at(one.at).encode()).trust
     if trust is None:
         return frozenset()  # `list_early` says so
-    show = [part for part in trust.show if part in one.figures.told]
+    show = [part for part in trust.show if part in one.figures.published]
     found = measure_ranking(compared, show, seed=one.seed)
     fields = (field.name for field in msgspec.structs.fields(Figures))
     return frozenset(f for f in fields if getattr(found, f) != getattr(one.figures, f))
@@ -556,8 +556,8 @@ def audit_archive(path: Path, *, public: Sequence[Entry] = ()) -> Audit:
         except HeldoutError as error:
             return Audit(events=0, checked=(), faults=(str(error),))
         except _NONSENSE as error:  # an enemy's file has no end of ways to make no sense
-            told = f"the archive cannot be gone over: {type(error).__name__} {quote(str(error))}"
-            return Audit(events=0, checked=(), faults=(told,))
+            fault = f"the archive cannot be gone over: {type(error).__name__} {quote(str(error))}"
+            return Audit(events=0, checked=(), faults=(fault,))
 
 
 def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
@@ -585,7 +585,7 @@ def _audit(path: Path, folder: Path, public: Sequence[Entry]) -> Audit:
         events=len(unpacked.log),
         checked=tuple(checked),
         faults=(*faults, *replay.faults),
-        notes=(*tell_labels(unpacked), *notes, *hidden, *replay.notes),
+        notes=(*note_labels(unpacked), *notes, *hidden, *replay.notes),
     )
 
 
@@ -742,8 +742,8 @@ def _check_runs(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
 def _rescore(
     unpacked: Unpacked, submission: Submission, spec: BoardSpec, runs: Mapping[str, str]
 ) -> Iterator[str]:
-    kept = unpacked.scores(submission)
-    sets = unpacked.sets_of(spec, kept)
+    scores = unpacked.scores(submission)
+    sets = unpacked.sets_of(spec, scores)
     if sets is None:
         return
     kind = "" if submission.baseline or submission.type is None else submission.type
@@ -753,5 +753,5 @@ def _rescore(
             scans[name] = scan_for_board(spec, sets, kind, name, stream, path=file)
     now = score_views(spec, sets, scans)
     for view in spec.views:
-        if view.name not in now or not are_equal_scores(now[view.name], kept.views[view.name]):
+        if view.name not in now or not are_equal_scores(now[view.name], scores.views[view.name]):
             yield f"the runs of {quote(submission.id)} give other scores in view {view.name}"

@@ -38,7 +38,7 @@ from heldout.board.participant.receipts import (
     read_receipt,
 )
 from heldout.board.policy.registered import registration_faults, signature_faults
-from heldout.board.rules.changes import held_out_file, list_differences, parse_key, rules_told_by
+from heldout.board.rules.changes import held_out_file, list_differences, parse_key, rules_of_scores
 from heldout.board.rules.days import list_early, list_early_finals, list_moved
 from heldout.board.rules.spec import BoardSpec, QuerySet
 from heldout.board.rules.spec_file import parse_spec
@@ -132,8 +132,8 @@ def audit_board(
             faults += registration_faults(public)
         faults_of_rules, notes = _check_rules(repository, history)
         faults += [*faults_of_rules, *_check_public(repository, history)]
-        notes += [*_tell_signers(public), *stamped.notes]
-        notes += _tell_ends(history, public[-1].time.date())
+        notes += [*_note_signers(public), *stamped.notes]
+        notes += _note_ends(history, public[-1].time.date())
         if vault is not None:
             checked += ["the vault's log, sealed files, labels and scores", "both logs alike"]
             if isinstance(vault, Path):
@@ -144,11 +144,11 @@ def audit_board(
             faults += _check_vault(vault, entries, public, removed)
             replay = _check_releases(repository, vault, entries)
             faults += replay.faults
-            notes += [*_tell_held_out(vault, vault.history()), *replay.notes]
+            notes += [*_note_held_out(vault, vault.history()), *replay.notes]
             if removed:
                 runs = plural(len(removed), "sealed run")
                 notes.append(f"{runs} of rejected or withdrawn submissions: removed from the vault")
-            notes += _tell_final(vault, vault.history())
+            notes += _note_final(vault, vault.history())
             notes += map(say_mixed, find_mixed(vault, vault.history()))
             checked.append(f"{plural(replay.releases, 'release')} by the release rule of the day")
             if history.final is not None and history.final.opened is not None:
@@ -171,7 +171,7 @@ def audit_board(
     )
 
 
-def _tell_signers(public: Sequence[Entry]) -> Iterator[str]:
+def _note_signers(public: Sequence[Entry]) -> Iterator[str]:
     """List the events that name another organiser than their signer."""
     signers: Signers = {}
     for entry in public:
@@ -291,7 +291,7 @@ def _read_entries(vault: Vault, public: Sequence[Entry]) -> tuple[Entry, ...]:
         for line, known in zip_longest(lines, public):
             if line is None or not line.endswith(b"\n"):  # one that was never finished is none
                 break
-            entry = chain.take(line.removesuffix(b"\n"), place=f"{EVENTS}:{len(found) + 1}")
+            entry = chain.take(line.removesuffix(b"\n"), where=f"{EVENTS}:{len(found) + 1}")
             found.append(entry if known is None else _share(entry, known))
     return tuple(found)
 
@@ -328,7 +328,7 @@ def _check_vault(
     yield from _check_signatures(history)
     yield from _check_scores(vault, history)
     yield from _check_final(vault, history)
-    yield from _check_kept(vault, history)
+    yield from _check_stored(vault, history)
     yield from _check_held_out(vault, history)
     yield from _check_programs(vault, entries, history)
 
@@ -361,11 +361,11 @@ def _list_removed(vault: Vault) -> frozenset[str]:
     return vault.unneeded_runs(lambda run: not vault.has_sealed(run))
 
 
-def _check_kept(vault: Vault, history: History) -> Iterator[str]:
+def _check_stored(vault: Vault, history: History) -> Iterator[str]:
     """Yield where the vault's files of a submission are not those that the log names."""
     for submission in history.submissions.values():
         now = vault.kept(submission.id)
-        for folder, digest in submission.kept.items():
+        for folder, digest in submission.stored.items():
             if now.get(folder) != digest:
                 found = "is missing" if folder not in now else "is not the file that was logged"
                 yield f"{kept_path(folder, submission.id)} in the vault {found}"
@@ -396,7 +396,7 @@ def _check_releases(repository: Repository, vault: Vault, entries: Sequence[Entr
     )
 
 
-def _tell_held_out(vault: Vault, history: History) -> Iterator[str]:
+def _note_held_out(vault: Vault, history: History) -> Iterator[str]:
     """Yield what cannot be gone over any more, or was not committed to yet."""
     spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
     for name in compare_held_out(vault, history, spec).new:
@@ -428,14 +428,14 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
         if submission.status != "published":
             continue
         scores = read_scores(vault, submission.id)
-        spec = rules_told_by(history, submission, submission.evidence)
+        spec = rules_of_scores(history, submission, submission.evidence)
         if scores is None:
             yield f"the vault has no scores of {submission.id}; restore them from the backup"
         elif not scores.views or not follows_rules(spec, submission, scores.views):
             yield f"the released score of {submission.id} is not that of the vault"
         elif any(score.mean != _find_mean(score) for score in scores.views.values()):
             yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
-        elif not _is_told_for(vault, history, spec, submission, scores):
+        elif not _follows_from(vault, history, spec, submission, scores):
             yield (
                 f"{submission.id} has a logged score that does not belong to the per-query "
                 f"scores in the vault"
@@ -454,15 +454,15 @@ def _check_final(vault: Vault, history: History) -> Iterator[str]:
         return
     for name, digest in opened.evidence.items():
         scores = read_scores(vault, name)
-        told = read_evidence(vault, digest)
+        published = read_evidence(vault, digest)
         same = scores is not None and view.name in scores.views
         if scores is None or not same:
             yield f"the vault has no scores of {name} on the final view"
-        elif not follows_on(told, make_evidence(name, view, scores), history.labels):
+        elif not follows_on(published, make_evidence(name, view, scores), history.labels):
             yield f"the final was not opened with the scores of {name} in the vault"
 
 
-def _tell_ends(history: History, today: date) -> Iterator[str]:
+def _note_ends(history: History, today: date) -> Iterator[str]:
     """Seasons that were over when the last event was logged, and were not ended."""
     spec = parse_spec(history.rules[-1][1].encode())
     for one in list_due_ends(history, spec, today):
@@ -472,7 +472,7 @@ def _tell_ends(history: History, today: date) -> Iterator[str]:
         )
 
 
-def _tell_final(vault: Vault, history: History) -> Iterator[str]:
+def _note_final(vault: Vault, history: History) -> Iterator[str]:
     """That the labels of a final were corrected since it was opened."""
     opened = None if history.final is None else history.final.opened
     digests = () if opened is None else opened.evidence.values()
@@ -485,11 +485,11 @@ def _tell_final(vault: Vault, history: History) -> Iterator[str]:
         )
 
 
-def _is_told_for(
+def _follows_from(
     vault: Vault, history: History, spec: BoardSpec, submission: Submission, scores: ScoreFile
 ) -> bool:
     """Check whether the scores of today are those of the last event, or of repaired labels."""
-    told = [view for view in spec.views if view.name in submission.evidence]
+    published = [view for view in spec.views if view.name in submission.evidence]
     return all(
         view.name in scores.views
         and follows_on(
@@ -497,7 +497,7 @@ def _is_told_for(
             make_evidence(submission.id, view, scores),
             history.labels,
         )
-        for view in told
+        for view in published
     )
 
 
@@ -535,11 +535,11 @@ def hold_against(
         copies, faults = None, [*faults, str(error)]
     faults += find_forks(given)
     if given and copies is not None and copies.newest:
-        for kept in given:
-            result.append(check_receipt(kept, copies.newest))
-            whose = f"{kept.id}: " if len(given) > 1 else ""
+        for receipt in given:
+            result.append(check_receipt(receipt, copies.newest))
+            whose = f"{receipt.id}: " if len(given) > 1 else ""
             faults += [whose + fault for fault in result[-1].faults]
-            notes += _say_behind(copies, kept)
+            notes += _say_behind(copies, receipt)
         checked.append("the receipt" if len(given) == 1 else f"{len(given)} receipts")
     audit = replace(
         found,

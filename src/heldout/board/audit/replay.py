@@ -18,7 +18,7 @@ from heldout.board.log.final import order_by_receipt
 from heldout.board.log.history import History, follow_history
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.organiser.finals import end_fields, final_fields
-from heldout.board.rules.changes import key_name, names_of_view, rules_told_by
+from heldout.board.rules.changes import key_name, names_of_view, rules_of_scores
 from heldout.board.rules.release import (
     NOT_CLEAR,
     RuleName,
@@ -136,7 +136,7 @@ class _Event:
     queries: Mapping[str, int]
 
     @property
-    def place(self) -> str:
+    def title(self) -> str:
         """How a finding names it."""
         return f"event {self.entry.event.seq}: {quote(self.submission.id)}"
 
@@ -202,17 +202,17 @@ def _replay_final(entry: Entry, before: History, found: _Findings) -> None:
     view: View | None
     digests: Mapping[str, str] | None
     if entry.event.kind == "ended-season":
-        place, known = f"event {entry.event.seq}: the season's end", before.submissions
+        title, known = f"event {entry.event.seq}: the season's end", before.submissions
         view = next((view for view in spec.views if view.name == entry.get("view")), None)
         names = order_by_receipt(entry.get("final_scores"), known)
         found_now = {n: known[n].evidence.get(entry.get("view"), "") for n in names}
         digests = found_now if all(found_now.values()) else None
     else:
-        place, view = f"event {entry.event.seq}: the final", spec.finalists_view
+        title, view = f"event {entry.event.seq}: the final", spec.finalists_view
         names = () if before.final is None else before.final.finalists
         digests = entry.get("evidence")
     if digests is None:
-        found.notes.append(f"{place}: what its scores were published for is not opened")
+        found.notes.append(f"{title}: what its scores were published for is not opened")
         return
     if not names or view is None:  # `list_early_finals` and `list_wrong_ends` say so
         return
@@ -221,18 +221,18 @@ def _replay_final(entry: Entry, before: History, found: _Findings) -> None:
         for name in names:
             evidence[name] = found.read(digests[name])
             found.releases += 1
-            where = f"{place}: {quote(name)}"
+            where = f"{title}: {quote(name)}"
             found.faults += [f"{where} {one}" for one in _check_finalist(evidence, name, view)]
             found.faults += [f"{where} {f}" for f in _check_labels(evidence[name], view, before)]
         make = end_fields if entry.event.kind == "ended-season" else final_fields
         right = make(view, evidence, decimals=spec.decimals)
     except (HeldoutError, ValueError, LookupError) as error:
-        found.faults.append(f"{place} cannot be gone over: {error}")
+        found.faults.append(f"{title} cannot be gone over: {error}")
         return
     for field_name, value in right.items():
         if entry.get(field_name) != value:
-            told = f"{place}: {field_name} is {quote(str(entry.get(field_name)))}"
-            found.faults.append(f"{told}, but the rule gives {quote(str(value))}")
+            published = f"{title}: {field_name} is {quote(str(entry.get(field_name)))}"
+            found.faults.append(f"{published}, but the rule gives {quote(str(value))}")
 
 
 def _check_finalist(evidence: Mapping[str, Evidence], name: str, view: View) -> Iterator[str]:
@@ -259,7 +259,7 @@ def _read_event(entry: Entry, before: History) -> _Event:
         entry=entry,
         before=before,
         submission=submission,
-        spec=rules_told_by(before, submission, entry.get("evidence") or ()),
+        spec=rules_of_scores(before, submission, entry.get("evidence") or ()),
         scores=entry.get("scores") or {},
         untold=tuple(entry.get("untold") or ()),
         final=final["scores"],
@@ -287,11 +287,11 @@ def _go_over(event: _Event, digests: Mapping[str, str], found: _Findings) -> Non
     """Go over every view that is told, and none besides; or what was scored again in silence."""
     silent = event.entry.event.kind == "reviewed"
     views = [view for view in event.spec.views if view.name in digests] if silent else event.views
-    told = () if silent else {*event.scores, *event.untold, *event.final}
-    for name in sorted({*told} - {view.name for view in views}):
-        found.faults.append(f"{event.place}: publishes {quote(name)}, which no rule releases")
+    published = () if silent else {*event.scores, *event.untold, *event.final}
+    for name in sorted({*published} - {view.name for view in views}):
+        found.faults.append(f"{event.title}: publishes {quote(name)}, which no rule releases")
     for view in views:
-        where = f"{event.place}, view {view.name}"
+        where = f"{event.title}, view {view.name}"
         try:
             score = _read_score(event, view, digests, found)
             found.faults += [f"{where}: {fault}" for fault in _check_score(event, view, score)]
@@ -337,9 +337,9 @@ def _check_score(event: _Event, view: View, evidence: Evidence) -> Iterator[str]
         yield f"measured as {quote(score.measure)}, by the rules it is {view.measure}"
     elif not is_score_of(view, score):
         yield f"its mean is not that of its scores by query, or they are none of {view.measure}"
-    told = event.queries.get(view.name, score.n)
-    if told != score.n:
-        yield f"published as a mean over {told} queries, but it is a mean over {score.n}"
+    published = event.queries.get(view.name, score.n)
+    if published != score.n:
+        yield f"published as a mean over {published} queries, but it is a mean over {score.n}"
     yield from _check_labels(evidence, view, event.before)
 
 
@@ -372,17 +372,19 @@ def _check_release(
         return
     if not view.public:
         right = release_score(score.score.mean, decimals=event.spec.decimals)
-        told = event.final[name]
+        published = event.final[name]
     else:
         right = _held_before(event, name) or _apply_rule(event, view, score, found, where)
-        told = event.scores.get(name) or (NOT_CLEAR if name in event.untold else "nothing")
+        published = event.scores.get(name) or (NOT_CLEAR if name in event.untold else "nothing")
     if view.for_information and view.public:
         first = score.score if view.noise is None else _first_score(event, view, score, found)
         right += f", SE {error_of(event.spec, view, score.score, first) or 'none'}"
         errors = event.entry.get("standard_errors") or {}
-        told += f", SE {errors.get(name, 'none')}"
-    if told != right or (name in event.scores and name in event.untold):
-        found.faults.append(f"{where}: published {quote(told)}, but the rule gives {quote(right)}")
+        published += f", SE {errors.get(name, 'none')}"
+    if published != right or (name in event.scores and name in event.untold):
+        found.faults.append(
+            f"{where}: published {quote(published)}, but the rule gives {quote(right)}"
+        )
 
 
 def _held_before(event: _Event, view: str) -> str:

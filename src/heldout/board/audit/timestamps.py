@@ -215,8 +215,8 @@ def _parse(data: bytes) -> Any:
     client = _need_client()
     response = client.decode_timestamp_response(data)
     if response.status != client.PKIStatus.GRANTED:
-        told = ", ".join(response.status_string)
-        raise ValueError(f"the authority did not grant it: {quote(told)}")
+        reason = ", ".join(response.status_string)
+        raise ValueError(f"the authority did not grant it: {quote(reason)}")
     return response
 
 

@@ -72,7 +72,7 @@ class _Seeds(_Fields, frozen=True, kw_only=True):
     spreads: _Scores
 
 
-class _Kept(_Fields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Stored(_Fields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`kept`: what the vault keeps of a submission that was opened."""
 
     scores: _Digest | msgspec.UnsetType = msgspec.UNSET
@@ -110,7 +110,7 @@ class _Metadata(_Fields, frozen=True, kw_only=True):
 class _Reviewed(_Metadata, frozen=True, kw_only=True):
     type: str | None = None
     evidence: _Digests = msgspec.field(default_factory=dict)
-    kept: _Kept | None = None
+    stored: _Stored | None = msgspec.field(default=None, name="kept")
 
 
 class _Ran(_Fields, frozen=True, kw_only=True):
@@ -138,7 +138,7 @@ class _Scored(_Metadata, frozen=True, kw_only=True):
     seeds: _Seeds | None = None
     evidence: _Digests = msgspec.field(default_factory=dict)
     compared: _Digests = msgspec.field(default_factory=dict)
-    kept: _Kept | None = None
+    stored: _Stored | None = msgspec.field(default=None, name="kept")
 
 
 class _Published(_Scored, frozen=True, kw_only=True):
@@ -371,7 +371,7 @@ EVENTS: Mapping[str, Kind] = {
 """Every kind of event; a new one needs a line here, and its name in `events.KINDS`."""
 
 
-def place_of(entry: Entry) -> str:
+def name_event(entry: Entry) -> str:
     """Return how an error names an event: number, kind, and line of the log."""
     event = entry.event
     return f"event {event.seq} ('{event.kind}', line {event.seq + 1} of the log)"
@@ -388,23 +388,23 @@ def check_fields(entry: Entry) -> None:
             number and the field are named.
     """
     event = entry.event
-    place = place_of(entry)
+    where = name_event(entry)
     fields = EVENTS[event.kind].fields
     about_board = issubclass(fields, BoardFields)
     if about_board != (event.submission is None):
         names = "a submission" if about_board else "no submission"
-        raise StoreError(f"{place} names {names}")
+        raise StoreError(f"{where} names {names}")
     for field, wanted in _fields_of(fields):
         name = field.encode_name
         hidden = name in event.sealed
         if name in event.public and wanted == "sealed":
-            raise StoreError(f"{place}: field '{name}' stands in the open, where it may not be")
+            raise StoreError(f"{where}: field '{name}' stands in the open, where it may not be")
         if (hidden and wanted == "open") or (
             field.required and not hidden and name not in event.public
         ):
-            raise StoreError(f"{place}: field '{name}' is missing, or sealed where it may not be")
+            raise StoreError(f"{where}: field '{name}' is missing, or sealed where it may not be")
         if name in event.public or name in entry.opened:
-            _check_type(field.type, entry.get(name), f"{place}: field '{name}'")
+            _check_type(field.type, entry.get(name), f"{where}: field '{name}'")
 
 
 @cache
@@ -417,11 +417,11 @@ def _fields_of(kind: type[msgspec.Struct]) -> Sequence[tuple[msgspec.structs.Fie
     return found
 
 
-def _check_type(wanted: Any, value: object, place: str) -> None:
+def _check_type(wanted: Any, value: object, where: str) -> None:
     try:
         msgspec.convert(value, wanted)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise StoreError(f"{place}: {quote(str(error))}") from None
+        raise StoreError(f"{where}: {quote(str(error))}") from None
 
 
 def check_order(entry: Entry, states: AbstractSet[State], *, closed: bool) -> None:
@@ -437,9 +437,9 @@ def check_order(entry: Entry, states: AbstractSet[State], *, closed: bool) -> No
     """
     kind = entry.event.kind
     if closed and not EVENTS[kind].late:
-        raise StoreError(f"{place_of(entry)} came after the board was closed")
+        raise StoreError(f"{name_event(entry)} came after the board was closed")
     if kind == "opened-board" and entry.event.seq:
-        raise StoreError(f"{place_of(entry)} opens a board that is open")
+        raise StoreError(f"{name_event(entry)} opens a board that is open")
     if states and not states & EVENTS[kind].after:
         name, before = quote(entry.event.submission), " and ".join(sorted(states))
-        raise StoreError(f"{place_of(entry)} cannot be: {name} is {before} before it")
+        raise StoreError(f"{name_event(entry)} cannot be: {name} is {before} before it")

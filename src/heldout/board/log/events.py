@@ -311,8 +311,8 @@ def check_clock(last: Entry | None, at: datetime) -> None:
 
 def redact(entry: Entry, fields: Iterable[str]) -> Entry:
     """The same entry with only the given sealed fields opened."""
-    keep = set(fields)
-    opened = {name: value for name, value in entry.opened.items() if name in keep}
+    wanted = set(fields)
+    opened = {name: value for name, value in entry.opened.items() if name in wanted}
     return replace(entry, opened=opened)
 
 
@@ -338,7 +338,7 @@ def parse_log(data: bytes, *, path: str) -> tuple[Entry, ...]:
         StoreError: with the line that breaks the chain.
     """
     chain = Chain()
-    return tuple(chain.take(line, place=f"{path}:{n}") for n, line in enumerate(_lines(data), 1))
+    return tuple(chain.take(line, where=f"{path}:{n}") for n, line in enumerate(_lines(data), 1))
 
 
 @lru_cache(maxsize=4)
@@ -377,15 +377,15 @@ class Chain:
     at: str = ""
     signers: dict[str, str] = field(default_factory=dict)
 
-    def take(self, line: bytes, *, place: str) -> Entry:
+    def take(self, line: bytes, *, where: str) -> Entry:
         """Verify one more line, without its newline: every byte of it.
 
         Raises:
             StoreError: it breaks the chain; `place` is named.
         """
-        entry = _parse_line(line, place=place)
-        _check_link(entry, self, place=place)
-        self.signers = dict(_check_signed(entry, self.signers, place=place))
+        entry = _parse_line(line, where=where)
+        _check_link(entry, self, where=where)
+        self.signers = dict(_check_signed(entry, self.signers, where=where))
         self.count += 1
         self.hash, self.at = entry.hash, entry.event.at
         return entry
@@ -416,16 +416,16 @@ def signers_of(entries: Sequence[Entry]) -> Signers:
     return next(named, {})
 
 
-def _parse_line(line: bytes, *, place: str) -> Entry:
+def _parse_line(line: bytes, *, where: str) -> Entry:
     try:
         parsed = msgspec.json.decode(line, type=_Line)
         raw = bytes(parsed.event)
         event = msgspec.json.decode(raw, type=Event)
         parse_time(event.at)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise StoreError(f"{place}: not an event ({error})") from None
+        raise StoreError(f"{where}: not an event ({error})") from None
     if event.schema != SCHEMA or event.kind not in KINDS:
-        raise StoreError(f"{place}: event '{event.kind}' of schema {event.schema} is unknown here")
+        raise StoreError(f"{where}: event '{event.kind}' of schema {event.schema} is unknown here")
     signature = None if isinstance(parsed.signature, msgspec.UnsetType) else parsed.signature
     entry = Entry(
         event=event,
@@ -436,39 +436,39 @@ def _parse_line(line: bytes, *, place: str) -> Entry:
     )
     if line.endswith(b"\r"):
         raise StoreError(
-            f"{place}: Windows line ends, so git changed the files of this clone; make another: "
+            f"{where}: Windows line ends, so git changed the files of this clone; make another: "
             "git clone -c core.autocrlf=false"
         )
     if format_entry(entry) != line + b"\n":
-        raise StoreError(f"{place}: not written as heldout writes it")
+        raise StoreError(f"{where}: not written as heldout writes it")
     return entry
 
 
-def _check_link(entry: Entry, before: Chain, *, place: str) -> None:
+def _check_link(entry: Entry, before: Chain, *, where: str) -> None:
     if _hash(entry.raw) != entry.hash:
-        raise StoreError(f"{place}: the event was changed, its hash does not match")
+        raise StoreError(f"{where}: the event was changed, its hash does not match")
     if entry.event.prev != before.hash:
-        raise StoreError(f"{place}: the chain is broken, an event is missing, added or moved")
+        raise StoreError(f"{where}: the chain is broken, an event is missing, added or moved")
     if entry.event.seq != before.count:
-        raise StoreError(f"{place}: event number {entry.event.seq}, expected {before.count}")
+        raise StoreError(f"{where}: event number {entry.event.seq}, expected {before.count}")
     if entry.event.at < before.at:
-        raise StoreError(f"{place}: dated before the event above it")
+        raise StoreError(f"{where}: dated before the event above it")
     for name, opening in entry.opened.items():
         right = SALT.fullmatch(opening.salt) and _seal(opening)
         if not right or entry.event.sealed.get(name) != right:
-            raise StoreError(f"{place}: field '{name}' does not match its sealed digest")
+            raise StoreError(f"{where}: field '{name}' does not match its sealed digest")
 
 
-def _check_signed(entry: Entry, before: Signers, *, place: str) -> Signers:
+def _check_signed(entry: Entry, before: Signers, *, where: str) -> Signers:
     """Refuse an event without the signature of a signer; gives who may sign the next one."""
     event = entry.event
     try:
         after = signers_after(before, event.kind, event.public)
     except ValueError as error:
-        raise StoreError(f"{place}: field 'signers': {quote(str(error))}") from None
+        raise StoreError(f"{where}: field 'signers': {quote(str(error))}") from None
     if fault := find_unsigned(entry.hash, entry.signature, before or after):
         raise StoreError(
-            f"{place}: {fault}; nobody but the board's organisers logs events, so take this log "
+            f"{where}: {fault}; nobody but the board's organisers logs events, so take this log "
             "for none of theirs (docs/explanation/trust.md, Signed events)"
         )
     return after

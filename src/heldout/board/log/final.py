@@ -82,7 +82,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     why: dict[TrustPart, str] = {}
 
     @property
-    def told(self) -> frozenset[str]:
+    def published(self) -> frozenset[str]:
         """The parts of which something is said, if only why not."""
         return frozenset(self.why) | {part for part in PARTS if getattr(self, part) is not None}
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from heldout.board.log.event_fields import State, check_fields, check_order, place_of
+from heldout.board.log.event_fields import State, check_fields, check_order, name_event
 from heldout.board.log.events import Entry, Signers, signers_after
 from heldout.board.log.final import (
     Final,
@@ -228,7 +228,7 @@ class Fold:
             else:
                 self.final = fold_final(self.final, entry, known, closed=self.closed is not None)
         except ValueError as error:
-            raise StoreError(f"{place_of(entry)}: {error}") from None
+            raise StoreError(f"{name_event(entry)}: {error}") from None
 
     def _states(self, name: str, day: date) -> frozenset[State]:
         """Return what an entry is on a day, as `event_order` names it."""
@@ -276,7 +276,7 @@ def _check_recipients(entry: Entry, rules: Sequence[tuple[datetime, str]]) -> No
     before = next((recipients for recipients in known if recipients is not None), None)
     if after is not None and after != before:
         raise StoreError(
-            f"{place_of(entry)}: it changes the recipients, which only 'rekeyed' may do"
+            f"{name_event(entry)}: it changes the recipients, which only 'rekeyed' may do"
         )
 
 

@@ -128,13 +128,13 @@ def _check_values(value: Mapping[str, Any], path: str) -> Iterator[Problem]:
         )
 
 
-def _wrong_image(place: str, image: object) -> Problem:
+def _wrong_image(where: str, image: object) -> Problem:
     hint = "podman image inspect NAME --format '{{.Digest}}' prints the digest"
-    return _wrong_program(place, image, "NAME@sha256: and 64 hexadecimal digits", hint)
+    return _wrong_program(where, image, "NAME@sha256: and 64 hexadecimal digits", hint)
 
 
-def _wrong_program(place: str, found: object, expected: str, hint: str = "") -> Problem:
-    return Problem(code="wrong-field", path=place, found=quote(found), expected=expected, hint=hint)
+def _wrong_program(where: str, found: object, expected: str, hint: str = "") -> Problem:
+    return Problem(code="wrong-field", path=where, found=quote(found), expected=expected, hint=hint)
 
 
 _MOST_CHARACTERS = 2000
@@ -337,8 +337,8 @@ def read_manifest(
     problems += [*_check_links(fields, path), *_check_others(fields, path)]
     problems += check_efficiency(fields.get("efficiency"), path=f"{path}:efficiency")
     problems += check_program(fields.get("program"), path=f"{path}:program")
-    places = (problem.path.removeprefix(f"{path}:") for problem in problems)
-    wrong = {"date", *(place.partition(".")[0] for place in places)}
+    fields_of = (problem.path.removeprefix(f"{path}:") for problem in problems)
+    wrong = {"date", *(name.partition(".")[0] for name in fields_of)}
     known: dict[str, Any] = dict.fromkeys(_TEXTS, "")
     known |= {n: value for n, value in fields.items() if n in _KNOWN and n not in wrong}
     day = known.get("embargo_until") or None
@@ -386,10 +386,10 @@ def _explain(error: Exception, data: bytes) -> tuple[int | None, str]:
         return None, "bytes that are not UTF-8"
     if isinstance(error, RecursionError):
         return None, "brackets in brackets without end"
-    text, _, place = str(error).removeprefix("JSON is malformed: ").partition(" (byte ")
-    if not place[:-1].isdigit():
+    text, _, at = str(error).removeprefix("JSON is malformed: ").partition(" (byte ")
+    if not at[:-1].isdigit():
         return data.count(b"\n") + 1, quote(text)
-    return data[: int(place[:-1])].count(b"\n") + 1, quote(text)
+    return data[: int(at[:-1])].count(b"\n") + 1, quote(text)
 
 
 def _check_names(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
@@ -489,12 +489,12 @@ def _is_day(value: object) -> bool:
         return False
 
 
-def _wrong(place: str, found: object, expected: str) -> Problem:
-    return Problem(code="wrong-field", path=place, found=quote(found), expected=expected)
+def _wrong(where: str, found: object, expected: str) -> Problem:
+    return Problem(code="wrong-field", path=where, found=quote(found), expected=expected)
 
 
-def _unknown(place: str, found: str, known: Iterable[str]) -> Problem:
-    return Problem.of("unknown-field", place, found, known=", ".join(known))
+def _unknown(where: str, found: str, known: Iterable[str]) -> Problem:
+    return Problem.of("unknown-field", where, found, known=", ".join(known))
 
 
 def read_efficiency(value: object) -> Efficiency | None:

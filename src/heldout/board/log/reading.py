@@ -128,9 +128,9 @@ class Log:
             self._last = read_verified(_last_line(self.open, self.length))
         return self._last
 
-    def take(self, line: bytes, *, place: str) -> Entry:
+    def take(self, line: bytes, *, where: str) -> Entry:
         """Verify the line that comes next, newline included, and go on with it."""
-        entry = self.chain.take(line.removesuffix(b"\n"), place=place)
+        entry = self.chain.take(line.removesuffix(b"\n"), where=where)
         self.length += len(line)
         mark_line(self.marks, self.chain.count, self.length)
         self.digest.update(line)
@@ -165,7 +165,7 @@ class Log:
                 block += stream.readline() if len(block) < left else b""
                 left -= len(block)
                 found = {
-                    block.rfind(b"\n", 0, at) + 1 for mark in marks for at in _places(block, mark)
+                    block.rfind(b"\n", 0, at) + 1 for mark in marks for at in _starts(block, mark)
                 }
                 yield from (block[at : block.find(b"\n", at) + 1] for at in sorted(found))
 
@@ -289,7 +289,7 @@ def read_log(open_: Callable[[], BinaryIO], *, path: str, known: Remembered | No
             log = Log(open_, Chain(), Fold(), 0, hashlib.sha256())
         for line in stream:
             if line.endswith(b"\n"):
-                log.take(line, place=f"{path}:{len(log) + 1}")
+                log.take(line, where=f"{path}:{len(log) + 1}")
     return log
 
 
@@ -324,7 +324,7 @@ def _go_on(stream: BinaryIO, open_: Callable[[], BinaryIO], known: Remembered | 
     )
 
 
-def _places(block: bytes, mark: bytes) -> Iterator[int]:
+def _starts(block: bytes, mark: bytes) -> Iterator[int]:
     """Yield where a text stands in some lines, once for each line that holds it."""
     at = block.find(mark)
     while at >= 0:
@@ -525,7 +525,7 @@ def went_on(folder: Folder, name: str, line: bytes) -> None:
     path = folder.path(name)
     _, log = _LOGS.get(path, (None, None))
     if log is not None:
-        log.take(line, place=f"{name}:{len(log) + 1}")
+        log.take(line, where=f"{name}:{len(log) + 1}")
         _LOGS[path] = _mark_all(folder, (name,)), log
         state = _state(folder, name)
         if state is not None and state[2] == log.length:

@@ -83,7 +83,7 @@ class Submission:
             where sealed, and for what was published before there was any.
         proposal: metadata that wait for an organiser, `None` mostly.
         signature: of its team, over the revision in force; `None` where it has none, or sealed.
-        kept: folder of the vault (`scores`, `signatures`) -> SHA-256 of the file there that the
+        stored: folder of the vault (`scores`, `signatures`) -> SHA-256 of the file there that the
             last event which scored it was logged with; empty where sealed, or from before.
         events: (time, kind, hash) of every event about it, in order.
     """
@@ -121,7 +121,7 @@ class Submission:
     evidence: Mapping[str, str] = field(default_factory=dict)
     proposal: Proposal | None = None
     signature: SubmissionSignature | None = None
-    kept: Mapping[str, str] = field(default_factory=dict)
+    stored: Mapping[str, str] = field(default_factory=dict)
     events: tuple[tuple[datetime, str, str], ...] = ()
 
     def is_hidden(self, day: date) -> bool:
@@ -197,14 +197,14 @@ def _updated(now: Submission, entry: Entry) -> dict[str, Any]:
 
 
 def _proposed(_: Submission, entry: Entry) -> dict[str, Any]:
-    told = _metadata(entry)
+    said = _metadata(entry)
     return {
         "proposal": Proposal(
             at=entry.time,
             files=entry.get("files"),
-            identity=told.get("identity"),
-            revision=told.get("revision", 0),
-            signature=told.get("signature"),
+            identity=said.get("identity"),
+            revision=said.get("revision", 0),
+            signature=said.get("signature"),
         )
     }
 
@@ -213,7 +213,7 @@ def _reviewed(now: Submission, entry: Entry) -> dict[str, Any]:
     status = "reviewed" if now.status == "received" else now.status
     evidence = entry.get("evidence")  # where a published run was scored again, and nothing told
     again = {} if evidence is None else {"evidence": evidence}
-    return {"status": status, **_metadata(entry), **_kept(entry), **again}
+    return {"status": status, **_metadata(entry), **_stored(entry), **again}
 
 
 def _ran(now: Submission, entry: Entry) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def _published(_: Submission, entry: Entry) -> dict[str, Any]:
         "why": entry.get("why") or "",
         **_metadata(entry),
         **_scores(entry),
-        **_kept(entry),
+        **_stored(entry),
     }
 
 
@@ -263,7 +263,7 @@ def _corrected(now: Submission, entry: Entry) -> dict[str, Any]:
         if now.scores.items() < scores["scores"].items()
         else (*now.repaired, entry.time)
     )
-    return {"errata": errata, "repaired": repaired, **scores, **_kept(entry)}
+    return {"errata": errata, "repaired": repaired, **scores, **_stored(entry)}
 
 
 def _decided(status: Status) -> Callable[[Submission, Entry], dict[str, Any]]:
@@ -283,10 +283,10 @@ def _scores(entry: Entry) -> dict[str, Any]:
     return {**found, "final": final["scores"], "evidence": entry.get("evidence") or {}}
 
 
-def _kept(entry: Entry) -> dict[str, Any]:
+def _stored(entry: Entry) -> dict[str, Any]:
     """The digests of the kept files; an event that says nothing of them leaves them as they are."""
-    kept = entry.get("kept")
-    return {} if kept is None else {"kept": kept}
+    stored = entry.get("kept")
+    return {} if stored is None else {"stored": stored}
 
 
 def _metadata(entry: Entry) -> dict[str, Any]:

@@ -210,7 +210,7 @@ def correct(
     evidence = stored.store_evidence_of(session.vault, submission_id, spec, scores)
     vouched = {"evidence": evidence, "kept": session.vault.kept(submission_id)}
     done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
-    again = (vouched["kept"], evidence) != (submission.kept, submission.evidence)
+    again = (vouched["kept"], evidence) != (submission.stored, submission.evidence)
     # While a score is sealed, an erratum only where it changed would tell that it did.
     silent = again and not told.sealed.keys().isdisjoint(("scores", "final"))
     if (

@@ -121,7 +121,7 @@ def review_all(
 
 def _is_news(session: Session, submission: Submission) -> bool:
     """Check whether the log does not know yet that it was scored, or with what outcome."""
-    again = submission.pending and session.vault.kept(submission.id) != submission.kept
+    again = submission.pending and session.vault.kept(submission.id) != submission.stored
     return submission.status == "received" or again
 
 
@@ -136,7 +136,7 @@ def _is_known(
     """Check whether what is kept can be gone by."""
     if not submission.pending:  # decided by these scores
         return True
-    as_logged = submission.kept in ({}, session.vault.kept(submission.id))
+    as_logged = submission.stored in ({}, session.vault.kept(submission.id))
     return as_logged and not session.vault.is_shared() and _holds(scores, submission, sets)
 
 

@@ -96,7 +96,7 @@ def read_receipt(path: Path | File) -> Receipt:
     return receipt
 
 
-def keep_receipt(repository: Repository, submission: str, log: Sequence[Entry]) -> File | None:
+def store_receipt(repository: Repository, submission: str, log: Sequence[Entry]) -> File | None:
     """Write or renew the receipt of what this clone sent last.
 
     Args:
@@ -156,10 +156,10 @@ def find_forks(receipts: Sequence[Receipt]) -> Iterator[str]:
     Args:
         receipts: of any teams.
     """
-    told: dict[tuple[str, int], tuple[str, str]] = {}
+    seen: dict[tuple[str, int], tuple[str, str]] = {}
     for receipt in receipts:
         for mark in _marks(receipt):
-            hash_, name = told.setdefault((receipt.board, mark.seq), (mark.hash, receipt.id))
+            hash_, name = seen.setdefault((receipt.board, mark.seq), (mark.hash, receipt.id))
             if hash_ != mark.hash:
                 yield (
                     f"the receipts of {name} and {receipt.id} name different events {mark.seq}: "

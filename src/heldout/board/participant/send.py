@@ -11,7 +11,7 @@ import msgspec
 from heldout.board.log.manifest import Manifest
 from heldout.board.participant import draft, team
 from heldout.board.participant.checks import check_public_files, rules_to_seal_by
-from heldout.board.participant.receipts import keep_receipt
+from heldout.board.participant.receipts import store_receipt
 from heldout.board.participant.server import Server
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.arrivals import branch_name
@@ -214,7 +214,7 @@ def send(
         since = note.sent_at or now
         sent = msgspec.structs.replace(note, sent=packed.receipt, sent_at=since, server=server)
         draft.write_sealed(repository, submission, sent)
-    keep_receipt(repository, submission, log)
+    store_receipt(repository, submission, log)
     return Sent(sent=where, sent_before=known)
 
 

@@ -124,7 +124,7 @@ def find_token(repository: Repository, address: str, environ: Mapping[str, str])
     )
 
 
-def keep_token(repository: Repository, address: str, token: str) -> Path:
+def store_token(repository: Repository, address: str, token: str) -> Path:
     """Store the team's token for a server, mode 0600; gives the file.
 
     Raises:
@@ -184,10 +184,10 @@ class Server:
             InputError: the server refuses them; the codes are the server's.
             PushError: it cannot be reached; what came so far stays there.
         """
-        told = [_describe(name, opened) for name, opened in files.items()]
+        described = [_describe(name, opened) for name, opened in files.items()]
         with self.connect() as client:
             calls = _Calls(self, client)
-            upload = calls.patiently(partial(calls.begin, told))
+            upload = calls.patiently(partial(calls.begin, described))
             if upload.state != "open":
                 return True
             path = f"/uploads/{quote_path(upload.id, safe='')}"

@@ -9,7 +9,7 @@ from heldout.board.log.history import History, LastProposal, last_proposal, read
 from heldout.board.log.submission import Submission
 from heldout.board.participant import draft
 from heldout.board.participant.checks import quota_of
-from heldout.board.participant.receipts import keep_receipt
+from heldout.board.participant.receipts import store_receipt
 from heldout.board.participant.server import Server, ServerState
 from heldout.board.policy.amending import check_update
 from heldout.board.rules.days import one_shot_deadline
@@ -122,7 +122,7 @@ def describe_submission(
     known = history.submissions.get(name)
     if known is None:
         _require_known(repository, history, name)
-    keep_receipt(repository, name, log)
+    store_receipt(repository, name, log)
     quota = None if history.closed else quota_of(repository, history, name, now=now)
     again = None if quota is None else quota.next_allowed
     if known is None:

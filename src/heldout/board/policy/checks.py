@@ -226,10 +226,10 @@ def check_far_below(case: Case) -> Iterator[str]:
     if not distances or distances[0].errors <= bar:
         return
     worst, best = distances[0], distances[-1]
-    told = f"{worst.errors:.1f} paired standard errors below {worst.baseline}, the nearest baseline"
+    lies = f"{worst.errors:.1f} paired standard errors below {worst.baseline}, the nearest baseline"
     if best is not worst:
-        told += f", and {best.errors:.1f} below {best.baseline}"
-    yield f"the run lies {told} (limit {bar:.2f})"
+        lies += f", and {best.errors:.1f} below {best.baseline}"
+    yield f"the run lies {lies} (limit {bar:.2f})"
 
 
 def far_below_limit(spec: BoardSpec) -> float:
@@ -426,7 +426,7 @@ def _openly_ahead(case: Case, team: str) -> Iterator[Submission]:
 
 def _ahead(case: Case, team: str) -> Iterator[Submission]:
     """The team's other submissions that are published or were received before this one."""
-    order = {name: place for place, name in enumerate(case.history.submissions)}
+    order = {name: number for number, name in enumerate(case.history.submissions)}
     own = (case.received, order.get(case.id, len(order)))
     for other in counted(case.history, team, case.spec, at=case.received):
         earlier = (other.received, order[other.id]) < own
@@ -514,11 +514,11 @@ def check_open_runs(case: Case) -> Iterator[str]:
     """The team knows and accepts that its runs are opened, on a board that opens all of them."""
     if case.spec.archive.runs != "always" or case.manifest.open_runs:
         return
-    told = "this board opens the runs of every entry at its end"
+    found = "this board opens the runs of every entry at its end"
     if case.manifest.open_runs is False:
-        yield f"open_runs is false, but {told}"
+        yield f"open_runs is false, but {found}"
     elif case.spec.envelope == "age":  # the OpenSSL form's scripts write no such field
-        yield f"open_runs is not true, but {told}"
+        yield f"open_runs is not true, but {found}"
 
 
 def check_embargo(case: Case) -> Iterator[str]:

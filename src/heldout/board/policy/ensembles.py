@@ -167,13 +167,13 @@ class Sampled:
 
     def passing(self, earlier: Iterable[tuple[str, Signature]]) -> Iterator[tuple[str, Signature]]:
         """The same runs, each noted when it is asked for."""
-        for place, (name, signature) in enumerate(earlier):
-            self._note(place, name, signature)
+        for index, (name, signature) in enumerate(earlier):
+            self._note(index, name, signature)
             yield name, signature
 
-    def _note(self, place: int, name: str, signature: Signature) -> None:
-        self._names[place] = name
-        self._tops[place] = _select(signature, self.queries)
+    def _note(self, index: int, name: str, signature: Signature) -> None:
+        self._names[index] = name
+        self._tops[index] = _select(signature, self.queries)
 
     def explain(self) -> Ensemble | None:
         """The few noted runs that explain the new one, `None` where none do."""
@@ -193,17 +193,17 @@ class Sampled:
         ]
         if not fusions:
             return None
-        names = [self._names[place] for place in sorted(self._names)]
+        names = [self._names[index] for index in sorted(self._names)]
         return max(fusions, key=lambda f: f.fitted).describe(names, alone=held.alone())
 
     def _choose_each(self, half: "_Half") -> dict[str, "_Choice"]:
         """Return what is chosen of the noted runs, under each transform."""
-        places = sorted(self._tops)
-        return {n: _choose(half, v, self._solved[n], places) for n, v in TRANSFORMS.items()}
+        indices = sorted(self._tops)
+        return {n: _choose(half, v, self._solved[n], indices) for n, v in TRANSFORMS.items()}
 
     def _halves(self) -> tuple["_Half", "_Half"]:
         """To fit and to judge; the noted runs in the order of their places."""
-        tops = np.stack([self._new, *(self._tops[place] for place in sorted(self._tops))])
+        tops = np.stack([self._new, *(self._tops[index] for index in sorted(self._tops))])
         return _Half.number(tops[:, 0::2]), _Half.number(tops[:, 1::2])
 
     def look_up(
@@ -226,20 +226,20 @@ class Sampled:
         proposed: dict[tuple[str, tuple[int, ...]], list[int]] = {}
         while True:
             half, _ = self._halves()
-            places = sorted(self._tops)
+            indices = sorted(self._tops)
             wanted: set[int] = set()
             for name, choice in self._choose_each(half).items():
                 for step, residual in enumerate(choice.residuals):
-                    known = name, tuple(places[one] for one in choice.systems[:step])
+                    known = name, tuple(indices[one] for one in choice.systems[:step])
                     if known not in proposed:
                         found = sample.propose(*half.open(residual), TRANSFORMS[name], PROPOSED)
                         proposed[known] = found.tolist()
                     wanted.update(proposed[known])
             if wanted <= self._tops.keys():
                 return
-            for place in wanted - self._tops.keys():
-                self._note(place, *read(place))
-            if not places:
+            for index in wanted - self._tops.keys():
+                self._note(index, *read(index))
+            if not indices:
                 self._note_nearest(sketches[:, 1::2], key, read)
 
     def _note_nearest(
@@ -248,12 +248,12 @@ class Sampled:
         """Note runs until no other agrees better with the new one on the held-out half."""
         own = self._new[1::2, :TOP]
         bounds, best = bound_overlap(own, sketches, key), 0.0
-        for place in np.argsort(-bounds, kind="stable").tolist():
-            if bounds[place] <= best + _ROUNDING:
+        for index in np.argsort(-bounds, kind="stable").tolist():
+            if bounds[index] <= best + _ROUNDING:
                 return
-            if place not in self._tops:
-                self._note(place, *read(place))
-            top = self._tops[place][1::2, :TOP]
+            if index not in self._tops:
+                self._note(index, *read(index))
+            top = self._tops[index][1::2, :TOP]
             best = max(best, float(rank_biased_overlap(own, top).mean()))
 
 
@@ -278,9 +278,9 @@ def _select(signature: Signature, sample: Sequence[str]) -> NDArray[np.uint64]:
     tops = np.zeros((len(sample), DEPTH), np.uint64)
     width = min(DEPTH, signature.documents.shape[1])
     for row, query in enumerate(sample):
-        place = bisect_left(signature.queries, query)
-        if place < len(signature.queries) and signature.queries[place] == query:
-            tops[row, :width] = signature.documents[place, :width]
+        index = bisect_left(signature.queries, query)
+        if index < len(signature.queries) and signature.queries[index] == query:
+            tops[row, :width] = signature.documents[index, :width]
     return tops
 
 
@@ -301,9 +301,9 @@ class _Fusion:
         order = np.argsort(-shares, kind="stable")
         return Ensemble(
             parts=tuple(
-                FusionPart(id=names[self.systems[place]], weight=float(shares[place]))
-                for place in order
-                if shares[place] > 0
+                FusionPart(id=names[self.systems[index]], weight=float(shares[index]))
+                for index in order
+                if shares[index] > 0
             ),
             transform=self.transform,
             queries=self.queries,
@@ -336,9 +336,9 @@ class _Half:
         numbers = np.zeros(tops.shape, np.int32)
         starts, every = [1], [np.zeros(1, np.uint64)]
         for query in range(tops.shape[1]):
-            documents, places = np.unique(tops[:, query], return_inverse=True)
+            documents, indices = np.unique(tops[:, query], return_inverse=True)
             empty = int(documents[0] == 0)
-            rows = places.reshape(tops.shape[0], tops.shape[2]) - empty
+            rows = indices.reshape(tops.shape[0], tops.shape[2]) - empty
             numbers[:, query] = np.where(rows < 0, 0, rows + starts[-1])
             starts.append(starts[-1] + len(documents) - empty)
             every.append(documents[empty:])
@@ -437,7 +437,7 @@ def _choose(
     half: _Half,
     values: NDArray[np.float64],
     solved: _Solved,
-    places: Sequence[int],
+    indices: Sequence[int],
 ) -> _Choice:
     """Forward selection: at each step the run nearest in angle to what is not yet explained.
 
@@ -445,7 +445,7 @@ def _choose(
         half: the queries to fit.
         values: what stands for a document at each rank.
         solved: weights that are known; those that are solved here are added.
-        places: what `solved` calls each of the half's earlier runs.
+        indices: what `solved` calls each of the half's earlier runs.
     """
     target = half.spread(half.new, values)
     norms = np.sqrt(((half.earlier > 0) @ values**2).sum(axis=1))
@@ -460,7 +460,7 @@ def _choose(
             break
         trial = [*chosen, best]
         parts = np.stack([half.spread(half.earlier[one], values) for one in trial], axis=1)
-        known = tuple(places[one] for one in trial)
+        known = tuple(indices[one] for one in trial)
         if known not in solved:
             solved[known] = _regress(parts, target)
         fused = parts @ solved[known]
@@ -523,8 +523,8 @@ def find_likeness(
     lost = Signature(queries=(), documents=np.zeros((0, DEPTH), np.uint64))
     names = earlier.names
 
-    def find(place: int) -> tuple[str, Signature]:
-        return names[place], read(names[place]) or lost
+    def find(index: int) -> tuple[str, Signature]:
+        return names[index], read(names[index]) or lost
 
     sampled = Sampled(new)
     columns = {query: column for column, query in enumerate(earlier.queries)}
@@ -532,9 +532,9 @@ def find_likeness(
     drawn = np.array([columns.get(query, -1) for query in sampled.queries], np.int64)
     sketches = np.zeros((len(names), len(drawn), TOP), np.uint16)
     alike = np.zeros(len(names), bool)
-    for places, block in earlier.blocks():
-        alike[places] = screen.admit(block)
-        sketches[places] = np.where(drawn[:, None] < 0, np.uint16(0), block[:, drawn])
+    for indices, block in earlier.blocks():
+        alike[indices] = screen.admit(block)
+        sketches[indices] = np.where(drawn[:, None] < 0, np.uint16(0), block[:, drawn])
     neighbours = list_alike(new, map(find, np.flatnonzero(alike).tolist()))
     sampled.look_up(sketches, earlier.key, find)
     return RunLikeness(neighbours=neighbours, ensemble=sampled.explain())

@@ -41,8 +41,8 @@ def script(character: str) -> str | None:
         character: one.
     """
     firsts, lasts, scripts = _ranges()
-    place = bisect_right(firsts, ord(character)) - 1
-    return scripts[place] if place >= 0 and ord(character) <= lasts[place] else None
+    at = bisect_right(firsts, ord(character)) - 1
+    return scripts[at] if at >= 0 and ord(character) <= lasts[at] else None
 
 
 @cache
@@ -83,7 +83,7 @@ _ACCENTS = {
     for code in block
 }
 _MOST_MARKS = 30
-_KEPT = 1 << 15
+_MEMORY = 1 << 15
 """Names remembered: each submission is compared with all teams and their words."""
 _ASCII_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
 _TOGETHER = (
@@ -93,7 +93,7 @@ _TOGETHER = (
 )
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_MEMORY)
 def spelling_words(name: str) -> tuple[str, ...]:
     """The words of a name with case, width, accents, punctuation and invisible marks folded.
 
@@ -106,7 +106,7 @@ def spelling_words(name: str) -> tuple[str, ...]:
     return _words(_fold(_fold_width(name)))
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_MEMORY)
 def skeleton_words(name: str) -> tuple[str, ...]:
     """The words of a name with every character replaced by what it looks like.
 
@@ -154,12 +154,12 @@ def _fold_width(name: str) -> str:
     """
     if name.isascii():
         return name
-    kept, run = [], 0
+    limited, run = [], 0
     for character in name:
         run = run + 1 if unicodedata.combining(character) else 0
         if run <= _MOST_MARKS:
-            kept.append(character)
-    return unicodedata.normalize("NFKC", "".join(kept))
+            limited.append(character)
+    return unicodedata.normalize("NFKC", "".join(limited))
 
 
 def _fold(text: str) -> str:
@@ -174,8 +174,8 @@ def _fold(text: str) -> str:
 def _words(text: str) -> tuple[str, ...]:
     if text.isascii():
         return tuple(text.translate(_ASCII_WORDS).split())
-    kept = (c if unicodedata.category(c)[0] in "LNM" else " " for c in text)
-    return tuple("".join(kept).split())
+    shown = (c if unicodedata.category(c)[0] in "LNM" else " " for c in text)
+    return tuple("".join(shown).split())
 
 
 def _is_mixed(word: str) -> bool:
@@ -188,8 +188,8 @@ Likeness = Literal["spelling", "confusable", "number", "near"]
 equal to the eye. `number`: equal but for digits. `near`: some words are nearly the same, the
 others are."""
 
-_LETTERS_PER_EDIT = 5
-_FEWEST_LETTERS = 3
+_CHARACTERS_PER_EDIT = 5
+_FEWEST_CHARACTERS = 3
 _SHORTEST_PART, _LONGEST_PART = 4, 16
 
 
@@ -209,11 +209,11 @@ def compare_names(first: str, second: str) -> Likeness | None:
     if "".join(one) == "".join(two) or sorted(one) == sorted(two):
         return "confusable"
     bare, other = ("".join(map(_without_digits, spelling_words(n))) for n in (first, second))
-    if bare == other and len(bare) >= _FEWEST_LETTERS:
+    if bare == other and len(bare) >= _FEWEST_CHARACTERS:
         return "number"
     left = "".join((Counter(one) - Counter(two)).elements())
     right = "".join((Counter(two) - Counter(one)).elements())
-    allowed = min(len(left), len(right)) // _LETTERS_PER_EDIT
+    allowed = min(len(left), len(right)) // _CHARACTERS_PER_EDIT
     near = allowed > 0 and count_edits(left, right, most=allowed) <= allowed
     return "near" if near else None
 
@@ -237,11 +237,11 @@ def count_edits(first: str, second: str, *, most: int) -> int:
         return most + 1
     before: list[int] = []
     last = list(range(len(second) + 1))
-    for row, letter in enumerate(first, start=1):
+    for row, own in enumerate(first, start=1):
         line = [row]
         for column, other in enumerate(second, start=1):
-            fewest = min(last[column] + 1, line[-1] + 1, last[column - 1] + (letter != other))
-            if row > 1 < column and letter == second[column - 2] and other == first[row - 2]:
+            fewest = min(last[column] + 1, line[-1] + 1, last[column - 1] + (own != other))
+            if row > 1 < column and own == second[column - 2] and other == first[row - 2]:
                 fewest = min(fewest, before[column - 2] + 1)
             line.append(fewest)
         if min(line) > most:
@@ -287,13 +287,13 @@ def _without_digits(word: str) -> str:
     return "".join(character for character in word if not character.isnumeric())
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_MEMORY)
 def _is_filler(word: str) -> bool:
     """A number, a single letter, or a word of the table that may be numbered."""
-    letters = _without_digits(word)
-    if not letters or (len(letters) == 1 and letters.isascii()):
+    bare = _without_digits(word)
+    if not bare or (len(bare) == 1 and bare.isascii()):
         return True
-    return any(_is_made_of_fillers(skeleton(text)) for text in (word, letters))
+    return any(_is_made_of_fillers(skeleton(text)) for text in (word, bare))
 
 
 def _is_made_of_fillers(word: str) -> bool:

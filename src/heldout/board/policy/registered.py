@@ -78,13 +78,13 @@ def registration_faults(entries: Iterable[Entry]) -> Iterator[str]:
     board = ""
     for entry in entries:
         board = board or str(entry.hash)
-        place = f"event {entry.event.seq}"
+        event = f"event {entry.event.seq}"
         if entry.event.kind == "registered":
-            yield from (f"{place}: {fault}" for fault in _statement_faults(entry, board))
+            yield from (f"{event}: {fault}" for fault in _statement_faults(entry, board))
         elif entry.event.kind == "changed-agreement":
             agreement = registration.read_agreement(entry)
             if digest_bytes(agreement.text.encode()) != agreement.digest:
-                yield f"{place}: the agreement's text is not that of its digest"
+                yield f"{event}: the agreement's text is not that of its digest"
 
 
 def signature_faults(spec: BoardSpec, history: History, submission: Submission) -> Iterator[str]:

@@ -70,8 +70,8 @@ SHARED = 0.5
 """Least share of all queries that both runs must answer for a verdict. A copy that leaves out
 some queries is still seen; two runs with one query in common say nothing of each other."""
 
-_PLACE_BITS = np.uint64(7)
-_PLACES = np.uint64((1 << 7) - 1)
+_COLUMN_BITS = np.uint64(7)
+_COLUMNS = np.uint64((1 << 7) - 1)
 _BLOCK = 1 << 10
 _VERDICTS: tuple[Verdict, ...] = ("none", "variant", "identical")
 
@@ -378,16 +378,16 @@ def _find_common(
     common document are neighbours. In 57 bits 10^11 pairs of other documents meet by chance
     with a probability of a millionth.
     """
-    places = np.arange(first.shape[1], dtype=np.uint64)
+    indices = np.arange(first.shape[1], dtype=np.uint64)
     rows, ranks = [], []
     for start in range(0, len(first), _BLOCK):
         block = slice(start, start + _BLOCK)
-        pair = [side[block] << _PLACE_BITS | places for side in (first, second)]
+        pair = [side[block] << _COLUMN_BITS | indices for side in (first, second)]
         keys = np.sort(np.concatenate(pair, axis=1), axis=1)
-        documents = keys >> _PLACE_BITS
+        documents = keys >> _COLUMN_BITS
         twice = (documents[:, 1:] == documents[:, :-1]) & (documents[:, 1:] != 0)
         row, column = np.divmod(np.flatnonzero(twice), twice.shape[1])
-        lower = np.maximum(keys[row, column] & _PLACES, keys[row, column + 1] & _PLACES)
+        lower = np.maximum(keys[row, column] & _COLUMNS, keys[row, column + 1] & _COLUMNS)
         rows.append(row + start)
         ranks.append(lower.astype(np.int64) + 1)
     return np.concatenate(rows), np.concatenate(ranks)

@@ -71,9 +71,9 @@ def sketch(signature: Signature, columns: Mapping[str, int], key: int) -> NDArra
         uint16, shape (columns, TOP): 0 where there is no document, and nowhere else.
     """
     tops = np.zeros((len(columns), similarity.TOP), np.uint16)
-    places = np.array([columns.get(query, -1) for query in signature.queries], np.int64)
-    first = signature.documents[places >= 0, : similarity.TOP]
-    tops[places[places >= 0], : first.shape[1]] = shorten(first, key)
+    indices = np.array([columns.get(query, -1) for query in signature.queries], np.int64)
+    first = signature.documents[indices >= 0, : similarity.TOP]
+    tops[indices[indices >= 0], : first.shape[1]] = shorten(first, key)
     return tops
 
 
@@ -88,8 +88,8 @@ def sketch_all(runs: Mapping[str, Signature], key: int) -> Sketches:
     columns = {query: column for column, query in enumerate(queries)}
 
     def blocks() -> Iterator[Block]:
-        for place, run in enumerate(runs.values()):
-            yield np.array([place]), sketch(run, columns, key)[None]
+        for index, run in enumerate(runs.values()):
+            yield np.array([index]), sketch(run, columns, key)[None]
 
     return Sketches(names=tuple(runs), queries=queries, key=key, blocks=blocks)
 
@@ -164,9 +164,9 @@ def find_near(own: NDArray[np.uint16], block: NDArray[np.uint16]) -> NDArray[np.
     """
     near = np.zeros(block.shape, np.uint8)
     same, found = np.empty(block.shape, bool), np.empty(block.shape, np.uint8)
-    for place in range(similarity.TOP):
-        worth = np.where(own[:, place] == 0, 0, similarity.TOP - place).astype(np.uint8)
-        np.equal(block, own[:, place, None], out=same)
+    for index in range(similarity.TOP):
+        worth = np.where(own[:, index] == 0, 0, similarity.TOP - index).astype(np.uint8)
+        np.equal(block, own[:, index, None], out=same)
         np.multiply(same, worth[:, None], out=found)
         np.maximum(near, found, out=near)
     return near
@@ -281,8 +281,8 @@ def propose_pairs(
             found |= _meet(one[rows], other[:stop]) >= similarity.INTERLEAVED * least
         every = total[rows, None] + total[:stop] - shared
         found &= (shared > 0) & (shared >= similarity.SHARED * (1 - _LOSS) * every)
-        for place in range(start, stop):
-            yield place, np.flatnonzero(found[place - start, :place]).tolist()
+        for index in range(start, stop):
+            yield index, np.flatnonzero(found[index - start, :index]).tolist()
 
 
 def _stack(runs: Sequence[Signature]) -> NDArray[np.uint64]:
@@ -290,10 +290,10 @@ def _stack(runs: Sequence[Signature]) -> NDArray[np.uint64]:
     queries = sorted({query for run in runs for query in run.queries})
     columns = {query: column for column, query in enumerate(queries)}
     tops = np.zeros((len(runs), len(queries), similarity.TOP), np.uint64)
-    for place, run in enumerate(runs):
+    for index, run in enumerate(runs):
         documents = run.documents[:, : similarity.TOP]
         at = [columns[query] for query in run.queries]
-        tops[place, at, : documents.shape[1]] = documents
+        tops[index, at, : documents.shape[1]] = documents
     return tops
 
 
@@ -305,8 +305,8 @@ _SEEN_SHIFT = np.uint64(64 - _SEEN_BITS)
 def _number(lists: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A number for each list along the last axis: the same for equal ones."""
     number = np.zeros(lists.shape[:2], np.uint64)
-    for place in range(lists.shape[2]):
-        number = (number ^ lists[:, :, place]) * _MIX
+    for index in range(lists.shape[2]):
+        number = (number ^ lists[:, :, index]) * _MIX
     return number
 
 
@@ -347,17 +347,17 @@ def _find_contained(tops: NDArray[np.uint64]) -> tuple["csr_array", "csr_array"]
     # Most threes are nobody's first: that is seen sooner here than by a search.
     seen = np.zeros(1 << _SEEN_BITS, bool)
     seen[known >> _SEEN_SHIFT] = True
-    rows, places = [], []
+    rows, indices = [], []
     for three in combinations(range(similarity.TOP), similarity.HEAD):
         numbers = _number(each[:, :, three]) + of_query
         row, query = np.nonzero(seen[numbers >> _SEEN_SHIFT] & whole)
         found = numbers[row, query]
-        place = np.searchsorted(known, found)
-        met = known[np.minimum(place, len(known) - 1)] == found
+        index = np.searchsorted(known, found)
+        met = known[np.minimum(index, len(known) - 1)] == found
         rows.append(row[met])
-        places.append(place[met])
-    row, place = np.concatenate(rows), np.concatenate(places)
-    return first, csr_array((np.ones(len(row)), (row, place)), shape=shape)
+        indices.append(index[met])
+    row, index = np.concatenate(rows), np.concatenate(indices)
+    return first, csr_array((np.ones(len(row)), (row, index)), shape=shape)
 
 
 def _meet(rows: "csr_array", others: "csr_array") -> NDArray[np.float64]:
@@ -410,10 +410,10 @@ class Sample:
             Their places, nearest first; of equals the first that came.
         """
         wanted = self._starts[queries, 0] + shorten(documents, self._key)
-        places = np.searchsorted(self._known, wanted)
-        met = np.append(self._known, -1)[places] == wanted
+        indices = np.searchsorted(self._known, wanted)
+        met = np.append(self._known, -1)[indices] == wanted
         table = np.zeros(len(self._known) + 1, np.float32)
-        table[places[met] + 1] = residual[met]
+        table[indices[met] + 1] = residual[met]
         weights = values[: similarity.TOP].astype(np.float32)
         near = np.zeros(len(self._numbers))
         for part in _parts(self._numbers):

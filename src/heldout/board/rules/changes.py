@@ -83,15 +83,15 @@ def list_differences(before: BoardSpec, after: BoardSpec) -> tuple[Difference, .
     )
 
 
-def _flatten(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+def _flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, one in value.items():
-            yield from _flatten(one, f"{place}.{key}" if place else str(key))
+            yield from _flatten(one, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
         for one in value:
-            yield from _flatten(one, f"{place}[{one.get('name')}]")
+            yield from _flatten(one, f"{path}[{one.get('name')}]")
     elif value is not None:
-        yield place, value
+        yield path, value
 
 
 def _shorten(value: object) -> str:
@@ -167,8 +167,8 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
         index, now_it_is = seasons.get(season.name, (None, None))
         closed = season.closes is not None and today > season.closes
         if closed and now_it_is is not None and now_it_is.closes != season.closes:
-            told = f"{season.closes}, as before"
-            yield (f"seasons[{index}].closes", _say(now_it_is.closes), told, hint)
+            expected = f"{season.closes}, as before"
+            yield (f"seasons[{index}].closes", _say(now_it_is.closes), expected, hint)
 
 
 def _compare_openings(term: Term, after: BoardSpec, today: date) -> Iterator[Wrong]:
@@ -188,18 +188,19 @@ def _compare_openings(term: Term, after: BoardSpec, today: date) -> Iterator[Wro
 
 def _list_views(history: History) -> frozenset[str]:
     """The views whose scores were told, or will be by the rules of a submission that waits."""
-    told = {view for s in history.submissions.values() for view in (*s.scores, *s.untold, *s.final)}
+    every = history.submissions.values()
+    scored = {view for s in every for view in (*s.scores, *s.untold, *s.final)}
     if history.final is not None:
-        told.add(history.final.view)
-    waiting = (s for s in history.submissions.values() if s.pending)
+        scored.add(history.final.view)
+    waiting = (s for s in every if s.pending)
     specs = (parse_spec(history.rules_at(s.received).encode()) for s in waiting)
     shown = ({v.name for v in (*s.public_views, *s.final_views)} for s in specs)
-    return frozenset(told.union(*shown))
+    return frozenset(scored.union(*shown))
 
 
-def _compare_views(before: BoardSpec, after: BoardSpec, view: View, place: str) -> Iterator[Wrong]:
+def _compare_views(before: BoardSpec, after: BoardSpec, view: View, path: str) -> Iterator[Wrong]:
     old = before.view(view.name)
-    pairs = [(f"{place}.{key}", getattr(old, key), getattr(view, key)) for key in _VIEW]
+    pairs = [(f"{path}.{key}", getattr(old, key), getattr(view, key)) for key in _VIEW]
     if old.set == view.set:
         own, new = before.sets[view.set], after.sets[view.set]
         pairs += [(f"sets.{view.set}.{k}", getattr(own, k), getattr(new, k)) for k in _SET]
@@ -457,7 +458,7 @@ def add_label_views(
     return msgspec.structs.replace(spec, views=(*spec.views, *added)) if added else spec
 
 
-def rules_told_by(history: History, submission: Submission, named: Collection[str]) -> BoardSpec:
+def rules_of_scores(history: History, submission: Submission, named: Collection[str]) -> BoardSpec:
     """The rules that an entry's scores were told by: of its day, and on later labels.
 
     Args:

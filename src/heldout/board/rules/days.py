@@ -124,7 +124,7 @@ def opened_before(terms: Sequence[Term]) -> datetime:
     return max((term.until for term in terms if term.is_over), default=_NEVER)
 
 
-def tells_final(entry: Entry, terms: Sequence[Term], received: date) -> bool:
+def shows_final(entry: Entry, terms: Sequence[Term], received: date) -> bool:
     """Check whether the final score that an event holds has been shown by now.
 
     Args:
@@ -176,9 +176,9 @@ def list_early(history: History) -> Iterator[str]:
     """
     for one in history.measured:
         spec = parse_spec(history.rules_at(one.at).encode(), path="the rules in the log")
-        place = f"event {one.event} ('measured')"
-        if spec.trust is None or not one.figures.told <= set(spec.trust.show):
-            yield f"{place} publishes what board.toml did not allow"
+        event = f"event {one.event} ('measured')"
+        if spec.trust is None or not one.figures.published <= set(spec.trust.show):
+            yield f"{event} publishes what board.toml did not allow"
             continue
         early = sorted(
             name
@@ -187,7 +187,7 @@ def list_early(history: History) -> Iterator[str]:
         )
         if early:
             yield (
-                f"{place} publishes figures of {', '.join(early[:3])} before the day of board.toml"
+                f"{event} publishes figures of {', '.join(early[:3])} before the day of board.toml"
             )
 
 
@@ -216,12 +216,12 @@ def list_early_finals(history: History) -> Iterator[str]:
 
 
 def _list_wrong_names(history: History, event: Naming, last: date, *, most: int) -> Iterator[str]:
-    place = f"event {event.event} ('named-finalists')"
+    which = f"event {event.event} ('named-finalists')"
     if len(event.finalists) > most:
-        yield f"{place} names more than {most} finalists"
+        yield f"{which} names more than {most} finalists"
     late = [n for n in event.finalists if history.submissions[n].received.date() > last]
     if late:
-        yield f"{place} names {', '.join(late[:3])}, received after the last day, {last}"
+        yield f"{which} names {', '.join(late[:3])}, received after the last day, {last}"
 
 
 def _is_due(submission: Submission, one: Measured, spec: BoardSpec, history: History) -> bool:

@@ -655,9 +655,9 @@ def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
     mistakes = list(islice(check_table(table, BoardSpec), _MOST_MISTAKES))
     if not mistakes:
         spec = msgspec.convert(table, BoardSpec, strict=True)
-        mistakes = [_tell(mistake) for mistake in islice(check_spec(spec), _MOST_MISTAKES)]
+        mistakes = [_say_mistake(mistake) for mistake in islice(check_spec(spec), _MOST_MISTAKES)]
     if mistakes:
-        raise InputError(_place(mistake, lines, path) for mistake in mistakes)
+        raise InputError(_locate(mistake, lines, path) for mistake in mistakes)
     return spec
 
 
@@ -692,17 +692,17 @@ def refuse_spec(wrong: Iterable[Wrong], text: str, *, path: str = "board.toml") 
         InputError: with the line of everything that does not fit; where there is anything.
     """
     lines = text.splitlines()
-    problems = [_place(_tell(one), lines, path) for one in wrong]
+    problems = [_locate(_say_mistake(one), lines, path) for one in wrong]
     if problems:
         raise InputError(problems)
 
 
-def _tell(wrong: Wrong) -> Mistake:
+def _say_mistake(wrong: Wrong) -> Mistake:
     key, value, expected, hint = wrong
     return (key, f"{key} = {quote(value)}", expected, hint)
 
 
-def _place(mistake: Mistake, lines: list[str], path: str) -> Problem:
+def _locate(mistake: Mistake, lines: list[str], path: str) -> Problem:
     key, found, expected, hint = mistake
     return Problem("board-spec", path, found, expected, hint, line=_find_line(key, lines))
 
@@ -723,10 +723,10 @@ def _syntax_problem(error: Exception, lines: list[str], path: str) -> Problem:
 def _find_line(key: str, lines: list[str]) -> int | None:
     """The line of a key path such as `views[1].set`; of its table where the key is absent."""
     best = None
-    for place, number in _key_lines(lines).items():
-        if key == place:
+    for known, number in _key_lines(lines).items():
+        if key == known:
             return number
-        if key.startswith((f"{place}.", f"{place}[")):
+        if key.startswith((f"{known}.", f"{known}[")):
             best = number
     return best
 

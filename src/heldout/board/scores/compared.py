@@ -72,7 +72,7 @@ def list_others(
 
     def read(name: str) -> str:
         other = history.submissions[name]
-        lost = "scores" in other.kept and not vault.scores(name).is_file()
+        lost = "scores" in other.stored and not vault.scores(name).is_file()
         return _read(partial(read_key, vault, name), name, "", lost=lost, repair=repair)
 
     keys = list_keys(vault, history.submissions, read)
@@ -138,7 +138,7 @@ def signatures_of(
     is reviewed first.
     """
     name = submission.id
-    expected = "signatures" in submission.kept or submission.status == "received"
+    expected = "signatures" in submission.stored or submission.status == "received"
     lost = expected and not vault.signature(name).is_file()
     return _read(partial(read_signatures, vault, name), name, {}, lost=lost, repair=repair)
 

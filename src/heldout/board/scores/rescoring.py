@@ -373,7 +373,7 @@ def _store_signatures(session: Session, submission: Submission, scans: Mapping[s
 
 def _has_signatures(session: Session, submission: Submission) -> bool:
     """Check whether the vault has just the signatures that the log vouches for."""
-    logged = submission.kept.get("signatures")
+    logged = submission.stored.get("signatures")
     return logged is not None and session.vault.kept(submission.id).get("signatures") == logged
 
 
@@ -606,7 +606,7 @@ def score_baseline(
 
 def store_outcome(session: Session, submission: Submission, scores: ScoreFile) -> None:
     """Store scores; nothing but what an event vouches for once it was decided."""
-    if submission.pending or submission.kept.get("scores") in (None, digest_scores(scores)):
+    if submission.pending or submission.stored.get("scores") in (None, digest_scores(scores)):
         store_scores(session.vault, submission.id, scores)
 
 

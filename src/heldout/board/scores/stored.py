@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
-from heldout.board.rules.changes import is_key, names_of_view, rules_told_by
+from heldout.board.rules.changes import is_key, names_of_view, rules_of_scores
 from heldout.board.rules.release import NOISE, add_noise, draw_noise, score_vector
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores.score import ViewScore
@@ -180,7 +180,7 @@ def read_stored(vault: Vault, submission: Submission) -> ScoreFile | None:
 
     Whoever gets `None` opens and scores the submission again.
     """
-    logged = submission.kept.get("scores")
+    logged = submission.stored.get("scores")
     if logged is not None and vault.kept(submission.id).get("scores") != logged:
         return None
     try:
@@ -479,7 +479,7 @@ def find_mixed(vault: Vault, history: History) -> tuple[MixedLabels, ...]:
         for submission in published
         if (scores := read_stored(vault, submission)) is not None
         for one in scored_with(
-            history, submission, rules_told_by(history, submission, submission.evidence), scores
+            history, submission, rules_of_scores(history, submission, submission.evidence), scores
         )
     )
 

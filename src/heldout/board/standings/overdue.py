@@ -19,7 +19,7 @@ from heldout.board.log.final import order_by_receipt
 from heldout.board.log.history import Fold, History, list_renamed, names_of, read_history
 from heldout.board.log.reading import Log
 from heldout.board.log.submission import Submission
-from heldout.board.rules.days import list_terms, one_shot_deadline, tells_final
+from heldout.board.rules.days import list_terms, one_shot_deadline, shows_final
 from heldout.board.rules.spec import BoardSpec, Trust, due_day
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.standings.standings import Standings, current_standings, is_stale, list_seasons
@@ -167,7 +167,7 @@ def _is_logged(due: DueFigures, history: History, today: date) -> bool:
     corrected = {
         s.id: max(at for at, _ in s.errata) for s in history.submissions.values() if s.errata
     }
-    whole = set(due.ranked) <= latest.covered and set(due.trust.show) <= latest.figures.told
+    whole = set(due.ranked) <= latest.covered and set(due.trust.show) <= latest.figures.published
     waits = any(
         why == "withheld" and not history.submissions[name].is_hidden(today)
         for name, why in latest.left_out.items()
@@ -217,7 +217,7 @@ def _list_scores(entries: Iterable[Entry], history: History, now: datetime) -> I
             yield Overdue(what="scores of published entries", since=deadline + timedelta(1))
         received = submission.received.date()
         last = terms[-1].spec.last_day(received)
-        if "final" in sealed and last is not None and tells_final(entry, terms, received):
+        if "final" in sealed and last is not None and shows_final(entry, terms, received):
             yield Overdue(what="final scores of published entries", since=last + timedelta(1))
 
 

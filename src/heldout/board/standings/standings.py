@@ -27,7 +27,7 @@ from heldout.board.rules.days import (
     missed_deadline,
     one_shot_deadline,
     opened_before,
-    tells_final,
+    shows_final,
 )
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec, Season, Trust, View, due_day, say_after
@@ -212,7 +212,7 @@ class Projector:
             fields += ["scores", "queries", "seeds", "untold"]
         if "final" in entry.event.sealed and entry.event.submission is not None:
             received = history.submissions[entry.event.submission].received.date()
-            fields += ["final"] * tells_final(entry, self._terms, received)
+            fields += ["final"] * shows_final(entry, self._terms, received)
         return fields
 
 

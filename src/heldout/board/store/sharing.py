@@ -84,7 +84,7 @@ def logged_files(history: History) -> dict[str, str]:
     kept = {
         kept_path(folder, submission.id): digest
         for submission in history.submissions.values()
-        for folder, digest in submission.kept.items()
+        for folder, digest in submission.stored.items()
     }
     return {**labels, **kept}
 
