@@ -32,7 +32,7 @@ from heldout.board.log.manifest import Identity, identity_fields, is_link, parse
 from heldout.board.organiser.creation import first_signers
 from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import fill_template, format_recipients, quote_toml
+from heldout.board.rules.template import fill_template, format_recipients
 from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import digest_public
 from heldout.board.standings.standings import Standings, make_standings
@@ -437,28 +437,25 @@ def record_files(table: OldTable, *, recipient: str) -> Mapping[str, bytes]:
     digits = max((len(text.partition(".")[2]) for text in texts), default=3)
     counts = Counter((repair.kind, repair.column) for repair in table.repairs)
     lines = [f"- {kind}, column {column}: {n}" for (kind, column), n in counts.items()]
-    words = {
-        "name": quote_toml(layout.name),
-        "title": quote_toml(layout.title),
-        "task": quote_toml(f"{layout.task} {_RECORD}"),
-        "opens": min(days).isoformat(),
-        "closes": max(days).isoformat(),
-        "decimals": str(min(max(digits, 1), 6)),  # what board.toml allows
-        "types": quote_toml(TYPES),
-        "recipients": quote_toml([recipient]),
-        "measure": quote_toml(layout.measure),
-        "depth": str(layout.depth),
-    }
-    plain = {
-        "title": layout.title,
-        "source": table.name,
-        "digest": table.digest,
-        "entries": str(len(table.entries)),
-        "repairs": "\n".join(lines) or "- none",
-    }
     return {
-        "board.toml": fill_template("record.toml", words),
-        "README.md": fill_template("record.md", plain),
+        "board.toml": fill_template(
+            "record.toml",
+            **{name: getattr(layout, name) for name in ("name", "title", "measure", "depth")},
+            task=f"{layout.task} {_RECORD}",
+            opens=min(days),
+            closes=max(days),
+            decimals=min(max(digits, 1), 6),  # what board.toml allows
+            types=TYPES,
+            recipients=[recipient],
+        ),
+        "README.md": fill_template(
+            "record.md",
+            title=layout.title,
+            source=table.name,
+            digest=table.digest,
+            entries=len(table.entries),
+            repairs="\n".join(lines) or "- none",
+        ),
         ".gitignore": b".writing-*\n",
         "keys/organisers.txt": format_recipients([recipient]),
     }

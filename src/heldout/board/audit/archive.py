@@ -12,18 +12,15 @@ What may be opened when a board has ended (docs/how-to/close-a-board.md gives th
 - the scores by query, in these views, of everything published, under an embargo too; what each was
   told for, and what it was held against; on the final view those of the finalists alone;
 - under `clear` which run each score was held against, which no public log ever says;
-- runs as the rules and the teams have it (`board.consent`): the closing event names them in public,
+- runs as the rules and the teams have it (`board.rules.days`): the closing event names them in public,
   and none is opened before the end of its embargo.
-
 """
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from tempfile import TemporaryDirectory
 
 import msgspec
@@ -55,6 +52,7 @@ from heldout.board.rules.changes import (
 from heldout.board.rules.days import may_open_runs, one_shot_deadline, rule_for_runs
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.rules.template import fill_template
 from heldout.board.scores.rescoring import open_published_runs
 from heldout.board.scores.session import Session
 from heldout.board.scores.stored import (
@@ -149,9 +147,7 @@ def _list_texts(opened: OpenedBoard) -> Iterator[_File]:
     spec, closed = opened.spec, opened.history.closed
     if closed is None:
         raise ValueError(spec.name)
-    text = files("heldout.board.rules").joinpath("templates", "archive.md").read_text("utf-8")
-    words = {"title": spec.title, "name": spec.name, "closed": f"{closed:%d %b %Y}"}
-    yield _README, Template(text).substitute(words).encode()
+    yield _README, fill_template("archive.md", spec=spec, closed=f"{closed:%d %b %Y}")
     yield LOG, b"".join(map(format_entry, opened.log))
 
 

@@ -7,15 +7,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from importlib.resources import files
-from string import Template
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec import BoardSpec, EnvelopeForm, Example, ForgeKind, ForgeSpec, Season
 from heldout.trec.orders import Order
+
+if TYPE_CHECKING:
+    import jinja2
 
 WORKFLOW_PATHS: Mapping[ForgeKind, str] = {
     "github": ".github/workflows/submission.yml",
@@ -121,9 +124,6 @@ def _read_template(name: str) -> str:
     return files("heldout.board.rules").joinpath("templates", name).read_text("utf-8")
 
 
-_SEEDS: Mapping[EnvelopeForm, int] = {"age": 5, "openssl": 1}
-"""Most seeds on a new board: five, as is usual; none where MS MARCO's scripts read the runs."""
-
 Stake = Literal["known", "open", "prize"]
 """What a board has to withstand: known teams, names that anybody can take, a prize."""
 
@@ -147,57 +147,6 @@ PRICES: Mapping[Stake, str] = {
 
 SPLIT_ABOVE = 1000
 """`clear` splits a set of more queries: the others would be too few to show a better system."""
-
-_RELEASE: Mapping[Stake, str] = {
-    "known": """\
-# What is published of a score. "rounded": every score. Where anybody can take a name, or there is
-# a prize, take "clear": docs/explanation/release.md has both and their prices.
-[release]
-rule = "rounded"
-submissions = 300""",
-    "open": """\
-# What is published of a score. "clear": only one that is clearly above the best run that anybody
-# has sent. It begins at the best baseline. docs/explanation/release.md has its price.
-[release]
-rule = "clear"
-submissions = 300""",
-}
-
-_SPLIT = """
-# Share of the queries that is the feedback part; fixed by the first score that is published.
-feedback = $feedback"""
-
-_CUT = """
-# The other queries are cut into so many secret parts of equal size, one for each season: what teams
-# learn about one part does not help them in the next season. Fixed by the first score, too.
-seasons = $seasons"""
-
-_SEASONS = """\
-# The calendar: each season ranks the entries that were received in it, by a secret part of its own
-# of the queries. Every submission answers all queries. On the day after a season's last day one
-# entry of each team gets its exact score. A season without a last day ends when the board closes.
-"""
-
-_FEEDBACK = """\
-# Every score on the feedback part is published, rounded. It shows that a run works, and ranks
-# nobody.
-"""
-
-_CHECK = """\
-# Every score is published with noise of ten standard errors. It shows that a run works; it ranks
-# nobody.
-"""
-
-_FINAL = """\
-# Finalists are scored here once, after the last day, on queries that no other view uses.
-[[views]]
-name = $set
-set = $set
-measure = $measure
-public = false
-final = true
-finalists = 10
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,33 +209,13 @@ class NewBoard:
 
 def new_board_files(board: NewBoard) -> Mapping[str, bytes]:
     """Path in the board -> content: board.toml, README.md, .gitignore, the public keys."""
-    words = {
-        "name": quote_toml(board.name),
-        "title": quote_toml(board.title),
-        "task": quote_toml(board.task),
-        "opens": board.opens.isoformat(),
-        "closes": _say_closes(board.closes),
-        "primary": quote_toml(board.seasons[0].view if board.seasons else board.primary),
-        "envelope": quote_toml(board.envelope),
-        "recipients": quote_toml(list(board.recipients)),
-        "order": quote_toml(board.order),
-        "depth": str(board.depth),
-        "seeds": str(_SEEDS[board.envelope]),
-        "sets": "\n".join(_set_table(name, public=p) for name, p in board.sets.items()),
-        "forge": _forge_table(board.forge),
-        "repository": quote_toml("" if board.forge is None else _address(board.forge)),
-        "install": quote_toml(board.install),
-        "example": _example_table(board.example),
-        "views": "\n".join(_view_tables(name, board) for name in board.sets),
-        "seasons": _season_tables(board.seasons),
-        "release": _release_table(board),
-    }
-    readme = _fill_readme(board.title, board.task, board.install, tuple(board.sets))
+    forge = board.forge
+    address = f"{forge.url.rstrip('/')}/{forge.project}" if forge and forge.hosted else ""
     return {
-        **workflow_files(board.forge, install=board.install),
-        **page_files(board.forge, install=board.install),
-        "board.toml": fill_template("board.toml", words),
-        "README.md": readme,
+        **workflow_files(forge, install=board.install),
+        **page_files(forge, install=board.install),
+        "board.toml": fill_template("board.toml", board=board, repository=address),
+        "README.md": _fill_readme(board.title, board.task, board.install, tuple(board.sets)),
         ".gitignore": b".writing-*\n",
         "keys/organisers.txt": format_recipients(board.recipients),
     }
@@ -339,16 +268,10 @@ def _fill_readme(
     home: str = "",
     programs: bool = False,
 ) -> bytes:
-    """The text."""
-    file = "`leaderboard/index.html`"
-    words = {
-        "title": title,
-        "task": task,
-        "install": _say_install(install),
-        "page": f"<{home}> ({file})" if home else file,
-        "draft": draft_command(sets, programs=programs),
-    }
-    return fill_template("README.md", words)
+    draft = draft_command(sets, programs=programs)
+    return fill_template(
+        "README.md", title=title, task=task, install=install, home=home, draft=draft
+    )
 
 
 def format_recipients(recipients: Sequence[str]) -> bytes:
@@ -356,91 +279,21 @@ def format_recipients(recipients: Sequence[str]) -> bytes:
     return "".join(f"{recipient.strip()}\n" for recipient in recipients).encode()
 
 
-def _say_closes(day: date | None) -> str:
-    """The line, a comment with an example where no day is known yet."""
-    return "# closes = 2027-03-31" if day is None else f"closes = {day.isoformat()}"
+def fill_template(name: str, **words: object) -> bytes:
+    """A file of `templates/` with words in it; the filter `toml` writes a value as TOML."""
+    return _load_templates().get_template(name).render(words).encode()
 
 
-def _set_table(name: str, *, public: bool) -> str:
-    lines = [f"[sets.{name}]", f'queries = "queries/{name}.tsv"']
-    lines += [f'qrels = "qrels/{name}.qrels"'] if public else ["# labels: in the vault"]
-    return "\n".join(lines) + "\n"
+@cache
+def _load_templates() -> "jinja2.Environment":
+    import jinja2  # noqa: PLC0415 - most commands write no such file
 
-
-def _view_tables(name: str, board: NewBoard) -> str:
-    """The views of a set: its own, and beside one that `clear` ranks by one that informs."""
-    words = {"set": quote_toml(name), "measure": quote_toml(board.measure)}
-    if name == board.final:
-        return Template(_FINAL).substitute(words)
-    plain = Template("[[views]]\nname = $name\nset = $set\nmeasure = $measure\n")
-
-    def table(called: str, more: str = "") -> str:
-        return plain.substitute(words, name=quote_toml(called)) + more
-
-    if name != board.primary or board.stake == "known":
-        return table(name)
-    split = bool(board.feedback)
-    parts = [(one.view, f"part = {n}\n") for n, one in enumerate(board.seasons, 1)]
-    own = [table(*one) for one in parts] or [table(name, 'part = "deciding"\n' * split)]
-    if split:
-        return "\n".join([*own, _FEEDBACK + table("feedback", 'part = "feedback"\n')])
-    checks = [table(f"check-{n}", f"noise = 10\n{part}") for n, (_, part) in enumerate(parts, 1)]
-    return "\n".join([*own, _CHECK + "\n".join(checks or [table("check", "noise = 10\n")])])
-
-
-def _season_tables(seasons: Sequence[Season]) -> str:
-    """The tables, with a line behind each; nothing where there are none."""
-    tables = [
-        f"[[seasons]]\nname = {quote_toml(one.name)}\nview = {quote_toml(one.view)}\n"
-        f"opens = {one.opens}\n" + f"closes = {one.closes}\n" * (one.closes is not None) + "\n"
-        for one in seasons
-    ]
-    return _SEASONS * bool(seasons) + "".join(tables)
-
-
-def _release_table(board: NewBoard) -> str:
-    if board.stake == "known":
-        return _RELEASE["known"]
-    seasons, share = len(board.seasons), board.feedback
-    text = _RELEASE["open"] + _SPLIT * bool(share or seasons) + _CUT * bool(seasons)
-    return Template(text).substitute(feedback=share, seasons=seasons)
-
-
-def _example_table(example: Example | None) -> str:
-    """The table, with a line of its own behind it; nothing where there is no example."""
-    if example is None:
-        return ""
-    pairs = msgspec.structs.asdict(example).items()
-    return "[example]\n" + "".join(f"{key} = {quote_toml(value)}\n" for key, value in pairs) + "\n"
-
-
-def _forge_table(forge: ForgeSpec | None) -> str:
-    """The table, with an empty line before it; nothing where there is no forge."""
-    if forge is None:
-        return ""
-    pairs = msgspec.structs.asdict(forge).items()
-    return "\n[forge]\n" + "".join(f"{key} = {quote_toml(value)}\n" for key, value in pairs)
-
-
-def _say_install(address: str) -> str:
-    """A paragraph of the README: an index may give anything under a name."""
-    if address:
-        return f'```\npip install "{address}"\n```'
-    return (
-        "The organisers have not stated the address yet. They fill in `install` in board.toml,\n"
-        "and the command stands here then."
+    environment = jinja2.Environment(  # noqa: S701 - for TOML and Markdown
+        loader=jinja2.PackageLoader("heldout.board.rules"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-
-
-def _address(forge: ForgeSpec) -> str:
-    return f"{forge.url.rstrip('/')}/{forge.project}" if forge.hosted else ""
-
-
-def quote_toml(value: object) -> str:
-    """A string, or a list of them, as TOML: JSON's escapes are TOML's."""
-    return msgspec.json.encode(value).decode()
-
-
-def fill_template(name: str, words: Mapping[str, str]) -> bytes:
-    """A file of `templates/` with words for its `$name`s."""
-    return Template(_read_template(name)).substitute(words).encode()
+    environment.filters["toml"] = lambda value: msgspec.json.encode(value).decode()
+    return environment
