@@ -19,12 +19,21 @@ from detection_decoys import describe_decoys
 from detection_inputs import FUSIONS, Campaign, load, read_run, sign
 from detection_lookup import describe_lookups
 from detection_speed import describe_speed
+from numpy.typing import NDArray
 
 from heldout.board.policy.ensembles import Ensemble, fit
-from heldout.board.policy.similarity import DEPTH, Likeness, classify, compare
+from heldout.board.policy.similarity import (
+    DEPTH,
+    TOP,
+    Likeness,
+    classify,
+    compare,
+    rank_biased_overlap,
+)
 from heldout.ids import DocId, QueryId
 from heldout.rankers.run import RankingTask
 from heldout.rankers.terms import Bm25Settings, Rm3Settings, rank_bm25, rank_rm3
+from heldout.trec.scans import Signature
 
 _BEGIN = "<!-- results: written by benchmarks/detection.py -->"
 _END = "<!-- end of results -->"
@@ -44,6 +53,28 @@ class Pair:
     second: str
     same_team: bool
     likeness: Likeness
+    runs: tuple[Signature, Signature]
+
+    @property
+    def lowest(self) -> float:
+        """The 5% quantile over the queries of the rank-biased overlap of the top 10."""
+        return float(np.quantile(rank_biased_overlap(*align(*self.runs, TOP)), 0.05))
+
+
+def align(
+    first: Signature, second: Signature, depth: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The first documents of the queries that both runs answer."""
+    _, ours, theirs = np.intersect1d(first.queries, second.queries, return_indices=True)
+    left, right = first.documents[ours, :depth], second.documents[theirs, :depth]
+    both = (left[:, 0] != 0) & (right[:, 0] != 0)
+    return left[both], right[both]
+
+
+def share_common(first: Signature, second: Signature, depth: int) -> float:
+    """Mean of common documents / documents of the longer list, over the queries of both."""
+    pairs = [({*a} - {0}, {*b} - {0}) for a, b in zip(*align(first, second, depth), strict=True)]
+    return float(np.mean([len(a & b) / max(len(a), len(b)) for a, b in pairs]))
 
 
 def main() -> None:
@@ -99,8 +130,8 @@ def describe_pairs(campaigns: Sequence[Campaign]) -> list[str]:
             len(found),
             sum(classify(p.likeness) == "identical" for p in found),
             sum(p.same_team for p in found),
-            max((p.likeness.top.rbo.mean for p in pairs[c] if not p.same_team), default="–"),
-            max((p.likeness.top.same for p in pairs[c] if not p.same_team), default="–"),
+            max((p.likeness.rbo for p in pairs[c] if not p.same_team), default="–"),
+            max((p.likeness.same for p in pairs[c] if not p.same_team), default="–"),
             max((p.likeness.heads for p in pairs[c] if not p.same_team), default="–"),
             max((p.likeness.interleaved for p in pairs[c] if not p.same_team), default="–"),
             max((p.likeness.contained for p in pairs[c] if not p.same_team), default="–"),
@@ -136,16 +167,17 @@ def compare_all(campaign: Campaign) -> list[Pair]:
             second=second,
             same_team=campaign.teams[first] == campaign.teams[second],
             likeness=likeness,
+            runs=(campaign.runs[first], campaign.runs[second]),
         )
         for first, second in itertools.combinations(campaign.runs, 2)
         if (likeness := compare(campaign.runs[first], campaign.runs[second])) is not None
     ]
-    return sorted(pairs, key=lambda pair: -pair.likeness.top.rbo.mean)
+    return sorted(pairs, key=lambda pair: -pair.likeness.rbo)
 
 
 def count(pairs: Sequence[Pair], low: float, high: float) -> tuple[int, int]:
     """Pairs in a bin, and those of one team."""
-    inside = [p for p in pairs if low <= p.likeness.top.rbo.mean < high]
+    inside = [p for p in pairs if low <= p.likeness.rbo < high]
     return len(inside), sum(p.same_team for p in inside)
 
 
@@ -158,15 +190,15 @@ def list_pairs(pairs: Sequence[Pair]) -> str:
             [
                 f"{pair.first}, {pair.second}",
                 classify(pair.likeness),
-                pair.likeness.top.rbo.mean,
-                pair.likeness.top.rbo.quantiles[0],
-                pair.likeness.top.overlap.mean,
-                pair.likeness.top.same,
+                pair.likeness.rbo,
+                pair.lowest,
+                share_common(*pair.runs, TOP),
+                pair.likeness.same,
                 pair.likeness.heads,
                 pair.likeness.interleaved,
                 pair.likeness.contained,
-                pair.likeness.deep.rbo.mean,
-                pair.likeness.deep.overlap.mean,
+                pair.likeness.deep,
+                share_common(*pair.runs, DEPTH),
             ]
             for pair in pairs
         ],
@@ -197,7 +229,9 @@ def describe_settings(data: Path) -> str:
     for other in others:
         found = compare(runs[first], runs[other])
         if found is not None:
-            rows.append([other, found.top.rbo.mean, found.top.overlap.mean, classify(found)])
+            rows.append(
+                [other, found.rbo, share_common(runs[first], runs[other], TOP), classify(found)]
+            )
     head = [f"{len(queries)} Vaswani queries: {first} against", "RBO@10", "common", "verdict"]
     return "### Settings of one ranker\n\n" + table(head, rows)
 

@@ -12,7 +12,7 @@ What may be opened when a board has ended (docs/how-to/close-a-board.md gives th
 - the scores by query, in these views, of everything published, under an embargo too; what each was
   told for, and what it was held against; on the final view those of the finalists alone;
 - under `clear` which run each score was held against, which no public log ever says;
-- runs as the rules and the teams have it (`board.rules.days`): the closing event names them in public,
+- runs as the rules and the teams have it (`rules.days`): the closing event names them in public,
   and none is opened before the end of its embargo.
 """
 

@@ -550,22 +550,20 @@ def say_neighbour(others: Mapping[str, Neighbour], *, baseline: bool = False) ->
     (name,) = {other.id for other in others.values()}
     name = f"the baseline {name}" if baseline else name
     if all(other.verdict == "identical" for other in others.values()):
-        depth = next(iter(others.values())).likeness.deep.depth
         queries = " and ".join(f"{o.likeness.queries:,} of {s}" for s, o in others.items())
-        same = f"the same first {depth} documents as {name} in the same order"
+        same = f"the same first {DEPTH} documents as {name} in the same order"
         return f"{same}, in all queries: {queries}"
     return f"near {name}: " + "; ".join(_figures(s, other) for s, other in others.items())
 
 
 def _figures(query_set: str, other: Neighbour) -> str:
-    top, deep = other.likeness.top, other.likeness.deep
+    found = other.likeness
     return (
-        f"{query_set}: rank-biased overlap {top.rbo.mean:.2f} of the top {top.depth}, "
-        f"{deep.rbo.mean:.2f} of the top {deep.depth}; of {other.likeness.queries:,} queries "
-        f"{top.same:.0%} have the same top {top.depth}, {other.likeness.heads:.0%} the same first "
-        f"{HEAD} in any order, {other.likeness.interleaved:.0%} the first {HEAD} of one run in the "
-        f"top {top.depth} of the other in the same order, "
-        f"{other.likeness.contained:.0%} in any order"
+        f"{query_set}: rank-biased overlap {found.rbo:.2f} of the top {TOP}, "
+        f"{found.deep:.2f} of the top {DEPTH}; of {found.queries:,} queries "
+        f"{found.same:.0%} have the same top {TOP}, {found.heads:.0%} the same first "
+        f"{HEAD} in any order, {found.interleaved:.0%} the first {HEAD} of one run in the "
+        f"top {TOP} of the other in the same order, {found.contained:.0%} in any order"
     )
 
 

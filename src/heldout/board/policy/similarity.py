@@ -11,7 +11,7 @@ Whether runs that are given as seeds of one system can be: alike, and none a cop
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from typing import Literal
@@ -36,9 +36,6 @@ DEPTH = 100
 
 PERSISTENCE = 0.9
 """The p of rank-biased overlap: the first ten ranks have 86% of the weight."""
-
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Which quantiles over the queries are told."""
 
 VARIANT = 0.7
 """Least mean rank-biased overlap of the top 10 that makes a variant. Of 11,143 pairs of real runs
@@ -77,61 +74,42 @@ _VERDICTS: tuple[Verdict, ...] = ("none", "variant", "identical")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValueSpread:
-    """Values over queries.
-
-    Attributes:
-        mean: their mean.
-        quantiles: at `QUANTILES`, interpolated linearly.
-    """
-
-    mean: float
-    quantiles: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunsAgreement:
-    """How alike two runs are down to a depth, over the queries that both answer.
-
-    Attributes:
-        depth: documents of a query that are looked at.
-        overlap: common documents / documents of the longer list, 0 to 1.
-        rbo: rank-biased overlap, extrapolated, 0 to 1. It weighs the depth d by p^d and goes on
-            beyond the last document as if agreement stayed what it is there; lists of uneven
-            length as in equation 32 of Webber et al. (2010).
-        same: share of queries with the same documents in the same order.
-    """
-
-    depth: int
-    overlap: ValueSpread
-    rbo: ValueSpread
-    same: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """How alike two runs are.
+    """How alike two runs are, over the queries that both answer.
+
+    Rank-biased overlap weighs the depth d by p^d and goes on beyond the last document as if
+    agreement stayed what it is there; lists of uneven length as in equation 32 of Webber et al.
+    (2010).
 
     Attributes:
         queries: how many both answer, at least 1.
         only_first, only_second: how many only one of them answers.
+        rbo: mean rank-biased overlap of the first `TOP` documents, extrapolated, 0 to 1.
+        same: share of queries with the same first `TOP` documents in the same order.
         heads: share of queries with the same first `HEAD` documents, in any order; of those with
             fewer documents none counts.
         interleaved: share of queries in which the first `HEAD` documents of one run are among the
             first `TOP` of the other in the same order; the greater of both directions.
         contained: the same in any order.
-        top: of the first `TOP` documents.
-        deep: of the first `DEPTH` documents.
+        deep: `rbo` of the first `DEPTH` documents; `None` of unlike runs where it was not asked.
+        equal: whether the first `DEPTH` documents are the same in the same order in all queries.
     """
 
     queries: int
     only_first: int
     only_second: int
+    rbo: float
+    same: float
     heads: float
     interleaved: float
     contained: float
-    top: RunsAgreement
-    deep: RunsAgreement
+    deep: float | None
+    equal: bool
+
+    @property
+    def answered(self) -> float:
+        """Share of all queries that both answer."""
+        return self.queries / (self.queries + self.only_first + self.only_second)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,35 +127,68 @@ class Neighbour:
     likeness: Likeness
 
 
-def compare(first: Signature, second: Signature) -> Likeness | None:
+def compare(first: Signature, second: Signature, *, deep: bool = True) -> Likeness | None:
     """Compare how alike two runs are; their order changes only which is called first.
+
+    Args:
+        first: a run.
+        second: another.
+        deep: whether to look at more than the first `TOP` documents though they are not alike.
 
     Returns:
         The figures, or `None` where no query is answered by both.
     """
-    pair = _align(first, second)
-    return None if pair is None else pair.measure(pair.agree(TOP))
+    left, right = _widen(first.documents[:, :DEPTH], second.documents[:, :DEPTH])
+    if first.queries != second.queries:
+        _, ours, theirs = np.intersect1d(
+            first.queries, second.queries, assume_unique=True, return_indices=True
+        )
+        left, right = left[ours], right[theirs]
+    both = (left[:, 0] != 0) & (right[:, 0] != 0)  # a row without documents is no answer
+    if not both.any():
+        return None
+    left, right = left[both], right[both]
+    one, other = left[:, :TOP], right[:, :TOP]
+    contained = zip(_share_contained(one, other), _share_contained(other, one), strict=True)
+    in_order, in_any = map(max, contained)
+    found = Likeness(
+        queries=len(left),
+        only_first=int(np.count_nonzero(first.documents[:, 0])) - len(left),
+        only_second=int(np.count_nonzero(second.documents[:, 0])) - len(left),
+        rbo=float(rank_biased_overlap(one, other).mean()),
+        same=float((one == other).all(axis=1).mean()),
+        heads=_share_heads(left, right),
+        interleaved=in_order,
+        contained=in_any,
+        deep=None,
+        equal=bool((left == right).all()),
+    )
+    if deep or classify(found) != "none":
+        return replace(found, deep=float(rank_biased_overlap(left, right).mean()))
+    return found
 
 
 def classify(likeness: Likeness) -> Verdict:
     """Return what two runs are to each other, by the constants of this module."""
-    every = likeness.queries + likeness.only_first + likeness.only_second
-    top = likeness.top
-    alike = top.rbo.mean >= VARIANT or top.same >= COPIED or likeness.heads >= SAME_HEADS
-    alike = alike or likeness.interleaved >= INTERLEAVED or likeness.contained >= CONTAINED
-    if likeness.queries / every < SHARED or not alike:
+    alike = (
+        likeness.rbo >= VARIANT
+        or likeness.same >= COPIED
+        or likeness.heads >= SAME_HEADS
+        or likeness.interleaved >= INTERLEAVED
+        or likeness.contained >= CONTAINED
+    )
+    if likeness.answered < SHARED or not alike:
         return "none"
-    return "identical" if likeness.queries == every and likeness.deep.same == 1 else "variant"
+    return "identical" if likeness.answered == 1 and likeness.equal else "variant"
 
 
 def list_alike(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> tuple[Neighbour, ...]:
     """All earlier runs that are identical to a new one or variants of it.
 
-    The top 10 are compared with those of every earlier run: they alone say what is a variant.
-    A variant is identical if all documents are equal, which is cheap to see. All else that is
-    told of the first 100 documents is computed only for what is found. However many there are,
-    none is left out: an own variant must not hide behind the runs of others. One earlier run is
-    held at a time.
+    The top 10 are compared with those of every earlier run: they alone say what is a variant. More
+    of the first 100 documents is computed only for what is found. However many there are, none is
+    left out: an own variant must not hide behind the runs of others. One earlier run is held at a
+    time.
 
     Args:
         new: the new run.
@@ -187,18 +198,19 @@ def list_alike(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> tupl
         Identical ones first, then variants; within these by mean rank-biased overlap of the top
         10 times the share of queries that both answer; of equals the first that came.
     """
-    found: list[tuple[tuple[int, float], Neighbour]] = []
+    found: list[Neighbour] = []
     for name, signature in earlier:
-        pair = _align(new, signature)
-        if pair is None:
-            continue
-        verdict = pair.judge()
-        if verdict != "none":
-            top = pair.agree(TOP)
-            key = (_VERDICTS.index(verdict), pair.answered * top.rbo.mean)
-            found.append((key, Neighbour(id=name, verdict=verdict, likeness=pair.measure(top))))
-    found.sort(key=lambda entry: entry[0], reverse=True)
-    return tuple(neighbour for _, neighbour in found)
+        likeness = compare(new, signature, deep=False)
+        if likeness is not None and (verdict := classify(likeness)) != "none":
+            found.append(Neighbour(id=name, verdict=verdict, likeness=likeness))
+    found.sort(
+        key=lambda one: (
+            _VERDICTS.index(one.verdict),
+            one.likeness.answered * one.likeness.rbo,
+        ),
+        reverse=True,
+    )
+    return tuple(found)
 
 
 def rank_biased_overlap(
@@ -217,86 +229,22 @@ def rank_biased_overlap(
         float64, shape (queries,), 0 to 1. Source: Webber et al. (2010), equations 30 and 32.
     """
     first, second = _widen(first, second)
-    return _overlap(first, second, p)[1]
+    lengths = np.count_nonzero(first, axis=1), np.count_nonzero(second, axis=1)
+    shorter, longer = np.minimum(*lengths), np.maximum(*lengths)
+    # A document that both have adds to the agreement of all depths from the lower of its two ranks
+    # on, so the sum over depths is a sum over common documents.
+    rows, ranks = _find_common(first, second)
+    ends = np.where(ranks <= shorter[rows], shorter[rows], longer[rows])
+    weights = weigh(first.shape[1], p)[ranks, ends]
+    return np.minimum(np.bincount(rows, weights, minlength=len(first)), 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pair:
-    """The rows of two runs for the queries that both answer, and how many others there are."""
-
-    first: NDArray[np.uint64]
-    second: NDArray[np.uint64]
-    only_first: int
-    only_second: int
-
-    @property
-    def answered(self) -> float:
-        """Share of all queries that both answer."""
-        return len(self.first) / (len(self.first) + self.only_first + self.only_second)
-
-    def agree(self, depth: int) -> RunsAgreement:
-        first, second = self.first[:, :depth], self.second[:, :depth]
-        common, rbo = _overlap(first, second, PERSISTENCE)
-        return RunsAgreement(
-            depth=depth,
-            overlap=_spread(common),
-            rbo=_spread(rbo),
-            same=_share_same(first, second),
-        )
-
-    @property
-    def heads(self) -> float:
-        """Share of queries with the same first documents, in any order."""
-        if self.first.shape[1] < HEAD:
-            return 0.0
-        one, other = (np.sort(side[:, :HEAD], axis=1) for side in (self.first, self.second))
-        return float(((one == other).all(axis=1) & (one[:, 0] != 0)).mean())
-
-    def contain(self) -> tuple[float, float]:
-        """Shares of queries in which one run has the first documents of the other: in order, any.
-
-        Each is the greater of both directions.
-        """
-        first, second = self.first[:, :TOP], self.second[:, :TOP]
-        pairs = zip(_share_contained(first, second), _share_contained(second, first), strict=True)
-        ordered, contained = map(max, pairs)
-        return ordered, contained
-
-    def judge(self) -> Verdict:
-        """The same as `classify` gives, without what it does not need."""
-        if self.answered < SHARED or not self._is_alike():
-            return "none"
-        same = self.answered == 1 and bool((self.first == self.second).all())
-        return "identical" if same else "variant"
-
-    def _is_alike(self) -> bool:
-        first, second = self.first[:, :TOP], self.second[:, :TOP]
-        if (
-            float(_overlap(first, second, PERSISTENCE)[1].mean()) >= VARIANT
-            or _share_same(first, second) >= COPIED
-            or self.heads >= SAME_HEADS
-        ):
-            return True
-        ordered, contained = self.contain()
-        return ordered >= INTERLEAVED or contained >= CONTAINED
-
-    def measure(self, top: RunsAgreement) -> Likeness:
-        interleaved, contained = self.contain()
-        return Likeness(
-            queries=len(self.first),
-            only_first=self.only_first,
-            only_second=self.only_second,
-            heads=self.heads,
-            interleaved=interleaved,
-            contained=contained,
-            top=top,
-            deep=self.agree(DEPTH),
-        )
-
-
-def _share_same(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
-    """Share of queries with the same documents in the same order."""
-    return float((first == second).all(axis=1).mean())
+def _share_heads(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
+    """Share of queries with the same first documents, in any order."""
+    if first.shape[1] < HEAD:
+        return 0.0
+    one, other = (np.sort(side[:, :HEAD], axis=1) for side in (first, second))
+    return float(((one == other).all(axis=1) & (one[:, 0] != 0)).mean())
 
 
 def _share_contained(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> tuple[float, float]:
@@ -314,27 +262,6 @@ def _share_contained(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> t
     return float(ordered.mean()), float(contained.mean())
 
 
-def _align(first: Signature, second: Signature) -> _Pair | None:
-    """The rows of the queries that both answer; a row without documents is no answer."""
-    left, right = _widen(first.documents[:, :DEPTH], second.documents[:, :DEPTH])
-    lefts, rights = first.queries, second.queries
-    if lefts != rights:
-        _, ours, theirs = np.intersect1d(lefts, rights, assume_unique=True, return_indices=True)
-        left, right = left[ours], right[theirs]
-    both = (left[:, 0] != 0) & (right[:, 0] != 0)
-    if not both.any():
-        return None
-    shared = int(both.sum())
-    if shared < len(both):
-        left, right = left[both], right[both]
-    return _Pair(
-        first=left,
-        second=right,
-        only_first=int(np.count_nonzero(first.documents[:, 0])) - shared,
-        only_second=int(np.count_nonzero(second.documents[:, 0])) - shared,
-    )
-
-
 def _widen(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -344,29 +271,6 @@ def _widen(
         return first, second
     first, second = (np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (first, second))
     return first, second
-
-
-def _spread(values: NDArray[np.float64]) -> ValueSpread:
-    quantiles = np.quantile(values, QUANTILES)
-    return ValueSpread(mean=float(values.mean()), quantiles=tuple(float(q) for q in quantiles))
-
-
-def _overlap(
-    first: NDArray[np.uint64], second: NDArray[np.uint64], p: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Common documents / those of the longer list, and rank-biased overlap, of each query.
-
-    A document that both have adds to the agreement of all depths from the lower of its two ranks
-    on, so the sum over depths is a sum over common documents.
-    """
-    lengths = np.count_nonzero(first, axis=1), np.count_nonzero(second, axis=1)
-    shorter, longer = np.minimum(*lengths), np.maximum(*lengths)
-    rows, ranks = _find_common(first, second)
-    ends = np.where(ranks <= shorter[rows], shorter[rows], longer[rows])
-    weights = weigh(first.shape[1], p)[ranks, ends]
-    common = np.bincount(rows, minlength=len(first)) / longer
-    rbo = np.bincount(rows, weights, minlength=len(first))
-    return common, np.minimum(rbo, 1.0)
 
 
 def _find_common(
@@ -448,10 +352,10 @@ def say_fault(fault: SeedFault) -> str:
         return f"{same}, in all queries"
     if fault.likeness is None:
         return f"{fault.second} answers no query that {fault.first} answers"
-    top, queries = fault.likeness.top, fault.likeness.queries
+    found = fault.likeness
     return (
-        f"{fault.second} against {fault.first}: rank-biased overlap {top.rbo.mean:.2f} of the top "
-        f"{TOP}, the same top {TOP} in {top.same:.0%} of {queries:,} queries"
+        f"{fault.second} against {fault.first}: rank-biased overlap {found.rbo:.2f} of the top "
+        f"{TOP}, the same top {TOP} in {found.same:.0%} of {found.queries:,} queries"
     )
 
 
@@ -461,7 +365,7 @@ def _compare(first: str, second: str, signatures: Mapping[str, Signature]) -> Se
         return SeedFault(first=first, second=second, copied=True)
     if seed_of(first) != 1:
         return None
-    likeness = compare(one, other)
+    likeness = compare(one, other, deep=False)
     if likeness is not None and classify(likeness) != "none":
         return None
     return SeedFault(first=first, second=second, copied=False, likeness=likeness)

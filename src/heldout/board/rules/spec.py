@@ -11,9 +11,12 @@ reason. Sources: Lin et al. 2022, sections 2.2 and 3.3.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cache
+from importlib.resources import files
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -24,6 +27,46 @@ from heldout.board.log.final import PARTS, TrustPart
 from heldout.board.rules.release import MOST_FINALISTS, Part, ReleaseRule, name_part
 from heldout.scoring.fairness import Summary
 from heldout.trec.orders import Order
+
+Wrong = tuple[str, object, str, str]
+"""Key path as `views[1].set`, the value there, what is expected, a hint or nothing."""
+
+
+def wrong(name: str, path: str, value: object, **words: object) -> Wrong:
+    """A mistake in a board.toml.
+
+    Args:
+        name: of its texts in `templates/mistakes.toml`.
+        path: of the key.
+        value: what stands there; `None` where nothing does.
+        words: for the braces in the texts.
+    """
+    row = _read_mistakes()[name]
+    found = "none" if value is None else str(value) if isinstance(value, date) else value
+    return (path, found, *(row.get(key, "").format(**words) for key in ("expected", "hint")))
+
+
+def list_wrong(
+    path: str, table: object, *rows: tuple[object, str, str], **words: object
+) -> Iterator[Wrong]:
+    """Yield the mistakes of a table whose conditions hold.
+
+    Args:
+        path: what stands before its keys.
+        table: has the keys as attributes.
+        rows: whether it is a mistake, the key, and as in `wrong` the name of its texts.
+        words: as in `wrong`.
+    """
+    for found, key, name in rows:
+        if found:
+            yield wrong(name, f"{path}{key}", getattr(table, key), **words)
+
+
+@cache
+def _read_mistakes() -> Mapping[str, Mapping[str, str]]:
+    file = files("heldout.board.rules").joinpath("templates", "mistakes.toml")
+    return tomllib.loads(file.read_text("utf-8"))
+
 
 ForgeKind = Literal["github", "gitlab", "forgejo", "folder", "git"]
 
@@ -95,19 +138,20 @@ def parse_forge(address: str) -> ForgeSpec | None:
     return None if list(check_forge(spec)) else spec
 
 
-def check_forge(spec: ForgeSpec) -> Iterator[tuple[str, object, str, str]]:
-    """Yield what is wrong with a `[forge]` table: key path, value, what was expected, a hint."""
-    if not spec.hosted:
-        if not spec.url or not spec.url.isprintable() or spec.url.startswith("-"):
-            yield ("forge.url", spec.url, f"path of the {spec.kind}", "relative to the board")
-        if spec.project:
-            yield ("forge.project", spec.project, 'nothing, or ""', "a path has no project")
-        return
-    if not _is_root(spec.url):
-        hint = "http only for this machine: a token would be readable on the way"
-        yield ("forge.url", spec.url, "the root of the forge, https://codeberg.org", hint)
-    if not re.fullmatch(_PROJECTS[spec.kind], spec.project, re.ASCII) or ".." in spec.project:
-        yield ("forge.project", spec.project, "owner/name, as in the address of its page", "")
+def check_forge(spec: ForgeSpec) -> Iterator[Wrong]:
+    """Yield what is wrong with a `[forge]` table."""
+    url, project = spec.url, spec.project
+    path = bool(url) and url.isprintable() and not url.startswith("-")
+    named = re.fullmatch(_PROJECTS.get(spec.kind, ""), project, re.ASCII) and ".." not in project
+    yield from list_wrong(
+        "forge.",
+        spec,
+        (not spec.hosted and not path, "url", "forge-path"),
+        (not spec.hosted and project, "project", "forge-path-project"),
+        (spec.hosted and not _is_root(url), "url", "forge-root"),
+        (spec.hosted and not named, "project", "forge-project"),
+        spec=spec,
+    )
 
 
 def api_root(spec: ForgeSpec) -> str:
@@ -155,13 +199,12 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     after: str = "season"
 
 
-def check_trust(trust: Trust) -> Iterator[tuple[str, object, str, str]]:
-    """Yield what is wrong with a `[trust]` table: key, value, what is expected, a hint."""
+def check_trust(trust: Trust) -> Iterator[Wrong]:
+    """Yield what is wrong with a `[trust]` table."""
     if len(set(trust.show)) < len(trust.show):
-        yield ("trust.show", ", ".join(trust.show), "each part once", "")
+        yield wrong("trust-show", "trust.show", ", ".join(trust.show))
     if trust.after not in ("season", "closing") and _parse_after(trust.after) is None:
-        expected = '"season", "closing", a delay as "30 days", or a day as "2027-04-01"'
-        yield ("trust.after", trust.after, expected, "nothing is shown before it")
+        yield wrong("trust-after", "trust.after", trust.after)
 
 
 def _parse_after(text: str) -> timedelta | date | None:

@@ -25,14 +25,16 @@ from heldout.board.log.manifest import is_link
 from heldout.board.rules.spec import (
     RULES,
     BoardSpec,
-    QuerySet,
     Season,
     View,
+    Wrong,
     check_forge,
     check_trust,
+    list_wrong,
+    wrong,
 )
 from heldout.errors import InputError, Problem, quote
-from heldout.scoring.measures import Kind, Measure, parse_measure
+from heldout.scoring.measures import parse_measure
 
 Mistake = tuple[str, str, str, str]
 """Key path as `views[1].set`, what was found there, what is expected, a hint or nothing."""
@@ -165,207 +167,10 @@ def _say_simple(key: str, kind: inspect.Type) -> str:
     return f"{plain[1]}, {most}"
 
 
-Wrong = tuple[str, object, str, str]  # key path, value, expected, hint
-
 _IN_THE_VAULT = re.compile(
     r"labels/[A-Za-z0-9_-]{1,32}\.(?!qrels$|exclude$|key$)[a-z]{1,16}", re.ASCII
 )
 _CLOSE = 1e-6
-
-
-def check_view_files(view: View, key: str) -> Iterator[Wrong]:
-    """The paths that a view names.
-
-    Args:
-        view: of board.toml.
-        key: where it stands, `views[0]`.
-    """
-    for name in ("queries", "facets", "groups"):
-        file = getattr(view, name)
-        if file is None:
-            continue
-        if file.startswith("labels/"):
-            if not _IN_THE_VAULT.fullmatch(file):
-                hint = "such as labels/eval.groups: letters, digits, _ and -, one dot, letters"
-                yield (f"{key}.{name}", file, "a file of labels/ in the vault", hint)
-        elif not file or _leads_out(file):
-            hint = "labels/NAME.SUFFIX lies in the vault"
-            yield (f"{key}.{name}", file, "a path inside the board", hint)
-
-
-def check_view_keys(spec: BoardSpec, view: View, measure: Measure, key: str) -> Iterator[Wrong]:
-    """The keys that belong together, and those that do not.
-
-    Args:
-        spec: the board.
-        view: of it.
-        measure: the view's.
-        key: where it stands, `views[0]`.
-    """
-    if measure.kind.better == "lower" and _ranks(spec, view):
-        hint = "public = true shows it beside the score that ranks"
-        yield (f"{key}.measure", view.measure, "one that rises, of a view that ranks", hint)
-    yield from _check_groups(view, measure, key)
-    yield from _check_summary(spec, view, measure.kind, key)
-
-
-def _ranks(spec: BoardSpec, view: View) -> bool:
-    return view.name in (spec.primary, *(season.view for season in spec.seasons))
-
-
-def _check_groups(view: View, measure: Measure, key: str) -> Iterator[Wrong]:
-    if measure.kind.exposure and view.groups is None:
-        hint = "labels/NAME.groups in the vault, or a path inside the board"
-        yield (f"{key}.groups", "none", f"a file of document groups, for {measure}", hint)
-    if view.groups is not None and not measure.kind.exposure:
-        yield (f"{key}.groups", view.groups, "none", f"{measure} does not look at groups")
-    if view.target is None:
-        return
-    shares = view.target.values()
-    if view.groups is None:
-        yield (f"{key}.target", dict(view.target), "none", "only groups have a target")
-    elif any(share < 0 for share in shares) or not math.isclose(
-        math.fsum(shares), 1, abs_tol=_CLOSE
-    ):
-        yield (f"{key}.target", dict(view.target), "shares from 0 that sum to 1", "")
-
-
-def _check_summary(spec: BoardSpec, view: View, kind: Kind, key: str) -> Iterator[Wrong]:
-    if view.facets is None and view.summary != "mean":
-        hint = "labels/NAME.facets in the vault, or a path inside the board"
-        yield (f"{key}.facets", "none", "a file of groups of queries", hint)
-    if view.facets is not None and view.summary == "mean":
-        yield (f"{key}.summary", view.summary, '"worst" or "gap", of these facets', "")
-    if view.summary == "mean":
-        return
-    if not _rises(kind):
-        yield (f"{key}.measure", view.measure, _RISING, "groups are compared by it")
-    if spec.denominator == "all":
-        hint = "groups are compared over the queries that count"
-        yield ("denominator", spec.denominator, f'"counted", with summary of {view.name}', hint)
-    if view.summary == "gap" and _ranks(spec, view):
-        yield (f"{key}.summary", view.summary, "worst, of a view that ranks", "a gap falls")
-    held_out = view.set in spec.sets and spec.sets[view.set].held_out
-    if spec.release.rule != "rounded" and view.public and held_out and not view.for_information:
-        hint = f"`{spec.release.rule}` compares the same queries each time: set public = false"
-        yield (f"{key}.summary", view.summary, '"mean", of a public view', hint)
-
-
-def check_parts(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
-    """The keys `part` and `noise` of a view, and what may stand beside such a view.
-
-    Args:
-        spec: the board.
-        view: of it, on one of its sets.
-        key: where it stands, `views[0]`.
-    """
-    yield from _check_beside_split(spec, view, key)
-    if view.part is None and view.noise is None:
-        return
-    name = "part" if view.noise is None else "noise"
-    found: object = getattr(view, name)
-    if view.part in ("deciding", "feedback") and view.noise is not None:
-        hint = "scores on the feedback part are published exactly, those on the other by the rule"
-        yield (f"{key}.noise", view.noise, "no noise, of a view with a part", hint)
-        return
-    if not spec.sets[view.set].held_out:
-        hint = f"the labels of {view.set} are public: anybody can compute every score"
-        yield (f"{key}.{name}", found, "a view on a held-out set", hint)
-        return
-    if spec.kind == "one-shot":
-        hint = "scores of a one-shot board are published once, so nobody can learn from them"
-        yield (f"{key}.{name}", found, f"no {name}, on a one-shot board", hint)
-    yield from _check_information(spec, view, key, name)
-    if view.noise is not None:
-        yield from _check_noise(spec, view, key)
-    if view.part is not None:
-        yield from _check_split(spec, view, key)
-    if view.season_part is not None:
-        yield from _check_season_part(spec, view, view.season_part, f"{key}.part")
-
-
-def _check_information(spec: BoardSpec, view: View, key: str, name: str) -> Iterator[Wrong]:
-    if not view.for_information:
-        return
-    found: object = getattr(view, name)
-    which = "a score with noise" if view.noise is not None else "the feedback part"
-    if _ranks(spec, view):
-        yield (
-            f"{key}.{name}",
-            found,
-            "another view",
-            f"{view.name} ranks entries, {which} is for information only",
-        )
-    if not view.public:
-        hint = f"{which} is there to be published at once"
-        yield (f"{key}.public", view.public, f"true, of a view with {name}", hint)
-    if view.training_at_most is not None:
-        hint = f"it makes a table with ranks, but {which} is for information only"
-        yield (f"{key}.training_at_most", view.training_at_most, f"none, with {name}", hint)
-
-
-def _check_split(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
-    """A set is split for two kinds of view: one that decides, and one that informs."""
-    parts = {one.part for one in spec.views if one.set == view.set}
-    share = spec.release.feedback
-    informs = view.part == "feedback"
-    if informs and not share:
-        hint = "a quarter of the queries, 0.25, is usual"
-        yield ("release.feedback", share, "above 0, for a view of the feedback part", hint)
-    others = parts - {"feedback", None} if informs else parts & {"feedback"}
-    if not others and (share or view.season_part is None):
-        expected = f'a view with part = "{"deciding" if informs else "feedback"}" of {view.set} too'
-        instead = "leave part out" if view.season_part is None else "set release.feedback = 0"
-        hint = f"the queries of the other part would never be used: {instead}"
-        yield (f"{key}.part", view.part, expected, hint)
-
-
-def _check_season_part(spec: BoardSpec, view: View, part: int, key: str) -> Iterator[Wrong]:
-    """The queries of a season part rank in one season, and no score on them is out before it."""
-    if not 1 <= part <= spec.release.seasons:
-        hint = "seasons = 4 in [release] cuts the queries that decide into four parts"
-        expected = f'"deciding", "feedback", or 1 to {spec.release.seasons} (release.seasons)'
-        yield (key, part, expected, hint)
-    if spec.release.rule != "clear":
-        hint = "every score on it would be published during the season"
-        yield (key, part, 'no season part, but with release.rule = "clear"', hint)
-    if not view.public:
-        yield (key, part, "a public view", "a season part is there to rank entries")
-    if (view.set, part) not in [(one.set, one.part) for one in spec.views if _ranks(spec, one)]:
-        hint = "its scores would be published in every season: add one to [[seasons]]"
-        yield (key, part, f"a season that ranks by part {part} of {view.set}", hint)
-
-
-def _check_noise(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
-    if view.summary != "mean":
-        hint = "noise is in standard errors of a mean over queries"
-        yield (f"{key}.summary", view.summary, '"mean", with noise', hint)
-    exact = [one.name for one in spec.public_views if one.set == view.set and one.noise is None]
-    if spec.release.rule == "rounded" and exact:
-        hint = f"the view {exact[0]} publishes every score on {view.set} without noise"
-        yield (f"{key}.noise", view.noise, 'no noise, under rule = "rounded"', hint)
-
-
-def _check_beside_split(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
-    """No public view is also over queries that the split of a set holds back."""
-    files = spec.sets[view.set]
-    split = {one.set for one in spec.views if one.part is not None and one.set in spec.sets}
-    if not view.public or not files.held_out:
-        return
-    if view.part is None and view.set in split:
-        expected = f"a part, as {view.set} is split"
-        hint = "it would publish scores on the deciding part: or set public = false"
-        yield (f"{key}.part", "none", expected, hint)
-    cut = (one.name for one in spec.views if one.set == view.set and one.season_part)
-    if view.part == "deciding" and (other := next(cut, "")):
-        hint = f"it would publish scores on the part of {other}: or set public = false"
-        yield (f"{key}.part", view.part, "the number of a season part", hint)
-    for name in sorted(split - {view.set}):
-        if spec.sets[name].queries == files.queries and spec.sets[name].held_out:
-            hint = f"it would publish scores on the deciding part of {name}: or set public = false"
-            yield (f"{key}.set", view.set, f"a set with other queries than {name}", hint)
-
-
 _NAME = r"[A-Za-z0-9_-]{1,32}"
 # No blank, quote or dollar sign: it stands in the shell of a workflow.
 _INSTALL = r"(git\+)?https://[A-Za-z0-9][A-Za-z0-9._~:/@%+=#-]{0,499}"
@@ -387,47 +192,47 @@ def check_spec(spec: BoardSpec) -> Iterator[Wrong]:
     yield from _check_finalists(spec)
     yield from _check_sets(spec)
     yield from _check_registration(spec)
-    yield from _check_programs(spec)
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name):
-        yield ("name", spec.name, "1 to 64 letters, digits, . _ -", "a longer one is the title")
-    for key in ("repository", "home"):
-        if getattr(spec, key) and not is_link(getattr(spec, key)):
-            yield (key, getattr(spec, key), 'an http or https address, or ""', "")
-    if spec.install and not re.fullmatch(_INSTALL, spec.install, re.ASCII):
-        expected = "an https address that pip takes: of a wheel, or git+https://…@TAG"
-        yield ("install", spec.install, expected, "a name alone could be anybody's on an index")
+    if spec.programs is not None and spec.programs.disk > spec.programs.memory:
+        yield wrong("memory", "programs.disk", spec.programs.disk, programs=spec.programs)
+    install = re.fullmatch(_INSTALL, spec.install, re.ASCII)
+    yield from list_wrong(
+        "",
+        spec,
+        (spec.programs and spec.envelope == "openssl", "envelope", "openssl-programs"),
+        (not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name), "name", "name"),
+        (spec.repository and not is_link(spec.repository), "repository", "link"),
+        (spec.home and not is_link(spec.home), "home", "link"),
+        (spec.install and not install, "install", "install"),
+        (spec.kind == "one-shot" and spec.closes is None, "kind", "one-shot-day"),
+        (spec.closes and spec.closes < spec.opens, "closes", "closes-early"),
+        opens=spec.opens,
+    )
     if not spec.recipients:
-        yield ("recipients", "no key", "the public key of at least one organiser", "")
-    if spec.kind == "one-shot" and spec.closes is None:
-        yield ("kind", spec.kind, "a last day: closes = 2027-03-01", "its scores are shown then")
-    if spec.closes is not None and spec.closes < spec.opens:
-        yield ("closes", spec.closes.isoformat(), f"a day from {spec.opens} on", "")
+        yield wrong("no-key", "recipients", "no key")
     if not spec.types:
-        yield ("types", "none", "at least one submission type", "")
+        yield wrong("no-type", "types", "none")
 
 
 def _check_sets(spec: BoardSpec) -> Iterator[Wrong]:
     for name, queries in spec.sets.items():
         if not re.fullmatch(_NAME, name):
-            yield (f"sets.{name}", name, "a name of letters, digits, _ and -", "")
+            yield wrong("name-of-set", f"sets.{name}", name)
         for key in ("queries", "qrels", "candidates"):
             file = getattr(queries, key)
             if file is not None and _leads_out(file):
-                yield (f"sets.{name}.{key}", file, "a path inside the board", "")
-        if queries.secret:
-            yield from _check_secret(spec, name, queries)
-
-
-def _check_secret(spec: BoardSpec, name: str, queries: QuerySet) -> Iterator[Wrong]:
-    """Queries that lie in the vault: only a program can answer them."""
-    key, stem = f"sets.{name}.queries", queries.queries.removeprefix("labels/").partition(".")[0]
-    if not _IN_THE_VAULT.fullmatch(queries.queries) or stem != name:
-        yield (key, queries.queries, f"labels/{name}.tsv, in the vault", "or a path in the board")
-    if queries.qrels is not None or queries.candidates is not None:
-        yield (key, queries.queries, "no qrels and no candidates in the board beside it", "")
-    if spec.programs is None or not spec.programs.required:
-        hint = "nobody can make a run over queries that nobody sees"
-        yield (key, queries.queries, "required = true in [programs], with it", hint)
+                yield wrong("file-of-set", f"sets.{name}.{key}", file)
+        if queries.secret:  # only a program can answer queries that lie in the vault
+            path, file = f"sets.{name}.", queries.queries
+            own = file.removeprefix("labels/").partition(".")[0] == name
+            known = queries.qrels is not None or queries.candidates is not None
+            yield from list_wrong(
+                path,
+                queries,
+                (not own or not _IN_THE_VAULT.fullmatch(file), "queries", "secret-path"),
+                (known, "queries", "secret-public"),
+                (not spec.programs or not spec.programs.required, "queries", "secret-program"),
+                name=name,
+            )
 
 
 PRIVATE = (".heldout", "drafts")
@@ -458,125 +263,214 @@ def _check_registration(spec: BoardSpec) -> Iterator[Wrong]:
     if registration is None:
         return
     file = registration.agreement
-    if file is not None and (_leads_out(file) or not file):
-        yield ("registration.agreement", file, "a path inside the board", "")
-    elif file is not None and (name := _top(file)) in _TAKEN:
-        hint = f"{name} is heldout's own, and changes without the organisers"
-        yield ("registration.agreement", file, "a file of the agreement's own", hint)
+    outside = file is not None and (_leads_out(file) or not file)
+    name = "" if file is None else _top(file)
+    closes = registration.closes
+    yield from list_wrong(
+        "registration.",
+        registration,
+        (outside, "agreement", "agreement-leads-out"),
+        (file and not outside and name in _TAKEN, "agreement", "agreement-taken"),
+        (closes and closes < spec.opens, "closes", "closes-early"),
+        name=name,
+        opens=spec.opens,
+    )
     if spec.envelope == "openssl":
-        hint = "metadata that the scripts of MS MARCO can read has no place for a signature"
-        yield ("envelope", spec.envelope, "age, on a board with [registration]", hint)
-    if registration.closes is not None and registration.closes < spec.opens:
-        expected = f"a day from {spec.opens} on"
-        yield ("registration.closes", registration.closes.isoformat(), expected, "")
-
-
-def _check_programs(spec: BoardSpec) -> Iterator[Wrong]:
-    if spec.programs is None:
-        return
-    if spec.programs.disk > spec.programs.memory:
-        hint = "what lies in /tmp counts as memory"
-        most = f"at most memory, {spec.programs.memory:,}"
-        yield ("programs.disk", spec.programs.disk, most, hint)
-    if spec.envelope == "openssl":
-        hint = "metadata that the scripts of MS MARCO can read has no place for a program"
-        yield ("envelope", spec.envelope, "age, on a board with [programs]", hint)
+        yield wrong("openssl-registration", "envelope", spec.envelope)
 
 
 def _check_views(spec: BoardSpec) -> Iterator[Wrong]:
     names = [view.name for view in spec.views]
     for index, view in enumerate(spec.views):
-        if names.index(view.name) != index or not re.fullmatch(_NAME, view.name):
-            yield (f"views[{index}].name", view.name, "a name of its own: letters, digits, _ -", "")
-        if view.set not in spec.sets:
-            yield (f"views[{index}].set", view.set, "one of " + ", ".join(spec.sets), "")
-        if view.final and view.public:
-            expected = "false: scores of a public view are published at once"
-            yield (f"views[{index}].final", view.final, expected, "or set public = false")
-        if view.labels is not None and not re.fullmatch(_NAME, view.labels):
-            expected = "a name of letters, digits, _ and -"
-            yield (f"views[{index}].labels", view.labels, expected, "")
-        yield from check_view_files(view, f"views[{index}]")
-        yield from _check_measure(spec, view, f"views[{index}]")
+        path = f"views[{index}]."
+        own = names.index(view.name) == index and re.fullmatch(_NAME, view.name)
+        yield from list_wrong(
+            path,
+            view,
+            (not own, "name", "name-of-its-own"),
+            (view.set not in spec.sets, "set", "no-set"),
+            (view.final and view.public, "final", "final-public"),
+            (view.labels and not re.fullmatch(_NAME, view.labels), "labels", "name-of-labels"),
+            (view.labels == "", "labels", "name-of-labels"),
+            sets=", ".join(spec.sets),
+        )
+        yield from _check_view_files(view, path)
+        yield from _check_measure(spec, view, path)
         if view.set in spec.sets:
-            yield from check_parts(spec, view, f"views[{index}]")
-    if spec.primary not in names:
-        yield ("primary", spec.primary, "the name of a view: " + ", ".join(names), "")
-    elif not spec.view(spec.primary).public:
-        yield ("primary", spec.primary, "a public view", "the score that ranks must be released")
+            yield from _check_parts(spec, view, path)
+    known = spec.primary in names
+    yield from list_wrong(
+        "",
+        spec,
+        (not known, "primary", "primary-unknown"),
+        (known and not spec.view(spec.primary).public, "primary", "primary-hidden"),
+        names=", ".join(names),
+    )
 
 
-def _check_measure(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
+def _check_view_files(view: View, path: str) -> Iterator[Wrong]:
+    """The paths that a view names."""
+    for name in ("queries", "facets", "groups"):
+        file = getattr(view, name)
+        inside = file is not None and file.startswith("labels/")
+        if inside and not _IN_THE_VAULT.fullmatch(file):
+            yield wrong("file-in-vault", f"{path}{name}", file)
+        elif file is not None and not inside and (not file or _leads_out(file)):
+            yield wrong("file-of-view", f"{path}{name}", file)
+
+
+def _check_measure(spec: BoardSpec, view: View, path: str) -> Iterator[Wrong]:
+    """The keys that belong to a measure, and those that do not."""
     try:
         measure = parse_measure(view.measure)
     except InputError as error:
         first = error.problems[0]
-        yield (f"{key}.measure", view.measure, first.expected, first.hint)
+        yield (f"{path}measure", view.measure, first.expected, first.hint)
         return
-    yield from check_view_keys(spec, view, measure, key)
-    if _rises(measure.kind):
-        return
+    kind, ranks, groups = measure.kind, _ranks(spec, view), view.groups is not None
+    rises = kind.better == "higher" and kind.unanswered is not None and not kind.exposure
     climbs = spec.release.rule != "rounded" and view.public and not view.for_information
-    if climbs and view.set in spec.sets and spec.sets[view.set].held_out:
-        hint = f"`{spec.release.rule}` compares scores query by query: or set public = false"
-        yield (f"{key}.measure", view.measure, _RISING, hint)
-    if view.finalists is not None:
-        yield (f"{key}.measure", view.measure, _RISING, "finalists are compared query by query")
+    climbs = climbs and view.set in spec.sets and spec.sets[view.set].held_out
+    several, target = view.summary != "mean", view.target is not None
+    if several and spec.denominator == "all":
+        yield wrong("summary-denominator", "denominator", spec.denominator, view=view)
+    yield from list_wrong(
+        path,
+        view,
+        (kind.better == "lower" and ranks, "measure", "falls"),
+        (kind.exposure and not groups, "groups", "no-groups"),
+        (groups and not kind.exposure, "groups", "groups-useless"),
+        (target and not groups, "target", "target-useless"),
+        (groups and not _are_shares(view.target), "target", "no-shares"),
+        (several and view.facets is None, "facets", "no-facets"),
+        (not several and view.facets is not None, "summary", "facets-useless"),
+        (several and not rises, "measure", "falls-in-groups"),
+        (view.summary == "gap" and ranks, "summary", "gap-ranks"),
+        (several and climbs, "summary", "summary-climbing"),
+        (climbs and not rises, "measure", "falls-climbing"),
+        (view.finalists is not None and not rises, "measure", "falls-in-final"),
+        measure=measure,
+        spec=spec,
+    )
 
 
-_RISING = "a measure that rises and is defined for every query"
+def _are_shares(target: Mapping[str, float] | None) -> bool:
+    shares = (1.0,) if target is None else target.values()
+    return min(shares, default=0) >= 0 and math.isclose(math.fsum(shares), 1, abs_tol=_CLOSE)
 
 
-def _rises(kind: Kind) -> bool:
-    return kind.better == "higher" and kind.unanswered is not None and not kind.exposure
+def _ranks(spec: BoardSpec, view: View) -> bool:
+    return view.name in (spec.primary, *(season.view for season in spec.seasons))
+
+
+def _check_parts(spec: BoardSpec, view: View, path: str) -> Iterator[Wrong]:
+    """The keys `part` and `noise` of a view, and what may stand beside such a view."""
+    yield from _check_beside_split(spec, view, path)
+    if view.part is None and view.noise is None:
+        return
+    noisy, informs = view.noise is not None, view.for_information
+    key, which = ("noise", "a score with noise") if noisy else ("part", "the feedback part")
+    if noisy and view.part in ("deciding", "feedback"):
+        yield wrong("noise-of-part", f"{path}noise", view.noise)
+        return
+    if not spec.sets[view.set].held_out:
+        yield wrong("part-open", f"{path}{key}", getattr(view, key), view=view)
+        return
+    public = [one.name for one in spec.public_views if one.set == view.set and one.noise is None]
+    exact = public if spec.release.rule == "rounded" and noisy else []
+    yield from list_wrong(
+        path,
+        view,
+        (spec.kind == "one-shot", key, "one-shot-part"),
+        (informs and _ranks(spec, view), key, "information-ranks"),
+        (informs and not view.public, "public", "information-hidden"),
+        (informs and view.training_at_most is not None, "training_at_most", "information-listed"),
+        (noisy and view.summary != "mean", "summary", "noise-summary"),
+        (exact, "noise", "noise-beside-exact"),
+        key=key,
+        which=which,
+        view=view,
+        exact=exact[0] if exact else "",
+    )
+    if view.part is not None:
+        yield from _check_split(spec, view, path)
+    if view.season_part is not None:
+        yield from _check_season_part(spec, view, view.season_part, path)
+
+
+def _check_split(spec: BoardSpec, view: View, path: str) -> Iterator[Wrong]:
+    """A set is split for two kinds of view: one that decides, and one that informs."""
+    parts = {one.part for one in spec.views if one.set == view.set}
+    share = spec.release.feedback
+    informs = view.part == "feedback"
+    if informs and not share:
+        yield wrong("part-share", "release.feedback", share)
+    others = parts - {"feedback", None} if informs else parts & {"feedback"}
+    if not others and (share or view.season_part is None):
+        other = "deciding" if informs else "feedback"
+        instead = "leave part out" if view.season_part is None else "set release.feedback = 0"
+        words = {"view": view, "other": other, "instead": instead}
+        yield wrong("part-without-other", f"{path}part", view.part, **words)
+
+
+def _check_season_part(spec: BoardSpec, view: View, part: int, path: str) -> Iterator[Wrong]:
+    """The queries of a season part rank in one season, and no score on them is out before it."""
+    ranked = [(one.set, one.part) for one in spec.views if _ranks(spec, one)]
+    yield from list_wrong(
+        path,
+        view,
+        (not 1 <= part <= spec.release.seasons, "part", "season-part-number"),
+        (spec.release.rule != "clear", "part", "season-part-rule"),
+        (not view.public, "part", "season-part-hidden"),
+        ((view.set, part) not in ranked, "part", "season-part-unranked"),
+        spec=spec,
+        view=view,
+    )
+
+
+def _check_beside_split(spec: BoardSpec, view: View, path: str) -> Iterator[Wrong]:
+    """No public view is also over queries that the split of a set holds back."""
+    files = spec.sets[view.set]
+    split = {one.set for one in spec.views if one.part is not None and one.set in spec.sets}
+    if not view.public or not files.held_out:
+        return
+    cut = next((one.name for one in spec.views if one.set == view.set and one.season_part), "")
+    yield from list_wrong(
+        path,
+        view,
+        (view.part is None and view.set in split, "part", "beside-split"),
+        (view.part == "deciding" and cut, "part", "beside-part"),
+        view=view,
+        other=cut,
+    )
+    for name in sorted(split - {view.set}):
+        if spec.sets[name].queries == files.queries and spec.sets[name].held_out:
+            yield wrong("beside-set", f"{path}set", view.set, name=name)
 
 
 def _check_finalists(spec: BoardSpec) -> Iterator[Wrong]:
     """A view on which finalists are scored once: its queries are used for nothing else."""
     named = [(i, view) for i, view in enumerate(spec.views) if view.finalists is not None]
     for index, view in named:
-        key = f"views[{index}].finalists"
-        if not view.final:
-            hint = "set final = true and public = false"
-            yield (key, view.finalists, "none: only a view with final = true has finalists", hint)
-        if index != named[0][0]:
-            hint = f"view {named[0][1].name} has finalists already"
-            yield (key, view.finalists, "one view with finalists", hint)
-        if spec.closes is None:
-            hint = "add closes = 2027-03-01: the final is opened after that day"
-            yield (key, view.finalists, "a board that has a last day", hint)
-        yield from _check_unused(spec, view, f"views[{index}]")
-        yield from _check_comparable(view, f"views[{index}]")
-
-
-def _check_unused(spec: BoardSpec, view: View, key: str) -> Iterator[Wrong]:
-    """No other view, and no other set, has the queries of a view with finalists."""
-    hint = "make a query set that nothing else uses"
-    others = [other.name for other in spec.views if other.set == view.set and other is not view]
-    if others:
-        expected = f"a set that no other view uses; {others[0]} uses it"
-        yield (f"{key}.set", view.set, expected, hint)
-    own = spec.sets.get(view.set)
-    if own is None:
-        return
-    if not own.held_out:
-        expected = "a set whose labels are held out: without qrels"
-        yield (f"{key}.set", view.set, expected, "")
-    for name, one in spec.sets.items():
-        if name != view.set and one.queries == own.queries:
-            expected = f"queries of its own; sets.{name} has the same file"
-            yield (f"sets.{view.set}.queries", own.queries, expected, hint)
-
-
-def _check_comparable(view: View, key: str) -> Iterator[Wrong]:
-    """Finalists are compared query by query, so each has a score for the same queries."""
-    for name in ("labels", "training_at_most"):
-        if getattr(view, name) is not None:
-            hint = "finalists are compared by the labels of their own set, whatever they state"
-            yield (f"{key}.{name}", getattr(view, name), "none, of a view with finalists", hint)
-    if view.summary != "mean":
-        hint = "finalists are compared on the same queries"
-        yield (f"{key}.summary", view.summary, '"mean", of a view with finalists', hint)
+        others = [one.name for one in spec.views if one.set == view.set and one is not view]
+        own = spec.sets.get(view.set)
+        yield from list_wrong(
+            f"views[{index}].",
+            view,
+            (not view.final, "finalists", "finalists-not-final"),
+            (index != named[0][0], "finalists", "finalists-twice"),
+            (spec.closes is None, "finalists", "finalists-no-day"),
+            (others, "set", "finalists-set"),
+            (own and not own.held_out, "set", "finalists-open"),
+            (view.labels is not None, "labels", "finalists-labels"),
+            (view.training_at_most is not None, "training_at_most", "finalists-labels"),
+            (view.summary != "mean", "summary", "finalists-summary"),
+            name=others[0] if others else named[0][1].name,
+        )
+        for name, one in spec.sets.items():
+            if own is not None and name != view.set and one.queries == own.queries:
+                path = f"sets.{view.set}.queries"
+                yield wrong("finalists-queries", path, own.queries, name=name)
 
 
 def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
@@ -585,28 +479,32 @@ def _check_seasons(spec: BoardSpec) -> Iterator[Wrong]:
     taken: list[View] = []
     before: Season | None = None
     for index, season in enumerate(spec.seasons):
-        key = f"seasons[{index}]"
-        if not re.fullmatch(_NAME, season.name) or season.name in (
-            other.name for other in spec.seasons[:index]
-        ):
-            yield (f"{key}.name", season.name, "a name of its own: letters, digits, _ -", "")
-        if season.view not in public:
-            yield (f"{key}.view", season.view, "a public view: " + ", ".join(public), "")
-        elif any(_share_queries(views[season.view], other) for other in taken):
-            expected = "a view on a query set, or a season part, of its own"
-            hint = "labels that were asked in one season are not held out for the next"
-            yield (f"{key}.view", season.view, expected, hint)
-        taken += [views[season.view]] if season.view in public else []
-        if before is not None and (before.closes is None or season.opens <= before.closes):
-            expected = f"a day after season '{before.name}' closes"
-            yield (f"{key}.opens", season.opens.isoformat(), expected, "")
-        if season.closes is not None and season.closes < season.opens:
-            yield (f"{key}.closes", season.closes.isoformat(), f"a day from {season.opens} on", "")
+        again = season.name in (other.name for other in spec.seasons[:index])
+        known = season.view in public
+        asked = known and any(_share_queries(views[season.view], other) for other in taken)
+        early = before and (before.closes is None or season.opens <= before.closes)
+        yield from list_wrong(
+            f"seasons[{index}].",
+            season,
+            (again or not re.fullmatch(_NAME, season.name), "name", "name-of-its-own"),
+            (not known, "view", "season-view"),
+            (asked, "view", "season-queries"),
+            (early, "opens", "season-overlaps"),
+            (season.closes and season.closes < season.opens, "closes", "closes-early"),
+            public=", ".join(public),
+            before=before,
+            opens=season.opens,
+        )
+        taken += [views[season.view]] if known else []
         before = season
-    if spec.seasons and spec.primary != spec.seasons[0].view:
-        yield ("primary", spec.primary, spec.seasons[0].view, "the view of the first season")
-    if spec.seasons and spec.kind != "sequential":
-        yield ("kind", spec.kind, "sequential", "a board with seasons publishes scores one by one")
+    ranked = not spec.seasons or spec.primary == spec.seasons[0].view
+    yield from list_wrong(
+        "",
+        spec,
+        (not ranked, "primary", "primary-of-season"),
+        (spec.seasons and spec.kind != "sequential", "kind", "season-kind"),
+        spec=spec,
+    )
 
 
 def _share_queries(one: View, other: View) -> bool:
@@ -615,21 +513,23 @@ def _share_queries(one: View, other: View) -> bool:
 
 
 def _check_numbers(spec: BoardSpec) -> Iterator[Wrong]:
+    runs = spec.runs
     if spec.schema != 1:
-        yield ("schema", spec.schema, "1", "this heldout knows version 1")
-    if not 1 <= spec.runs.min_depth <= spec.runs.depth:
-        yield ("runs.min_depth", spec.runs.min_depth, f"1 to {spec.runs.depth} (depth)", "")
-    if spec.runs.seeds > 1 and spec.envelope == "openssl":
-        hint = "the scripts of the MS MARCO boards take one run for each query set"
-        yield ("runs.seeds", spec.runs.seeds, '1 with envelope = "openssl"', hint)
+        yield wrong("schema", "schema", spec.schema)
+    yield from list_wrong(
+        "runs.",
+        runs,
+        (not 1 <= runs.min_depth <= runs.depth, "min_depth", "min-depth"),
+        (runs.seeds > 1 and spec.envelope == "openssl", "seeds", "openssl-seeds"),
+        runs=runs,
+    )
     if spec.trust is not None:
         yield from check_trust(spec.trust)
     if spec.kind == "one-shot" and spec.release.rule != "rounded":
-        hint = "a one-shot board publishes its scores once, so there is nothing to climb"
-        yield ("release.rule", spec.release.rule, "rounded", hint)
+        yield wrong("one-shot-rule", "release.rule", spec.release.rule)
     for name in spec.policy.off:
         if name not in RULES:
-            yield ("policy.off", name, "one of " + ", ".join(RULES), "docs/reference/policy.md")
+            yield wrong("no-rule", "policy.off", name, rules=", ".join(RULES))
 
 
 _LONGEST_LINE = 3_000  # no number in it has more digits than Python turns into text

@@ -107,7 +107,7 @@ def find_alike_runs(session: Session, board: BoardScores) -> tuple[AlikeRuns, ..
         return team_key(teams[other]) not in names_of(renamed, [teams[one]])
 
     found = find_alike(session, [*teams], board.view().queries, are_apart)
-    return tuple(AlikeRuns(a=o.id, b=name, rbo=o.likeness.top.rbo.mean) for name, o in found)
+    return tuple(AlikeRuns(a=o.id, b=name, rbo=o.likeness.rbo) for name, o in found)
 
 
 def find_alike(
