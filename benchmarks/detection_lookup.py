@@ -14,9 +14,10 @@ from detection_decoys import decoys_of
 from detection_inputs import FUSIONS, Campaign, load, read_run, sign
 
 from heldout.board.policy import ensembles
-from heldout.board.policy.ensembles import RunLikeness, Sampled, find_likeness
+from heldout.board.policy.ensembles import RunLikeness, Sampled
 from heldout.board.policy.similarity import list_alike
 from heldout.board.policy.sketches import Sketches, sketch_all
+from heldout.board.scores.compared import find_likeness
 from heldout.rankers.run import Hit, Run
 from heldout.trec.scans import Signature
 

@@ -9,9 +9,9 @@ import pytest
 from boardlog import BoardLog, make_manifest, make_spec
 
 from heldout.board.policy.checks import Case, judge
-from heldout.board.policy.ensembles import find_likeness
 from heldout.board.policy.sketches import sketch_all
 from heldout.board.rules.spec import Season
+from heldout.board.scores.compared import find_likeness
 from heldout.ids import SubmissionId
 from heldout.trec.scans import Signature
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.policy.similarity import _overlap
+from heldout.board.policy import similarity
 from heldout.errors import InputError
 from heldout.stats import rank_correlation
 from heldout.stats.rank_correlation import RboTies, rank_biased_overlap
@@ -117,7 +117,7 @@ def test_without_ties_it_is_the_overlap_by_which_boards_compare_runs(
 ) -> None:
     x, y = np.zeros((2, 1, 8), np.uint64)
     x[0, :first], y[0, :second] = range(1, first + 1), order[:second]
-    _, boards = _overlap(x, y, 0.9)
+    boards = similarity.rank_biased_overlap(x, y, p=0.9)
     groups = [[(int(item),) for item in ranking[ranking > 0]] for ranking in (x[0], y[0])]
     assert rank_biased_overlap(groups[0], groups[1], 0.9).ext == pytest.approx(boards[0], abs=1e-12)
 

@@ -171,14 +171,22 @@ def read_measured(entry: Entry, *, known: AbstractSet[str]) -> Measured:
         figures=msgspec.convert(entry.get("figures"), Figures),
         digest=entry.event.sealed["table"],
     )
-    wrong = [*list_wrong(measured.figures, measured.entries)]
-    if measured.due > entry.time.date():
-        wrong.append("it was published before its day")
-    if not measured.covered <= known or set(measured.entries) & measured.left_out.keys():
-        wrong.append("an entry is not published, or compared and left out")
-    if wrong:
-        raise ValueError("; ".join(wrong))
+    twice = set(measured.entries) & measured.left_out.keys()
+    _refuse(
+        *((True, text) for text in list_wrong(measured.figures, measured.entries)),
+        (measured.due > entry.time.date(), "it was published before its day"),
+        (
+            twice or not measured.covered <= known,
+            "an entry is not published, or compared and left out",
+        ),
+    )
     return measured
+
+
+def _refuse(*rows: tuple[object, str]) -> None:
+    """Raise a ValueError with every text whose condition holds."""
+    if wrong := [text for found, text in rows if found]:
+        raise ValueError("; ".join(wrong))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,23 +334,22 @@ def fold_season_end(
     end = SeasonEnd(
         season=entry.get("season"), view=entry.get("view"), named=names, openings=(opened,)
     )
-    known = [submissions.get(name) for name in opened.scores]
-    if not names or not all(one is not None and _is_entry(one) for one in known):
-        raise ValueError("it names nobody, or a score is that of no published entry")
-    if not opened.scores.keys() >= set(names) or names != order_by_receipt(names, submissions):
-        raise ValueError("who is named has no score, or is not in the order of receipt")
-    if before is None and closed:
-        raise ValueError("the board was closed before")
-    if wrong := [*_list_wrong_scores(opened)]:
-        raise ValueError("; ".join(wrong))
-    if before is None:
-        return end
-    if not opened.why:
-        raise ValueError("it ends the season again without a reason")
-    same = (before.view, before.named, before.opened.scores.keys())
-    if same != (end.view, end.named, opened.scores.keys()):
-        raise ValueError("it ends the season again with other entries")
-    return replace(before, openings=(*before.openings, opened))
+    strange = [name for name in opened.scores if not _is_entry(submissions.get(name))]
+    named = opened.scores.keys() >= set(names) and names == order_by_receipt(names, submissions)
+    same = before and (before.view, before.named, before.opened.scores.keys())
+    again = before is not None
+    _refuse(
+        (not names or strange, "it names nobody, or a score is that of no published entry"),
+        (not named, "who is named has no score, or is not in the order of receipt"),
+        (closed and not again, "the board was closed before"),
+        *_list_wrong_scores(opened),
+        (again and not opened.why, "it ends the season again without a reason"),
+        (
+            again and same != (end.view, end.named, opened.scores.keys()),
+            "it ends the season again with other entries",
+        ),
+    )
+    return end if before is None else replace(before, openings=(*before.openings, opened))
 
 
 def apply_season_end(
@@ -401,17 +408,21 @@ def _name(final: Final | None, entry: Entry, submissions: Mapping[str, Submissio
         finalists=tuple(entry.get("finalists")),
         why=entry.get("why"),
     )
-    if final is not None and final.openings:
-        raise ValueError("the final was opened before")
-    if final is not None and not named.why:
-        raise ValueError("it names other finalists without a reason")
-    if not named.finalists or len(set(named.finalists)) < len(named.finalists):
-        raise ValueError("it names nobody, or somebody twice")
-    known = [submissions.get(name) for name in named.finalists]
-    if not all(one is not None and _is_entry(one) for one in known):
-        raise ValueError("a finalist is no published entry")
-    if named.finalists != order_by_receipt(named.finalists, submissions):
-        raise ValueError("the finalists are not in the order of receipt")
+    finalists, again = named.finalists, final is not None
+    strange = [name for name in finalists if not _is_entry(submissions.get(name))]
+    _refuse(
+        (final and final.openings, "the final was opened before"),
+        (again and not named.why, "it names other finalists without a reason"),
+        (
+            not finalists or len(set(finalists)) < len(finalists),
+            "it names nobody, or somebody twice",
+        ),
+        (strange, "a finalist is no published entry"),
+        (
+            finalists != order_by_receipt(finalists, submissions),
+            "the finalists are not in the order of receipt",
+        ),
+    )
     if final is None:
         return Final(view=entry.get("view"), namings=(named,))
     return replace(final, namings=(*final.namings, named))
@@ -425,8 +436,8 @@ def order_by_receipt(
     return tuple(one.id for one in sorted(chosen, key=lambda one: one.received))
 
 
-def _is_entry(submission: Submission) -> bool:
-    return submission.status == "published" and not submission.baseline
+def _is_entry(submission: Submission | None) -> bool:
+    return submission is not None and submission.status == "published" and not submission.baseline
 
 
 def _read_scores(entry: Entry, view: str) -> dict[str, Any]:
@@ -449,37 +460,37 @@ def _open(final: Final, entry: Entry, *, closed: bool) -> Final:
         winner=entry.get("winner"),
         evidence=entry.get("evidence") or {},
     )
-    if closed and not final.openings:
-        raise ValueError("the board was closed before")
-    if final.openings and not opened.why:
-        raise ValueError("it opens the final again without a reason")
-    wrong = [*_list_wrong(opened, final.finalists)]
-    if wrong:
-        raise ValueError("; ".join(wrong))
+    _refuse(
+        (closed and not final.openings, "the board was closed before"),
+        (final.openings and not opened.why, "it opens the final again without a reason"),
+        *_list_wrong(opened, final.finalists),
+    )
     return replace(final, openings=(*final.openings, opened))
 
 
-def _list_wrong_scores(opened: ExactScores) -> Iterator[str]:
+def _list_wrong_scores(opened: ExactScores) -> Iterator[tuple[object, str]]:
     """List what anybody can see to be wrong, without the scores by query."""
-    if not opened.queries:
-        yield "it does not say over how many queries"
-    if bool(opened.luck) != (len(opened.scores) > 1):
-        yield "it states luck for one entry, or none for several"
+    yield not opened.queries, "it does not say over how many queries"
+    luck = bool(opened.luck) != (len(opened.scores) > 1)
+    yield luck, "it states luck for one entry, or none for several"
 
 
-def _list_wrong(opened: OpenedFinal, finalists: Sequence[str]) -> Iterator[str]:
+def _list_wrong(opened: OpenedFinal, finalists: Sequence[str]) -> Iterator[tuple[object, str]]:
     """List the same of a final, and what is wrong with who wins."""
     if opened.scores.keys() != set(finalists):
-        yield "it does not have the scores of just the finalists"
+        yield True, "it does not have the scores of just the finalists"
         return
-    if opened.evidence and opened.evidence.keys() != set(finalists):
-        yield "it does not say for each finalist what the score was published for"
+    unknown = opened.evidence and opened.evidence.keys() != set(finalists)
+    yield unknown, "it does not say for each finalist what the score was published for"
     yield from _list_wrong_scores(opened)
-    highest = max(map(Decimal, opened.scores.values()))
-    if opened.best not in opened.scores or Decimal(opened.scores[opened.best]) < highest:
-        yield "its best is not the one with the highest score"
-    others = [name for name in finalists if name not in opened.below]
-    if [*opened.below] != [name for name in finalists if name in opened.below]:
-        yield "who is clearly below the best is not in the order of receipt"
-    elif opened.best in opened.below or opened.winner != next(iter(others), ""):
-        yield "its winner is not the earliest that is not clearly below the best"
+    scores = {name: Decimal(text) for name, text in opened.scores.items()}
+    lower = scores.get(opened.best) != max(scores.values())
+    yield lower, "its best is not the one with the highest score"
+    below = [name for name in finalists if name in opened.below]
+    first = next((name for name in finalists if name not in below), "")
+    ordered = [*opened.below] == below
+    yield not ordered, "who is clearly below the best is not in the order of receipt"
+    yield (
+        ordered and (opened.best in below or opened.winner != first),
+        "its winner is not the earliest that is not clearly below the best",
+    )

@@ -101,40 +101,34 @@ def check_program(value: object, *, path: str) -> Iterator[Problem]:
         value: what stands in the file, as JSON gives it.
         path: where it stands, for errors.
     """
-    if value is None:
-        return
+    yield from _check_object(value, Program, path, "an object with image and command, or null")
     if not isinstance(value, dict):
-        yield _wrong_program(path, value, "an object with image and command, or null")
         return
-    known = Program.__struct_fields__
-    for name in (one for one in value if one not in known):
-        yield _unknown(path, quote(name), known)
-    yield from _check_values(value, path)
-
-
-def _check_values(value: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    image = value.get("image")
+    image, command = value.get("image"), value.get("command", [])
     if not isinstance(image, str) or not _IMAGE.fullmatch(image):
         yield _wrong_image(f"{path}.image", image)
-    command = value.get("command", [])
-    if (
-        not isinstance(command, list)
-        or len(command) > LONGEST_COMMAND
-        or not all(isinstance(word, str) and 0 < len(word) <= _LONGEST_WORD for word in command)
-        or not all(word.isprintable() for word in command)
-    ):
-        yield _wrong_program(
-            f"{path}.command", command, "a list of words, as a shell would split them"
-        )
+    words = isinstance(command, list) and all(
+        isinstance(word, str) and 0 < len(word) <= _LONGEST_WORD and word.isprintable()
+        for word in command
+    )
+    if not words or len(command) > LONGEST_COMMAND:
+        yield _wrong(f"{path}.command", command, "a list of words, as a shell would split them")
+
+
+def _check_object(
+    value: object, kind: type[msgspec.Struct], path: str, expected: str
+) -> Iterator[Problem]:
+    """Yield that a value is no object, or has fields that are not known; nothing for `None`."""
+    known = kind.__struct_fields__
+    if isinstance(value, dict):
+        yield from (_unknown(path, quote(name), known) for name in value if name not in known)
+    elif value is not None:
+        yield _wrong(path, value, expected)
 
 
 def _wrong_image(where: str, image: object) -> Problem:
     hint = "podman image inspect NAME --format '{{.Digest}}' prints the digest"
-    return _wrong_program(where, image, "NAME@sha256: and 64 hexadecimal digits", hint)
-
-
-def _wrong_program(where: str, found: object, expected: str, hint: str = "") -> Problem:
-    return Problem(code="wrong-field", path=where, found=quote(found), expected=expected, hint=hint)
+    return _wrong(where, image, "NAME@sha256: and 64 hexadecimal digits", hint)
 
 
 _MOST_CHARACTERS = 2000
@@ -414,17 +408,11 @@ def _check_texts(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
         if not isinstance(value, str):
             yield _wrong(f"{path}:{name}", value, "text in quotes")
         elif len(value) > _MOST_CHARACTERS:
-            yield _wrong(
-                f"{path}:{name}",
-                f"{len(value):,} characters",
-                f"at most {_MOST_CHARACTERS:,} characters",
-            )
+            found, most = f"{len(value):,} characters", f"at most {_MOST_CHARACTERS:,} characters"
+            yield _wrong(f"{path}:{name}", found, most)
         elif bad := next((c for c in value if category(c) in _INVISIBLE or c in _BLANKS), None):
-            yield Problem.of(
-                "invisible-character",
-                f"{path}:{name}",
-                f"U+{ord(bad):04X} {unicodedata.name(bad, 'control character')}",
-            )
+            found = f"U+{ord(bad):04X} {unicodedata.name(bad, 'control character')}"
+            yield Problem.of("invisible-character", f"{path}:{name}", found)
 
 
 def _check_links(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
@@ -432,13 +420,8 @@ def _check_links(fields: Mapping[str, Any], path: str) -> Iterator[Problem]:
         value = fields.get(name, "")
         if isinstance(value, str) and value and not is_link(value):
             bare = value.split("://")[-1]
-            yield Problem(
-                code="not-a-link",
-                path=f"{path}:{name}",
-                found=quote(value),
-                expected='an http or https address, or ""',
-                hint=f'"https://{bare[:100]}"' if is_link(f"https://{bare}") else "",
-            )
+            hint = f'"https://{bare[:100]}"' if is_link(f"https://{bare}") else ""
+            yield Problem.of("not-a-link", f"{path}:{name}", quote(value), MEANINGS[name], hint)
 
 
 def is_link(text: str) -> bool:
@@ -489,8 +472,8 @@ def _is_day(value: object) -> bool:
         return False
 
 
-def _wrong(where: str, found: object, expected: str) -> Problem:
-    return Problem(code="wrong-field", path=where, found=quote(found), expected=expected)
+def _wrong(where: str, found: object, expected: str, hint: str = "") -> Problem:
+    return Problem.of("wrong-field", where, quote(found), expected, hint)
 
 
 def _unknown(where: str, found: str, known: Iterable[str]) -> Problem:
@@ -520,16 +503,10 @@ def check_efficiency(value: object, *, path: str) -> Iterator[Problem]:
         value: what stands in the file, as JSON gives it.
         path: where it stands, for errors.
     """
-    known = Efficiency.__struct_fields__
-    if value is None:
-        return
-    if not isinstance(value, dict):
-        yield _wrong(path, value, "an object with any of " + ", ".join(known))
-        return
-    for name in (one for one in value if one not in known):
-        yield _unknown(path, quote(name), known)
+    expected = "an object with any of " + ", ".join(Efficiency.__struct_fields__)
+    yield from _check_object(value, Efficiency, path, expected)
     for name, (least, most) in LIMITS.items():
-        number = value.get(name)
+        number = value.get(name) if isinstance(value, dict) else None
         kinds = (int,) if name in _WHOLE else (int, float)
         if number is None or (type(number) in kinds and least <= number <= most):
             continue

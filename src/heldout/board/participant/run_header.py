@@ -29,24 +29,6 @@ from heldout.trec.reading.sources import open_input
 Value = str | float
 """What a field of the metadata takes."""
 
-_PUBLICATION = ("research goal", "publication")
-_TEXTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "team": (("actor", "team"), ("actor", "name")),
-    "institution": (("actor", "institution"), ("actor", "affiliation")),
-    "description": (
-        ("method", "description"),
-        ("research goal", "description"),
-        ("method", "name"),
-    ),
-}
-_LINKS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "paper": tuple((*_PUBLICATION, kind) for kind in ("doi", "arxiv", "url", "dblp")),
-    "code": (("implementation", "source", "repository"), ("implementation", "repository")),
-}
-_NAMES: Mapping[str, tuple[str, ...]] = {
-    "description": ("method", "retrieval"),
-    "training_data": ("data", "training data"),
-}
 _USED = ("cpu", "gpu", "ram")
 _MILLISECONDS = {"ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6}
 _KWH = {"j": 1 / 3.6e6, "kj": 1 / 3.6e3, "wh": 1e-3, "kwh": 1.0}
@@ -182,7 +164,7 @@ def _read_headers(runs: Mapping[str, Path]) -> tuple[list[RunHeader], list[Probl
 
 def _take_texts(headers: Sequence[RunHeader]) -> Iterator[HeaderField]:
     """Of each field the first header that has it."""
-    for field in ("team", "institution", "description", "paper", "code", "training_data"):
+    for field in _SOURCES:
         found = (one for each in headers for one in _candidates(each, field))
         first = next(found, None)
         if first is not None:
@@ -191,22 +173,48 @@ def _take_texts(headers: Sequence[RunHeader]) -> Iterator[HeaderField]:
 
 def _candidates(one: RunHeader, field: str) -> Iterator[HeaderField]:
     """Yield what a header says of a field, the best first."""
-    for keys in (*_TEXTS.get(field, ()), *_LINKS.get(field, ())):
-        text = one.header.text(*keys)
-        value = _as_link(text) if field in _LINKS else text
-        if value:
+    for read, keys in _SOURCES[field]:
+        if value := read(one.header, keys):
             yield HeaderField(field=field, value=value, key=": ".join(keys), path=one.path)
-    listed = _NAMES.get(field, ())
-    names = _names(one.header.get(*listed)) if listed else ""
-    if names:
-        yield HeaderField(field=field, value=names, key=": ".join(listed), path=one.path)
 
 
-def _names(found: Any) -> str:
+def _read_text(header: Header, keys: Sequence[str]) -> str:
+    return header.text(*keys)
+
+
+def _read_link(header: Header, keys: Sequence[str]) -> str:
+    return _as_link(header.text(*keys))
+
+
+def _read_names(header: Header, keys: Sequence[str]) -> str:
     """The names in a list of texts or of mappings with a name."""
+    found = header.get(*keys)
     listed = found if isinstance(found, list) else [found]
     names = [one.get("name") if isinstance(one, Mapping) else one for one in listed]
     return ", ".join(" ".join(name.split()) for name in names if isinstance(name, str) and name)
+
+
+_PUBLICATION = ("research goal", "publication")
+_SOURCES: Mapping[str, Sequence[tuple[Callable[[Header, Sequence[str]], str], Sequence[str]]]] = {
+    "team": ((_read_text, ("actor", "team")), (_read_text, ("actor", "name"))),
+    "institution": (
+        (_read_text, ("actor", "institution")),
+        (_read_text, ("actor", "affiliation")),
+    ),
+    "description": (
+        (_read_text, ("method", "description")),
+        (_read_text, ("research goal", "description")),
+        (_read_text, ("method", "name")),
+        (_read_names, ("method", "retrieval")),
+    ),
+    "paper": tuple((_read_link, (*_PUBLICATION, k)) for k in ("doi", "arxiv", "url", "dblp")),
+    "code": (
+        (_read_link, ("implementation", "source", "repository")),
+        (_read_link, ("implementation", "repository")),
+    ),
+    "training_data": ((_read_names, ("data", "training data")),),
+}
+"""Field of the metadata -> how and where a header may say it, the best first."""
 
 
 def _as_link(text: str) -> str:

@@ -13,7 +13,7 @@ What earlier runs are like a new one: the evidence that the policy shows.
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from types import MappingProxyType
@@ -26,7 +26,8 @@ from heldout.board.policy.similarity import (
     HEAD,
     TOP,
     Neighbour,
-    list_alike,
+    find_neighbour,
+    order_neighbours,
     rank_biased_overlap,
 )
 from heldout.board.policy.sketches import Sample, Screen, Sketches, bound_overlap, sketch
@@ -60,6 +61,7 @@ _ROUNDING = 1e-12
 """What a mean over queries may differ by where it is summed in another order."""
 
 _RANKS = np.arange(1, DEPTH + 1, dtype=np.float64)
+_LOST = Signature(queries=(), documents=np.zeros((0, DEPTH), np.uint64))
 
 TRANSFORMS: Mapping[str, NDArray[np.float64]] = MappingProxyType(
     {
@@ -185,16 +187,16 @@ class Sampled:
         if not self._names or len(self.queries) < MIN_QUERIES:
             return None
         fitted, held = self._halves()
-        choices = self._choose_each(fitted)
-        fusions = [
-            fusion
-            for name, choice in choices.items()
-            if (fusion := _fuse(fitted, held, name, choice)) is not None
-        ]
-        if not fusions:
+        chosen = {n: choice for n, choice in self._choose_each(fitted).items() if choice.systems}
+        if not chosen:
             return None
+        agreed = {
+            name: fitted.agree(fitted.combine(one.systems, one.weights, TRANSFORMS[name]))
+            for name, one in chosen.items()
+        }
+        best = max(agreed, key=agreed.__getitem__)
         names = [self._names[index] for index in sorted(self._names)]
-        return max(fusions, key=lambda f: f.fitted).describe(names, alone=held.alone())
+        return _describe(held, best, chosen[best], names)
 
     def _choose_each(self, half: "_Half") -> dict[str, "_Choice"]:
         """Return what is chosen of the noted runs, under each transform."""
@@ -207,8 +209,8 @@ class Sampled:
         return _Half.number(tops[:, 0::2]), _Half.number(tops[:, 1::2])
 
     def look_up(
-        self, sketches: NDArray[np.uint16], key: int, read: Callable[[int], tuple[str, Signature]]
-    ) -> None:
+        self, sketches: NDArray[np.uint16], earlier: Sketches
+    ) -> Generator[int, Signature | None, None]:
         """Note those of many earlier runs that a fit may choose.
 
         At each step of the forward selection `PROPOSED` runs are noted whose first documents lie
@@ -217,12 +219,14 @@ class Sampled:
 
         Args:
             sketches: of the earlier runs for `queries`, shape (runs, queries, TOP).
-            key: by which they were made.
-            read: gives name and signature of a run by its place.
+            earlier: their names, and the key by which they were made.
+
+        Yields:
+            The number of a run whose signature has to be sent.
         """
         if len(self.queries) < MIN_QUERIES or not len(sketches):
             return
-        sample = Sample(sketches[:, 0::2], key)
+        sample = Sample(sketches[:, 0::2], earlier.key)
         proposed: dict[tuple[str, tuple[int, ...]], list[int]] = {}
         while True:
             half, _ = self._halves()
@@ -238,21 +242,21 @@ class Sampled:
             if wanted <= self._tops.keys():
                 return
             for index in wanted - self._tops.keys():
-                self._note(index, *read(index))
+                self._note(index, earlier.names[index], (yield index) or _LOST)
             if not indices:
-                self._note_nearest(sketches[:, 1::2], key, read)
+                yield from self._note_nearest(sketches[:, 1::2], earlier)
 
     def _note_nearest(
-        self, sketches: NDArray[np.uint16], key: int, read: Callable[[int], tuple[str, Signature]]
-    ) -> None:
+        self, sketches: NDArray[np.uint16], earlier: Sketches
+    ) -> Generator[int, Signature | None, None]:
         """Note runs until no other agrees better with the new one on the held-out half."""
         own = self._new[1::2, :TOP]
-        bounds, best = bound_overlap(own, sketches, key), 0.0
+        bounds, best = bound_overlap(own, sketches, earlier.key), 0.0
         for index in np.argsort(-bounds, kind="stable").tolist():
             if bounds[index] <= best + _ROUNDING:
                 return
             if index not in self._tops:
-                self._note(index, *read(index))
+                self._note(index, earlier.names[index], (yield index) or _LOST)
             top = self._tops[index][1::2, :TOP]
             best = max(best, float(rank_biased_overlap(own, top).mean()))
 
@@ -282,35 +286,6 @@ def _select(signature: Signature, sample: Sequence[str]) -> NDArray[np.uint64]:
         if index < len(signature.queries) and signature.queries[index] == query:
             tops[row, :width] = signature.documents[index, :width]
     return tops
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fusion:
-    """A weighted fusion, with its figures on the held-out half."""
-
-    transform: str
-    systems: tuple[int, ...]
-    weights: NDArray[np.float64]
-    queries: int
-    fitted: float
-    agreement: float
-    r2: float | None
-
-    def describe(self, names: Sequence[str], alone: float) -> Ensemble:
-        shares = self.weights / self.weights.sum()
-        order = np.argsort(-shares, kind="stable")
-        return Ensemble(
-            parts=tuple(
-                FusionPart(id=names[self.systems[index]], weight=float(shares[index]))
-                for index in order
-                if shares[index] > 0
-            ),
-            transform=self.transform,
-            queries=self.queries,
-            r2=self.r2,
-            agreement=self.agreement,
-            alone=alone,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -411,21 +386,21 @@ class _Choice:
     residuals: tuple[NDArray[np.float64], ...]
 
 
-def _fuse(fitted: _Half, held: _Half, transform: str, choice: _Choice) -> _Fusion | None:
-    """The best fusion under one transform; `None` where no run has anything of the new one."""
-    values = TRANSFORMS[transform]
-    systems, weights = choice.systems, choice.weights
-    if not systems:
-        return None
-    fused = held.combine(systems, weights, values)
-    return _Fusion(
+def _describe(held: _Half, transform: str, choice: _Choice, names: Sequence[str]) -> Ensemble:
+    """What was chosen, with its figures on the held-out half."""
+    values, shares = TRANSFORMS[transform], choice.weights / choice.weights.sum()
+    fused = held.combine(choice.systems, choice.weights, values)
+    return Ensemble(
+        parts=tuple(
+            FusionPart(id=names[choice.systems[index]], weight=float(shares[index]))
+            for index in np.argsort(-shares, kind="stable")
+            if shares[index] > 0
+        ),
         transform=transform,
-        systems=systems,
-        weights=weights,
         queries=len(held.new),
-        fitted=fitted.agree(fitted.combine(systems, weights, values)),
-        agreement=held.agree(fused),
         r2=held.explained(fused, values),
+        agreement=held.agree(fused),
+        alone=held.alone(),
     )
 
 
@@ -510,34 +485,32 @@ class RunLikeness:
     ensemble: Ensemble | None
 
 
-def find_likeness(
-    new: Signature, earlier: Sketches, read: Callable[[str], Signature | None]
-) -> RunLikeness:
+def search_likeness(
+    new: Signature, earlier: Sketches
+) -> Generator[int, Signature | None, RunLikeness]:
     """Look up what earlier runs a new one is like; only these are compared in full.
 
     Args:
         new: the run.
         earlier: sketches of all earlier ones.
-        read: gives the signature of a run by its name, `None` where it is lost.
+
+    Yields:
+        The number of a run whose signature has to be sent, `None` where it is lost.
+
+    Returns:
+        What the run is like.
     """
-    lost = Signature(queries=(), documents=np.zeros((0, DEPTH), np.uint64))
-    names = earlier.names
-
-    def find(index: int) -> tuple[str, Signature]:
-        return names[index], read(names[index]) or lost
-
     sampled = Sampled(new)
     columns = {query: column for column, query in enumerate(earlier.queries)}
     screen = Screen(sketch(new, columns, earlier.key), int(np.count_nonzero(new.documents[:, 0])))
     drawn = np.array([columns.get(query, -1) for query in sampled.queries], np.int64)
-    sketches = np.zeros((len(names), len(drawn), TOP), np.uint16)
-    alike = np.zeros(len(names), bool)
-    for indices, block in earlier.blocks():
-        alike[indices] = screen.admit(block)
-        sketches[indices] = np.where(drawn[:, None] < 0, np.uint16(0), block[:, drawn])
-    neighbours = list_alike(new, map(find, np.flatnonzero(alike).tolist()))
-    sampled.look_up(sketches, earlier.key, find)
-    return RunLikeness(neighbours=neighbours, ensemble=sampled.explain())
+    sketches = np.where(drawn[:, None] < 0, np.uint16(0), earlier.tops[:, drawn])
+    found: list[Neighbour] = []
+    for index in np.flatnonzero(screen.admit(earlier.tops)).tolist():
+        one = find_neighbour(new, earlier.names[index], (yield index) or _LOST)
+        found += [] if one is None else [one]
+    yield from sampled.look_up(sketches, earlier)
+    return RunLikeness(neighbours=order_neighbours(found), ensemble=sampled.explain())
 
 
 def say_neighbour(others: Mapping[str, Neighbour], *, baseline: bool = False) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal, get_args
 from urllib.parse import parse_qs, urlsplit
 
@@ -104,13 +104,10 @@ def resembles(submission_id: SubmissionId, team: str, institution: str = "") -> 
     """
     suffix = submission_id.partition("-")[2]
     pieces = {names.skeleton(piece): piece for piece in _split_id(suffix)}
-    whole = names.skeleton(suffix)
+    whole = {names.skeleton(suffix): suffix}
     for name in (team, institution):
-        for word, said in _telling_words(name):
-            piece = next((shown for piece, shown in pieces.items() if _is_like(piece, word)), None)
-            inside = len(word) >= _INSIDE and word in whole
-            if piece is not None or inside:
-                return f"{quote(piece or suffix)} in the id is like {said} {quote(name)}"
+        if found := _find_words(name, pieces, whole, where=" in the id"):
+            return found
     return None
 
 
@@ -142,11 +139,20 @@ def mentions(
     for name in (team, institution):
         if _has_words(text, name):
             return f"it says {quote(name)}"
-        for word, said in _telling_words(name):
-            inside = len(word) >= _INSIDE
-            for piece, shown in pieces.items():
-                if _is_like(piece, word) or (inside and word in piece):
-                    return f"{quote(shown)} is like {said} {quote(name)}"
+        if found := _find_words(name, pieces, pieces):
+            return found
+    return None
+
+
+def _find_words(
+    name: str, pieces: Mapping[str, str], whole: Mapping[str, str], *, where: str = ""
+) -> str | None:
+    """Return what is like a word of a name, of pieces, or has it inside, of longer texts."""
+    for word, said in _telling_words(name):
+        like = (shown for piece, shown in pieces.items() if _is_like(piece, word))
+        inside = (shown for text, shown in whole.items() if len(word) >= _INSIDE and word in text)
+        if (found := next(chain(like, inside), None)) is not None:
+            return f"{quote(found)}{where} is like {said} {quote(name)}"
     return None
 
 

@@ -10,7 +10,7 @@ ACM TOIS 28(4), 2010.
 Whether runs that are given as seeds of one system can be: alike, and none a copy of another.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -198,19 +198,26 @@ def list_alike(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> tupl
         Identical ones first, then variants; within these by mean rank-biased overlap of the top
         10 times the share of queries that both answer; of equals the first that came.
     """
-    found: list[Neighbour] = []
-    for name, signature in earlier:
-        likeness = compare(new, signature, deep=False)
-        if likeness is not None and (verdict := classify(likeness)) != "none":
-            found.append(Neighbour(id=name, verdict=verdict, likeness=likeness))
-    found.sort(
-        key=lambda one: (
-            _VERDICTS.index(one.verdict),
-            one.likeness.answered * one.likeness.rbo,
-        ),
-        reverse=True,
-    )
-    return tuple(found)
+    found = (find_neighbour(new, name, signature) for name, signature in earlier)
+    return order_neighbours([one for one in found if one is not None])
+
+
+def find_neighbour(new: Signature, name: str, earlier: Signature) -> Neighbour | None:
+    """Return what an earlier run is to a new one; `None` for one that is no variant."""
+    likeness = compare(new, earlier, deep=False)
+    verdict = "none" if likeness is None else classify(likeness)
+    if likeness is None or verdict == "none":
+        return None
+    return Neighbour(id=name, verdict=verdict, likeness=likeness)
+
+
+def order_neighbours(found: Sequence[Neighbour]) -> tuple[Neighbour, ...]:
+    """Neighbours in the order of `list_alike`."""
+
+    def key(one: Neighbour) -> tuple[int, float]:
+        return _VERDICTS.index(one.verdict), one.likeness.answered * one.likeness.rbo
+
+    return tuple(sorted(found, key=key, reverse=True))
 
 
 def rank_biased_overlap(

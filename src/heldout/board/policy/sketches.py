@@ -14,7 +14,7 @@ Among many runs at once, `propose_pairs` finds those that may be alike by sparse
 For fusions a sketch says which runs rank what is not yet explained highest: `Sample.propose`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -38,10 +38,6 @@ _BLOCK = 1 << 19
 """Documents that are looked at in one step."""
 
 
-Block = tuple[NDArray[np.int64], NDArray[np.uint16]]
-"""Places of some runs, and their sketches, shape (places, queries, TOP)."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sketches:
     """The sketches of earlier runs of one query set.
@@ -50,13 +46,13 @@ class Sketches:
         names: of the runs, in the order in which they came.
         queries: id of each column.
         key: what documents are multiplied by, odd, below 2**64.
-        blocks: reads them, each run once; the places are those in `names`.
+        tops: of the runs, shape (names, queries, TOP).
     """
 
     names: Sequence[str]
     queries: Sequence[str]
     key: int
-    blocks: Callable[[], Iterable[Block]]
+    tops: NDArray[np.uint16]
 
 
 def sketch(signature: Signature, columns: Mapping[str, int], key: int) -> NDArray[np.uint16]:
@@ -86,12 +82,10 @@ def sketch_all(runs: Mapping[str, Signature], key: int) -> Sketches:
     """
     queries = sorted({query for run in runs.values() for query in run.queries})
     columns = {query: column for column, query in enumerate(queries)}
-
-    def blocks() -> Iterator[Block]:
-        for index, run in enumerate(runs.values()):
-            yield np.array([index]), sketch(run, columns, key)[None]
-
-    return Sketches(names=tuple(runs), queries=queries, key=key, blocks=blocks)
+    tops = np.zeros((len(runs), len(queries), similarity.TOP), np.uint16)
+    for row, run in zip(tops, runs.values(), strict=True):
+        row[:] = sketch(run, columns, key)
+    return Sketches(names=tuple(runs), queries=queries, key=key, tops=tops)
 
 
 def shorten(documents: NDArray[np.uint64], key: int) -> NDArray[np.uint16]:

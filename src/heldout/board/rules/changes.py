@@ -25,8 +25,8 @@ import msgspec
 from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
 from heldout.board.rules.days import Term, list_terms
-from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.rules.spec_file import Wrong, parse_spec
+from heldout.board.rules.spec import BoardSpec, View, Wrong, wrong
+from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import StoreError
 
 _VIEW = (
@@ -47,7 +47,6 @@ _HARMLESS = (*_WORDS, "forge")
 """The top-level keys that decide no score, no key and no quota."""
 
 _SET = ("queries", "qrels")
-_HINT = "a view with published scores stays: add one under a new name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +104,11 @@ def list_changed_keys(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
 
     Whoever may push to the board could name a key of their own, and read all that comes.
     """
-    hint = "keys change by an event that says why: heldout board rekey"
-    for key in ("envelope", "recipients"):
-        was, now = getattr(before, key), getattr(after, key)
-        if was != now:
-            known, found = (was, now) if key == "envelope" else map(", ".join, (was, now))
-            yield (key, found, f"{known}, as the log has it", hint)
+    if before.envelope != after.envelope:
+        yield wrong("keys", "envelope", after.envelope, was=before.envelope)
+    if before.recipients != after.recipients:
+        was, now = map(", ".join, (before.recipients, after.recipients))
+        yield wrong("keys", "recipients", now, was=was)
 
 
 def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:
@@ -151,15 +149,14 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
     """
     today, term = now.date(), list_terms(history, now)[-1]
     before = term.spec
-    hint = "scores published after that day stay published, and submissions after it were late"
     if term.deadline is not None and today > term.deadline and after.kind != "one-shot":
-        yield ("kind", after.kind, '"one-shot", as before', hint)
+        yield wrong("day-over", "kind", after.kind, was='"one-shot"')
     elif any(map(_is_entry, history.submissions.values())):
         yield from _compare_openings(term, after, today)
     later = before.final_views or before.finalists_view or "" in history.season_ends
     was = term.deadline or (before.closes if later else None)
     if was is not None and today > was and after.closes != was:
-        yield ("closes", _say(after.closes), f"{was}, as before", hint)
+        yield wrong("day-over", "closes", after.closes, was=was)
     seasons = {season.name: (i, season) for i, season in enumerate(after.seasons)}
     for season in before.seasons:
         if not before.final_views and season.name not in history.season_ends:
@@ -167,8 +164,8 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
         index, now_it_is = seasons.get(season.name, (None, None))
         closed = season.closes is not None and today > season.closes
         if closed and now_it_is is not None and now_it_is.closes != season.closes:
-            expected = f"{season.closes}, as before"
-            yield (f"seasons[{index}].closes", _say(now_it_is.closes), expected, hint)
+            path = f"seasons[{index}].closes"
+            yield wrong("day-over", path, now_it_is.closes, was=season.closes)
 
 
 def _compare_openings(term: Term, after: BoardSpec, today: date) -> Iterator[Wrong]:
@@ -176,14 +173,9 @@ def _compare_openings(term: Term, after: BoardSpec, today: date) -> Iterator[Wro
     was = "sequential" if term.deadline is None else "one-shot"
     sealed = term.deadline is not None and today <= term.deadline
     if (sealed or term.deadline is None) and after.kind != was:
-        hint = "entries are published: teams that saw their scores would have an advantage"
-        yield ("kind", after.kind, f'"{was}", as before', hint)
+        yield wrong("scores-seen", "kind", after.kind, was=f'"{was}"')
     elif sealed and after.closes is not None and after.closes < today:
-        hint = (
-            "the scores of published entries would appear at once, on a day that was never "
-            "announced"
-        )
-        yield ("closes", str(after.closes), f"{today} or a later day", hint)
+        yield wrong("scores-early", "closes", after.closes, today=today)
 
 
 def _list_views(history: History) -> frozenset[str]:
@@ -206,20 +198,17 @@ def _compare_views(before: BoardSpec, after: BoardSpec, view: View, path: str) -
         pairs += [(f"sets.{view.set}.{k}", getattr(own, k), getattr(new, k)) for k in _SET]
     for key, was, now in pairs:
         if was != now:
-            yield (key, _say(now), f"{_say(was)}, as before", _HINT)
+            yield wrong("scored-view", key, now, was="none" if was is None else was)
 
 
 def _compare_numbers(before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
     """List what makes a number out of a run: else numbers cannot be compared."""
-    hint = "scores have been published under the old rule; start a new board to change it"
-    keys: list[tuple[str, object, object]] = [
-        ("denominator", before.denominator, after.denominator),
-        ("decimals", before.decimals, after.decimals),
-        ("runs.order", before.runs.order, after.runs.order),
-    ]
-    for key, old, new in keys:
-        if old != new:
-            yield (key, new, f"{old}, as before", hint)
+    if before.runs.order != after.runs.order:
+        yield wrong("scored-rule", "runs.order", after.runs.order, was=before.runs.order)
+    for key in ("denominator", "decimals"):
+        was, now = getattr(before, key), getattr(after, key)
+        if was != now:
+            yield wrong("scored-rule", key, now, was=was)
 
 
 def _compare_splits(
@@ -236,15 +225,14 @@ def _compare_splits(
             splits.setdefault("seasons", old.release.seasons)
     for key, was in splits.items():
         if (now := getattr(after.release, key)) != was:
-            hint = "another number would move queries from one part to the other"
-            yield (f"release.{key}", now, f"{was}, as before", hint)
+            yield wrong("scored-split", f"release.{key}", now, was=was)
     shown = [view for old, view in known if view.public and old.sets[view.set].held_out]
     for index, view in enumerate(after.views):
         wider = (None, "deciding") if view.season_part is not None else (None,)
         whole = (one.name for one in shown if one.set == view.set and one.part in wider)
         if view.part is not None and (name := next(whole, "")):
-            hint = f"{name} has published scores on all of its queries: split a new set"
-            yield (f"views[{index}].part", view.part, f"no part of {view.set}", hint)
+            path = f"views[{index}].part"
+            yield wrong("part-published", path, view.part, view=view, name=name)
 
 
 def _compare_ranks(history: History, before: BoardSpec, after: BoardSpec) -> Iterator[Wrong]:
@@ -258,8 +246,7 @@ def _compare_ranks(history: History, before: BoardSpec, after: BoardSpec) -> Ite
     for now, was in ranks.items():
         index = next((i for i, one in enumerate(after.seasons) if one.view == now), None)
         key = "primary" if index is None else f"seasons[{index}].view"
-        hint = "entries are published, and what ranks them stays"
-        yield (key, now, f'"{was}", as before', hint)
+        yield wrong("ranked-by", key, now, was=was)
 
 
 def _compare_finals(
@@ -276,18 +263,14 @@ def _compare_finals(
         return
     was, now = rules[0].finalists_view, after.finalists_view
     if was is not None and (now is None or (now.name, now.set) != (was.name, was.set)):
-        hint = "entries were submitted for it: its scores are published for finalists alone"
-        yield ("views", _say_final(now), f"{_say_final(was)}, as before", hint)
+        yield wrong("finalists-view", "views", _say_final(now), was=_say_final(was))
     most, named = None if now is None else now.finalists, history.final
     if was is not None and named is not None and most != was.finalists:
-        hint = "finalists are named already"
-        yield ("views.finalists", _say(most), f"{_say(was.finalists)}, as before", hint)
-    for old in rules if now is not None and was is None else ():
-        if users := [view.name for view in old.views if now is not None and view.set == now.set]:
-            hint = "make a query set that nothing has used"
-            expected = f"a set that no view has used; {users[0]} did"
-            yield ("views.set", "" if now is None else now.set, expected, hint)
-            return
+        yield wrong("finalists-named", "views.finalists", most, was=was.finalists)
+    if now is not None and was is None:
+        used = (view.name for old in rules for view in old.views if view.set == now.set)
+        if name := next(used, ""):
+            yield wrong("finalists-used", "views.set", now.set, name=name)
 
 
 def _say_final(view: View | None) -> str:
@@ -298,10 +281,6 @@ def _say_final(view: View | None) -> str:
 
 def _is_entry(submission: Submission) -> bool:
     return submission.status in ("published", "imported") and not submission.baseline
-
-
-def _say(value: object) -> str:
-    return "none" if value is None else str(value)
 
 
 _FILE = re.compile(r"([A-Za-z0-9_-]{1,32})\.([a-z]{1,16})", re.ASCII)

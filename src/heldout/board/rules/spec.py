@@ -32,34 +32,34 @@ Wrong = tuple[str, object, str, str]
 """Key path as `views[1].set`, the value there, what is expected, a hint or nothing."""
 
 
-def wrong(name: str, path: str, value: object, **words: object) -> Wrong:
+def wrong(code: str, path: str, value: object, /, **words: object) -> Wrong:
     """A mistake in a board.toml.
 
     Args:
-        name: of its texts in `templates/mistakes.toml`.
+        code: of its texts in `templates/mistakes.toml`.
         path: of the key.
         value: what stands there; `None` where nothing does.
         words: for the braces in the texts.
     """
-    row = _read_mistakes()[name]
+    row = _read_mistakes()[code]
     found = "none" if value is None else str(value) if isinstance(value, date) else value
-    return (path, found, *(row.get(key, "").format(**words) for key in ("expected", "hint")))
+    return path, found, row["expected"].format(**words), row.get("hint", "").format(**words)
 
 
 def list_wrong(
-    path: str, table: object, *rows: tuple[object, str, str], **words: object
+    path: str, table: object, /, *rows: tuple[object, str, str], **words: object
 ) -> Iterator[Wrong]:
     """Yield the mistakes of a table whose conditions hold.
 
     Args:
         path: what stands before its keys.
         table: has the keys as attributes.
-        rows: whether it is a mistake, the key, and as in `wrong` the name of its texts.
+        rows: whether it is a mistake, the key, and its code as in `wrong`.
         words: as in `wrong`.
     """
-    for found, key, name in rows:
+    for found, key, code in rows:
         if found:
-            yield wrong(name, f"{path}{key}", getattr(table, key), **words)
+            yield wrong(code, f"{path}{key}", getattr(table, key), **words)
 
 
 @cache

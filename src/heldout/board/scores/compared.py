@@ -19,7 +19,7 @@ import inspect
 import io
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -33,10 +33,10 @@ from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
 from heldout.board.policy import ensembles, similarity, sketches
 from heldout.board.policy.checks import Distance, paired_distance
-from heldout.board.policy.ensembles import RunLikeness, find_likeness
+from heldout.board.policy.ensembles import RunLikeness, search_likeness
 from heldout.board.policy.identity import Entrant, list_entrants
 from heldout.board.policy.similarity import TOP
-from heldout.board.policy.sketches import Block, Sketches, sketch
+from heldout.board.policy.sketches import Sketches, sketch
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.stored import (
     DAMAGED,
@@ -127,6 +127,26 @@ def compare_runs(
     if not lost:  # what was not compared is, once its file is there again
         store_comparison(vault, submission.id, made_of, found)
     return found
+
+
+def find_likeness(
+    new: Signature, earlier: Sketches, read: Callable[[str], Signature | None]
+) -> RunLikeness:
+    """Return what earlier runs a new one is like.
+
+    Args:
+        new: the run.
+        earlier: sketches of all earlier ones.
+        read: gives the signature of a run by its name, `None` where it is lost.
+    """
+    search = search_likeness(new, earlier)
+    try:
+        index = next(search)
+        while True:
+            index = search.send(read(earlier.names[index]))
+    except StopIteration as end:
+        found: RunLikeness = end.value
+        return found
 
 
 def signatures_of(
@@ -248,11 +268,8 @@ class RunSketches:
 
     def of(self, names: Sequence[str]) -> Sketches:
         """The sketches of some submissions, all of which have one."""
-
-        def blocks() -> Iterator[Block]:
-            yield np.arange(len(names)), self.stack(names)
-
-        return Sketches(names=names, queries=tuple(self.columns), key=self.key, blocks=blocks)
+        queries = tuple(self.columns)
+        return Sketches(names=names, queries=queries, key=self.key, tops=self.stack(names))
 
 
 def read_sketches(vault: Vault, query_set: str, queries: Sequence[str]) -> RunSketches:
