@@ -31,6 +31,7 @@ from heldout.board.log.events import Entry
 from heldout.board.log.manifest import Identity, identity_fields, is_link, parse_day
 from heldout.board.organiser.creation import first_signers
 from heldout.board.organiser.rebuild import bring_up_to_date
+from heldout.board.rules.spec import read_table
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.rules.template import fill_template, format_recipients
 from heldout.board.scores.session import Session, begin_session
@@ -67,20 +68,7 @@ class Layout:
     eval: str
 
 
-_PAGES = "Rank the 3.2 million web pages of MS MARCO for each query."
-_PASSAGES = "Rank the 8.8 million passages of MS MARCO for each query."
-LAYOUTS = (
-    Layout(
-        "msmarco-doc",
-        "MS MARCO Document Ranking",
-        _PAGES,
-        "RR@100",
-        100,
-        "MRR@100 (Dev)",
-        "MRR@100 (Eval)",
-    ),
-    Layout("msmarco-passage", "MS MARCO Passage Ranking", _PASSAGES, "RR@10", 1000, "dev", "eval"),
-)
+LAYOUTS = tuple(Layout(**row) for row in read_table("words")["old_boards"])
 """Both boards, told apart by the headings of their tables."""
 
 _HEADINGS = ("id", "date", "", "description", "team", "paper", "code", "type", "tweet")

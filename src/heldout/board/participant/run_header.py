@@ -21,6 +21,7 @@ from heldout.board.log.manifest import (
     is_link,
     read_manifest,
 )
+from heldout.board.rules.spec import read_table
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import query_set_of
 from heldout.trec.ir_metadata import Header, read_header, read_metadata_file
@@ -194,25 +195,10 @@ def _read_names(header: Header, keys: Sequence[str]) -> str:
     return ", ".join(" ".join(name.split()) for name in names if isinstance(name, str) and name)
 
 
-_PUBLICATION = ("research goal", "publication")
-_SOURCES: Mapping[str, Sequence[tuple[Callable[[Header, Sequence[str]], str], Sequence[str]]]] = {
-    "team": ((_read_text, ("actor", "team")), (_read_text, ("actor", "name"))),
-    "institution": (
-        (_read_text, ("actor", "institution")),
-        (_read_text, ("actor", "affiliation")),
-    ),
-    "description": (
-        (_read_text, ("method", "description")),
-        (_read_text, ("research goal", "description")),
-        (_read_text, ("method", "name")),
-        (_read_names, ("method", "retrieval")),
-    ),
-    "paper": tuple((_read_link, (*_PUBLICATION, k)) for k in ("doi", "arxiv", "url", "dblp")),
-    "code": (
-        (_read_link, ("implementation", "source", "repository")),
-        (_read_link, ("implementation", "repository")),
-    ),
-    "training_data": ((_read_names, ("data", "training data")),),
+_READERS = {"text": _read_text, "link": _read_link, "names": _read_names}
+_SOURCES = {
+    field: [(_READERS[kind], keys) for kind, *keys in rows]
+    for field, rows in read_table("words")["headers"].items()
 }
 """Field of the metadata -> how and where a header may say it, the best first."""
 

@@ -13,7 +13,7 @@ from heldout.board.participant.receipts import store_receipt
 from heldout.board.participant.server import Server, ServerState
 from heldout.board.policy.amending import check_update
 from heldout.board.rules.days import one_shot_deadline
-from heldout.board.rules.spec import BoardSpec
+from heldout.board.rules.spec import BoardSpec, read_table
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.releasing import describe_released
 from heldout.board.standings.overdue import find_ending
@@ -21,18 +21,6 @@ from heldout.board.standings.standings import NOT_NAMED
 from heldout.board.store.repository import Repository
 from heldout.errors import InputError, plural
 from heldout.ids import SubmissionId
-
-_STATUS = {
-    "draft": "a draft here, nothing sent",
-    "not received yet": "not received yet: the organisers have not taken it in",
-    "received": "received, waits for review",
-    "reviewed": "in review",
-    "asked": "the organisers have a question",
-    "rejected": "refused",
-    "withdrawn": "withdrawn by you",
-    "published": "published",
-    "imported": "taken over from an old board, as it was published there",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +168,7 @@ def ask_server(
 
 def status_facts(one: SubmissionStatus, *, now: datetime) -> list[tuple[str, str]]:
     """The same for a reader."""
-    facts = [("id", str(one.id)), ("status", _STATUS[one.status])]
+    facts = [("id", str(one.id)), ("status", read_table("words")["status"][one.status])]
     if one.server is not None:
         sent = one.server.sent and f", sent on {one.server.sent:%d %b %Y %H:%M} UTC"
         why = one.server.why and f": {one.server.why}"

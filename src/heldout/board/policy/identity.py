@@ -24,6 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 from heldout.board.log.history import History
 from heldout.board.log.manifest import is_link, team_key
 from heldout.board.policy import names
+from heldout.board.rules.spec import read_table
 from heldout.errors import quote
 from heldout.ids import Digest, SubmissionId, digest_bytes
 
@@ -70,18 +71,6 @@ _INSIDE = 5
 _NEAR = 6
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _SEGMENT = re.compile(r"[,;()—–|/&]|\s-\s|\band\b")
-# Said of what a team works on or of any institution: no name in itself.
-_COMMON = frozenset(
-    """
-    academy and anserini baseline bert bing center centre china chinese college colbert computer
-    computing corp data deep department dev dense doc document enterprise eval for foundation
-    full inc information intelligence international knowledge language large learning limited
-    ltd marco media mining model msmarco national natural neural nlp north open passage
-    processing query rank ranker ranking reranker reranking retrieval run science sciences
-    search service software south sparse state system systems tech technical technology text the
-    union west east
-    """.split()  # noqa: SIM905  # a table of words reads as one
-)
 _AROUND = "<>()[]{}\"'`.,;:!?"
 _SMALL = frozenset(("and", "at", "de", "della", "for", "in", "of", "the"))
 
@@ -220,7 +209,7 @@ def _initials(name: str) -> Iterator[str]:
 
 @cache
 def _common() -> frozenset[str]:
-    return frozenset(map(names.skeleton, _COMMON))
+    return frozenset(map(names.skeleton, read_table("words")["common"].split()))
 
 
 Reader = Literal["organiser", "team"]
@@ -359,7 +348,8 @@ def look_alike_evidence(
         kind = names.compare_names(entrant.team, name)
         if kind is None:
             continue
-        said = f"{quote(entrant.team)} {_LIKENESS[kind]} {quote(name)} ({some_ids(ids)})"
+        likeness = read_table("words")["names"][kind]
+        said = f"{quote(entrant.team)} {likeness} {quote(name)} ({some_ids(ids)})"
         strange = [one for one in dict.fromkeys(entrant.team) if one not in name]
         where = f": {_describe(strange[:3])}" if kind == "confusable" and strange else ""
         yield said + where
@@ -375,7 +365,7 @@ def tie_evidence(
         groups[kind, team_key(other.team)].append(other)
     for (kind, _), tied in groups.items():
         ids = some_ids([other.submission for other in tied])
-        yield f"{_TIES[kind]} {quote(tied[0].team)} ({ids})"
+        yield f"{read_table('words')['ties'][kind]} {quote(tied[0].team)} ({ids})"
 
 
 def _is_own(entrant: Entrant, other: Entrant) -> bool:
@@ -477,16 +467,3 @@ def some_ids(ids: Sequence[str]) -> str:
 _SMALL_WORDS = frozenset(
     ("and", "at", "de", "del", "della", "der", "des", "di", "du", "et", "for", "für", "in", "la")
 ) | {"of", "the", "und"}
-_LIKENESS: Mapping[names.Likeness, str] = {
-    "spelling": "is another spelling of",
-    "confusable": "looks like",
-    "number": "differs only in digits from",
-    "near": "is nearly spelt as",
-}
-_TIES: Mapping[TieKind, str] = {
-    "key": "sealed under the same key as submissions of",
-    "paper": "links the same paper as",
-    "code": "links the same code as",
-    "institution": "is of the same institution, with much of the name in common, as",
-    "name": "has the name of a team at another institution,",
-}

@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import Literal
 
 from heldout.board.log.manifest import team_key
+from heldout.board.rules.spec import read_table
 
 _TABLE = "characters.txt"
 
@@ -310,32 +311,6 @@ def _is_made_of_fillers(word: str) -> bool:
 @cache
 def _fillers() -> tuple[frozenset[str], frozenset[str]]:
     """Skeletons of all fillers, and of those that are long enough to be told inside a word."""
-    words = _FILLERS.split()
+    words = read_table("words")["fillers"].split()
     parts = (word for word in words if len(word) >= _SHORTEST_PART or not word.isascii())
     return frozenset(map(skeleton, words)), frozenset(map(skeleton, parts))
-
-
-_FILLERS = """
-a an and any at by de for i in me my no none not of on or other our some the this to us we with
-anon anonim anonimo anónimo anónima anonimowy anoniem anonym anonyme anonyma anonymity anonymized
-anonymised anonymous anonymously anonymus bilinmeyen danh desconocida desconocido hidden inconnu
-inconnue name nameless nobody noname noone secret sconosciuto unbekannt undisclosed unknown unnamed
-untitled ẩn
-abc applicable asdf author authors available blank default demo dummy empty entrant example foo
-foobar given ipsum lorem missing n/a na nan nil null participant participants person placeholder
-private provided qwerty sample someone specified submission submitter tba tbd temp test tester
-testing todo user username xxx xxxx xyz
-company equipe équipe equipo group groupe grupo gruppe gruppo institute institution lab laboratory
-labs mannschaft myteam organisation organization research researcher researchers school squadra
-student students takim team teams university zespół
-аноним анонимная анонимно анонимный анонімно анонімний группа команда неизвестно неизвестный
-пользователь тест
-άγνωστος ανώνυμη ανώνυμος ομάδα
-غير معروف مجهول مجهولة فريق گمنام ناشناس تیم
-אלמוני אנונימי לא ידוע צוות
-अज्ञात अनाम गुमनाम टीम
-ทีม นิรนาม ไม่ระบุชื่อ
-不明 匿名 匿名希望 名無し さん 小组 小組 无名 無名 无名氏 無名氏 未知 测试 測試 团队 團隊 队伍 隊伍
-用户 用戶 大学 大學 大学院 テスト チーム グループ
-무명 익명 사용자 테스트 팀 대학교
-"""

@@ -13,11 +13,10 @@ reason. Sources: Lin et al. 2022, sections 2.2 and 3.3.
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -41,7 +40,7 @@ def wrong(code: str, path: str, value: object, /, **words: object) -> Wrong:
         value: what stands there; `None` where nothing does.
         words: for the braces in the texts.
     """
-    row = _read_mistakes()[code]
+    row = read_table("mistakes")[code]
     found = "none" if value is None else str(value) if isinstance(value, date) else value
     return path, found, row["expected"].format(**words), row.get("hint", "").format(**words)
 
@@ -63,8 +62,9 @@ def list_wrong(
 
 
 @cache
-def _read_mistakes() -> Mapping[str, Mapping[str, str]]:
-    file = files("heldout.board.rules").joinpath("templates", "mistakes.toml")
+def read_table(name: str) -> Mapping[str, Any]:
+    """A table of `templates/`: texts and lists of words that no code depends on."""
+    file = files("heldout.board.rules").joinpath("templates", f"{name}.toml")
     return tomllib.loads(file.read_text("utf-8"))
 
 
@@ -648,8 +648,7 @@ FindingSeverity = Literal["reject", "review", "note"]
 """`reject` stands against publication, `review` asks for a person's reason, `note` informs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule of the policy.
 
     Attributes:
@@ -667,37 +666,5 @@ class Rule:
     again: Literal["", "amended", "renamed"] = ""
 
 
-RULES: Mapping[str, Rule] = {
-    "board-open": Rule("reject", "all"),
-    "post-hoc": Rule("note", "rule"),
-    "id-date": Rule("reject", "all"),
-    "team-named": Rule("reject", "rule", field="team", again="amended"),
-    "team-registered": Rule("reject", "organisers", again="renamed"),
-    "mixed-scripts": Rule("review", "organisers", again="renamed"),
-    "look-alike": Rule("review", "organisers", again="renamed"),
-    "several-names": Rule("review", "organisers", again="renamed"),
-    "shared-key": Rule("review", "organisers", again="renamed"),
-    "name-taken": Rule("review", "organisers", again="renamed"),
-    "renamed-entry": Rule("review", "organisers", again="renamed"),
-    "telling-id": Rule("review", "organisers", again="renamed"),
-    "institution-named": Rule("reject", "rule", field="institution", again="amended"),
-    "description": Rule("reject", "all", field="model_description", again="amended"),
-    "type-known": Rule("reject", "all", field="type", again="amended"),
-    "program": Rule("reject", "rule", field="program"),
-    "training-data": Rule("reject", "all", field="training_data", again="amended"),
-    "open-runs": Rule("reject", "rule", field="open_runs", again="amended"),
-    "embargo": Rule("reject", "all", field="embargo_until"),
-    "quota": Rule("reject", "rule", again="renamed"),
-    "unproven-quota": Rule("review", "organisers", again="renamed"),
-    "candidates": Rule("reject", "all"),
-    "runs": Rule("reject", "all"),
-    "copied-seeds": Rule("reject", "all"),
-    "unlike-seeds": Rule("review", "all"),
-    "same-run": Rule("review", "organisers"),
-    "others-run": Rule("review", "organisers"),
-    "small-change": Rule("review", "organisers"),
-    "near-others": Rule("review", "organisers"),
-    "ensemble": Rule("review", "organisers"),
-    "far-below": Rule("review", "organisers"),
-}
+RULES: Mapping[str, Rule] = msgspec.convert(read_table("policy"), dict[str, Rule])
 """Every rule, in the order in which findings are shown."""

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from heldout.board.rules.release import ReleaseRule
-from heldout.board.rules.spec import BoardSpec, EnvelopeForm, Example, ForgeKind, ForgeSpec, Season
+from heldout.board.rules.spec import (
+    BoardSpec,
+    EnvelopeForm,
+    Example,
+    ForgeKind,
+    ForgeSpec,
+    Season,
+    read_table,
+)
 from heldout.trec.orders import Order
 
 if TYPE_CHECKING:
@@ -127,22 +135,7 @@ def _read_template(name: str) -> str:
 Stake = Literal["known", "open", "prize"]
 """What a board has to withstand: known teams, names that anybody can take, a prize."""
 
-PRICES: Mapping[Stake, str] = {
-    "known": (
-        "known teams: every score is published, rounded. A vote over N scores that were published "
-        "to colluding names can gain about 0.4 * sqrt(N) * u that is not there; u is the standard "
-        "error of the difference between two systems"
-    ),
-    "open": (
-        "open names: a score is published at once, with noise, only where it is clearly above the "
-        "best run that anybody has sent. At a season's end one entry of each team gets its exact "
-        "score. All others get a number that does not rank"
-    ),
-    "prize": (
-        "a prize: scores are published as with open names; the prize is decided once, by a final "
-        "view on queries that were never used before"
-    ),
-}
+PRICES: Mapping[Stake, str] = read_table("words")["prices"]
 """What each choice costs, in plain words; docs/explanation/release.md has more."""
 
 SPLIT_ABOVE = 1000
@@ -279,9 +272,9 @@ def format_recipients(recipients: Sequence[str]) -> bytes:
     return "".join(f"{recipient.strip()}\n" for recipient in recipients).encode()
 
 
-def fill_template(name: str, **words: object) -> bytes:
+def fill_template(file: str, /, **words: object) -> bytes:
     """A file of `templates/` with words in it; the filter `toml` writes a value as TOML."""
-    return _load_templates().get_template(name).render(words).encode()
+    return _load_templates().get_template(file).render(words).encode()
 
 
 @cache
