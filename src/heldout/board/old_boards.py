@@ -198,14 +198,9 @@ def parse_table(data: bytes, *, path: str) -> OldTable:
     days = [row.read_day() for row in rows]
     undated = [row for row, day in zip(rows, days, strict=True) if day is None]
     if undated:
+        words, where = {"first_year": _FIRST_YEAR}, f"{path}:date"
         raise InputError(
-            Problem.of(
-                "no-date",
-                f"{path}:date",
-                quote(row.raw["date"]),
-                line=row.line,
-                first_year=_FIRST_YEAR,
-            )
+            Problem.of("no-date", where, quote(row.raw["date"]), line=row.line, **words)
             for row in undated
         )
     dated = [(row, day) for row, day in zip(rows, days, strict=True) if day is not None]

@@ -25,30 +25,13 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from heldout.board.audit.archive_audit import (
-    AGREED,
-    EARLIER,
-    MANIFEST,
-    OPEN_RUNS,
-    ArchiveMember,
-    Contents,
-    audit_archive,
-    closing_field,
-    open_part,
-    open_specs,
-    published,
-)
+from heldout.board.audit import archive_audit
 from heldout.board.audit.audit import audit_board
 from heldout.board.log.events import Draft, Entry, format_entry, redact
 from heldout.board.log.history import History, read_history
 from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
-from heldout.board.rules.changes import (
-    held_out_file,
-    names_of_board,
-    open_labels,
-    stem_of,
-)
+from heldout.board.rules import changes
 from heldout.board.rules.days import may_open_runs, one_shot_deadline, rule_for_runs
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
@@ -96,12 +79,12 @@ class OpenedBoard:
     @property
     def entries(self) -> tuple[Submission, ...]:
         """Published entries and baselines, by id."""
-        return tuple(sorted(published(self.history), key=lambda s: s.id))
+        return tuple(sorted(archive_audit.published(self.history), key=lambda s: s.id))
 
     def shows_runs(self, submission: Submission) -> bool:
         """Check whether its runs are opened: so the closing event says, and no embargo hides it."""
-        return submission.identity is not None and submission.id in closing_field(
-            self.log, OPEN_RUNS
+        return submission.identity is not None and submission.id in archive_audit.closing_field(
+            self.log, archive_audit.OPEN_RUNS
         )
 
 
@@ -131,8 +114,8 @@ _NEVER_PUBLIC = {
 
 def list_members(opened: OpenedBoard) -> Iterator[_File]:
     """Every file of the archive but the one that lists the others: name and content."""
-    specs = open_specs(opened.history)
-    every = (open_part(opened.spec), *specs.values())
+    specs = archive_audit.open_specs(opened.history)
+    every = (archive_audit.open_part(opened.spec), *specs.values())
     yield from _list_texts(opened)
     yield from _list_held_out(opened, every)
     yield from _list_public_files(opened.session, every)
@@ -154,10 +137,10 @@ def _list_texts(opened: OpenedBoard) -> Iterator[_File]:
 def _list_held_out(opened: OpenedBoard, specs: Sequence[BoardSpec]) -> Iterator[_File]:
     """The held-out files of every opened view: those of today, and all committed to before."""
     vault, history = opened.session.vault, opened.history
-    names = frozenset[str]().union(*map(names_of_board, specs))
-    now = vault.held_out({*map(stem_of, names)})
+    names = frozenset[str]().union(*map(changes.names_of_board, specs))
+    now = vault.held_out({*map(changes.stem_of, names)})
     for name in sorted(names & now.keys()):
-        file = held_out_file(name)
+        file = changes.held_out_file(name)
         yield f"labels/{file}", vault.files.read(f"labels/{file}")
     before = {
         digest
@@ -166,7 +149,7 @@ def _list_held_out(opened: OpenedBoard, specs: Sequence[BoardSpec]) -> Iterator[
         if name in names and now.get(name) != digest and vault.has_sealed(digest)
     }
     for digest in sorted(before):
-        yield f"{EARLIER}{digest}", vault.sealed(digest).read_bytes()
+        yield f"{archive_audit.EARLIER}{digest}", vault.sealed(digest).read_bytes()
 
 
 def _list_evidence(opened: OpenedBoard, specs: Mapping[str, BoardSpec]) -> Iterator[_File]:
@@ -191,7 +174,7 @@ def _list_public_files(session: Session, specs: Sequence[BoardSpec]) -> Iterator
     named = {name for one in sets for name in (one.queries, one.qrels, one.candidates) if name}
     named |= {name for spec in specs for view in spec.views for name in view.files}
     named |= {
-        open_labels(view.labels)
+        changes.open_labels(view.labels)
         for spec in specs
         for view in spec.views
         if view.labels is not None and not spec.sets[view.set].held_out
@@ -207,7 +190,7 @@ def _list_scores(session: Session, submission: Submission, spec: BoardSpec) -> I
         raise StoreError(
             f"the vault has no scores of {submission.id}; restore them from the backup"
         )
-    names = names_of_board(spec)
+    names = changes.names_of_board(spec)
     opened = ScoreFile(  # by name, so that what the vault may keep one day stays there
         files=scores.files,
         code_version=scores.code_version,
@@ -264,7 +247,9 @@ def check_closable(session: Session) -> None:
             are scored with different labels, or it is the record of an old one.
     """
     history = session.history()
-    if not published(history) and any(s.status == "imported" for s in history.submissions.values()):
+    if not archive_audit.published(history) and any(
+        s.status == "imported" for s in history.submissions.values()
+    ):
         raise StoreError(
             "this is the record of an old board: there are no labels and no scores by query to "
             "open, and its log is public as it is; nothing was closed"
@@ -309,7 +294,7 @@ def _days_to_wait_for(history: History) -> Iterator[date]:
     if deadline is not None:
         yield deadline
     rules = parse_spec(history.rules[-1][1].encode())
-    for submission in published(history) if rules.final_views else ():
+    for submission in archive_audit.published(history) if rules.final_views else ():
         last = rules.last_day(submission.received.date())
         if last is not None:
             yield last
@@ -348,16 +333,18 @@ def list_files(opened: OpenedBoard) -> Iterator[tuple[str, bytes]]:
     Raises:
         StoreError: one is missing or damaged, or two would have one name.
     """
-    listed: dict[str, ArchiveMember] = {}
+    listed: dict[str, archive_audit.ArchiveMember] = {}
     for name, data in list_members(opened):
         if name in listed:
             raise StoreError(f"two files of the archive would be called {name}; rename the board's")
-        listed[name] = ArchiveMember(bytes=len(data), sha256=digest_bytes(data))
+        listed[name] = archive_audit.ArchiveMember(bytes=len(data), sha256=digest_bytes(data))
         yield name, data
     head = opened.log[-1].hash
-    contents = Contents(board=opened.spec.name, events=len(opened.log), head=head, files=listed)
+    contents = archive_audit.Contents(
+        board=opened.spec.name, events=len(opened.log), head=head, files=listed
+    )
     data = msgspec.json.encode(contents, order="deterministic")
-    yield MANIFEST, msgspec.json.format(data, indent=1) + b"\n"
+    yield archive_audit.MANIFEST, msgspec.json.format(data, indent=1) + b"\n"
 
 
 def close_board(session: Session, *, agreed: Sequence[str] = (), why: str = "") -> bool:
@@ -382,7 +369,7 @@ def close_board(session: Session, *, agreed: Sequence[str] = (), why: str = "") 
         session.find_published(name)
         _check_agreed(history, name)
     if history.closed is not None:
-        before = closing_field(session.vault.entries(), OPEN_RUNS)
+        before = archive_audit.closing_field(session.vault.entries(), archive_audit.OPEN_RUNS)
         if not set(agreed) <= set(before):
             raise StoreError(
                 "the runs that are opened were named when the board was closed, and that stays "
@@ -392,12 +379,12 @@ def close_board(session: Session, *, agreed: Sequence[str] = (), why: str = "") 
     check_closable(session)
     opened = [
         submission.id
-        for submission in published(history)
+        for submission in archive_audit.published(history)
         if may_open_runs(history, submission, agreed=agreed)
     ]
-    public: dict[str, object] = {OPEN_RUNS: sorted(opened)}
+    public: dict[str, object] = {archive_audit.OPEN_RUNS: sorted(opened)}
     if agreed:
-        public |= {AGREED: sorted(set(agreed)), "why": why}
+        public |= {archive_audit.AGREED: sorted(set(agreed)), "why": why}
     closing = Draft(kind="closed-board", by=session.by, public=public, sealed={})
     rehearse(session, closing)
     session.log(closing.kind, None, public=public)
@@ -420,7 +407,7 @@ def rehearse(session: Session, closing: Draft) -> None:
     with TemporaryDirectory(prefix="heldout-closing-") as folder:
         file = Path(folder) / "archive.zip"
         write_zip(file, list_files(opened))
-        faults = audit_archive(file).faults
+        faults = archive_audit.audit_archive(file).faults
     if faults:
         first = "; ".join(faults[:3])
         raise StoreError(f"the archive would not be sound, so nothing was closed: {first}")

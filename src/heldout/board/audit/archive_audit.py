@@ -33,6 +33,7 @@ from heldout.board.log.final import Figures, Measured
 from heldout.board.log.history import History, read_history
 from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
+from heldout.board.rules import days
 from heldout.board.rules.changes import (
     held_out_file,
     is_commitment,
@@ -41,23 +42,11 @@ from heldout.board.rules.changes import (
     parse_key,
     rules_of_scores,
 )
-from heldout.board.rules.days import (
-    list_early,
-    list_early_finals,
-    list_moved,
-    may_open_runs,
-)
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
+from heldout.board.scores import measuring
 from heldout.board.scores.analyses_source import assemble_scores
 from heldout.board.scores.commitments import list_broken_keys
-from heldout.board.scores.measuring import (
-    Compared,
-    choose_compared,
-    find_near_scores,
-    measure_ranking,
-    read_released,
-)
 from heldout.board.scores.releasing import follows_rules
 from heldout.board.scores.score import score_views
 from heldout.board.scores.sets import SetData, load_sets, scan_for_board
@@ -473,7 +462,7 @@ def check_measured(unpacked: Unpacked) -> tuple[list[str], list[str]]:
         What was told too early, or does not follow from the scores; and what cannot be computed
         again, because scores were changed since.
     """
-    faults, notes = [*list_early(unpacked.history)], []
+    faults, notes = [*days.list_early(unpacked.history)], []
     for one in unpacked.history.measured:
         compared = _compare(unpacked, one)
         event = f"event {one.event} ('measured')"
@@ -487,7 +476,7 @@ def check_measured(unpacked: Unpacked) -> tuple[list[str], list[str]]:
             else:
                 faults.append(f"{event} was not made from the scores by query that are here")
             continue
-        near, apart = find_near_scores(compared.table), compared.apart
+        near, apart = measuring.find_near_scores(compared.table), compared.apart
         if any(near[name] - apart[name] for name in compared.table.systems):
             faults.append(f"{event} compares entries whose scores differ for a few queries only")
         different = _list_different(unpacked, one, compared)
@@ -500,18 +489,20 @@ def check_measured(unpacked: Unpacked) -> tuple[list[str], list[str]]:
     return faults, notes
 
 
-def _list_different(unpacked: Unpacked, one: Measured, compared: Compared) -> frozenset[str]:
+def _list_different(
+    unpacked: Unpacked, one: Measured, compared: measuring.Compared
+) -> frozenset[str]:
     """The fields of the figures that the scores do not give."""
     trust = parse_spec(unpacked.history.rules_at(one.at).encode()).trust
     if trust is None:
         return frozenset()  # `list_early` says so
     show = [part for part in trust.show if part in one.figures.published]
-    found = measure_ranking(compared, show, seed=one.seed)
+    found = measuring.measure_ranking(compared, show, seed=one.seed)
     fields = (field.name for field in msgspec.structs.fields(Figures))
     return frozenset(f for f in fields if getattr(found, f) != getattr(one.figures, f))
 
 
-def _compare(unpacked: Unpacked, one: Measured) -> Compared | None:
+def _compare(unpacked: Unpacked, one: Measured) -> measuring.Compared | None:
     """The entries that were compared, with the scores that are here; `None` where some lack."""
     history = unpacked.history
     spec = parse_spec(history.rules_at(one.at).encode(), path="the rules in the log")
@@ -529,8 +520,8 @@ def _compare(unpacked: Unpacked, one: Measured) -> Compared | None:
     board = assemble_scores(here, before, known, primary=one.view)
     compared = [s for s in before if s.id in one.entries and one.view in s.scores]
     compared.sort(key=lambda s: -Decimal(s.scores[one.view]))  # equal ones as they came
-    ranked, released = [s.id for s in compared], read_released(before, one.view)
-    found = choose_compared(board, ranked, released=released, bar=here.baselines.bar)
+    ranked, released = [s.id for s in compared], measuring.read_released(before, one.view)
+    found = measuring.choose_compared(board, ranked, released=released, bar=here.baselines.bar)
     if found is None:
         return None
     return replace(found, alike=one.figures.alike)
@@ -606,8 +597,8 @@ def _check_public(log: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str
 
 
 def _check(unpacked: Unpacked, measured: Sequence[str]) -> Iterator[str]:
-    yield from list_moved(unpacked.history)
-    yield from list_early_finals(unpacked.history)
+    yield from days.list_moved(unpacked.history)
+    yield from days.list_early_finals(unpacked.history)
     yield from list_wrong_ends(unpacked.log, unpacked.history)
     public = unpacked.history.files
     for name in sorted(public.keys() & unpacked.names):
@@ -728,7 +719,7 @@ def _check_runs(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
         yield f"the runs of {quote(submission.id)} in the archive are not those that are opened"
         return
     agreed = closing_field(unpacked.log, AGREED)
-    if runs and not may_open_runs(unpacked.history, submission, agreed=agreed):
+    if runs and not days.may_open_runs(unpacked.history, submission, agreed=agreed):
         yield f"the runs of {quote(submission.id)} are opened, though nobody agreed to that"
         return
     for name in runs if submission.baseline or submission.runs else ():

@@ -18,31 +18,11 @@ from heldout.board.log.final import order_by_receipt
 from heldout.board.log.history import History, follow_history
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.organiser.finals import end_fields, final_fields
+from heldout.board.rules import release
 from heldout.board.rules.changes import key_name, names_of_view, rules_of_scores
-from heldout.board.rules.release import (
-    NOT_CLEAR,
-    RuleName,
-    draw_jitter,
-    is_clear,
-    name_part,
-    raise_number,
-    release_mean,
-    release_score,
-    split_queries,
-)
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores.releasing import (
-    best_baseline,
-    best_of,
-    carries_noise,
-    error_of,
-    is_answered,
-    is_exact,
-    numbers_before,
-    rule_of,
-    values_of,
-)
+from heldout.board.scores import releasing
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.stored import (
     Evidence,
@@ -151,9 +131,9 @@ class _Event:
         """Whether its scores are sealed until a day."""
         return "scores" in self.entry.event.sealed and "scores" not in self.entry.opened
 
-    def rule(self, view: str) -> RuleName:
+    def rule(self, view: str) -> release.RuleName:
         """The release rule of a view."""
-        return rule_of(self.spec, view)
+        return releasing.rule_of(self.spec, view)
 
 
 def replay_releases(
@@ -274,7 +254,7 @@ def _follow(entry: Entry, before: History, found: _Findings) -> None:
     for view in after.scores if after.baseline else ():
         found.first.setdefault(view, after.evidence.get(view))
     for view in (*after.scores, *after.untold):
-        if not is_answered(after, view):
+        if not releasing.is_answered(after, view):
             continue
         runs = found.runs.setdefault(view, _Runs())
         digest = after.evidence.get(view)
@@ -349,10 +329,10 @@ def _check_part(event: _Event, view: View, evidence: Evidence, found: _Findings)
         return
     every = found.read_queries(event.spec.sets[view.set].queries)
     key = _read_key(view, evidence, found)
-    part = split_queries(key, every, event.spec.release)[view.part]
+    part = release.split_queries(key, every, event.spec.release)[view.part]
     strange = evidence.score.per_query.keys() - part
     if strange:
-        yield f"scored on {len(strange):,} queries that are not in {name_part(view.part)}"
+        yield f"scored on {len(strange):,} queries that are not in {release.name_part(view.part)}"
 
 
 def _check_labels(evidence: Evidence, view: View, before: History) -> Iterator[str]:
@@ -371,14 +351,16 @@ def _check_release(
         found.notes.append(f"{where}: not published yet")
         return
     if not view.public:
-        right = release_score(score.score.mean, decimals=event.spec.decimals)
+        right = release.release_score(score.score.mean, decimals=event.spec.decimals)
         published = event.final[name]
     else:
         right = _held_before(event, name) or _apply_rule(event, view, score, found, where)
-        published = event.scores.get(name) or (NOT_CLEAR if name in event.untold else "nothing")
+        published = event.scores.get(name) or (
+            release.NOT_CLEAR if name in event.untold else "nothing"
+        )
     if view.for_information and view.public:
         first = score.score if view.noise is None else _first_score(event, view, score, found)
-        right += f", SE {error_of(event.spec, view, score.score, first) or 'none'}"
+        right += f", SE {releasing.error_of(event.spec, view, score.score, first) or 'none'}"
         errors = event.entry.get("standard_errors") or {}
         published += f", SE {errors.get(name, 'none')}"
     if published != right or (name in event.scores and name in event.untold):
@@ -392,31 +374,33 @@ def _held_before(event: _Event, view: str) -> str:
     known = event.before.submissions.get(event.submission.id)
     if event.entry.event.kind != "corrected" or known is None or event.rule(view) == "rounded":
         return ""
-    return NOT_CLEAR if view in known.untold else ""
+    return release.NOT_CLEAR if view in known.untold else ""
 
 
 def _apply_rule(event: _Event, view: View, score: Evidence, found: _Findings, where: str) -> str:
     """Return what the rule lets out, in the words of the page."""
     decimals = event.spec.decimals
-    values = values_of(score.score)
-    exact = event.entry.event.kind == "baseline" or is_exact(event.submission, view.name)
-    if not carries_noise(event.spec, view.name, exact=exact):
-        return release_mean(values, decimals=decimals)
+    values = releasing.values_of(score.score)
+    exact = event.entry.event.kind == "baseline" or releasing.is_exact(event.submission, view.name)
+    if not releasing.carries_noise(event.spec, view.name, exact=exact):
+        return release.release_mean(values, decimals=decimals)
     key = _read_key(view, score, found)
     clear = view.noise is None
     if clear and event.entry.event.kind == "published":
-        best = values_of(_find_best(event, view, found, where).score)
-        first = best_baseline(event.before, view.name)
+        best = releasing.values_of(_find_best(event, view, found, where).score)
+        first = releasing.best_baseline(event.before, view.name)
         if first is None:
             raise ValueError("there was no baseline by which its jitter is measured")
-        base = values_of(found.read(first.evidence[view.name]).score)
-        if not is_clear(values, best, jitter=draw_jitter(key, view.name, values, base)):
-            return NOT_CLEAR
+        base = releasing.values_of(found.read(first.evidence[view.name]).score)
+        if not release.is_clear(
+            values, best, jitter=release.draw_jitter(key, view.name, values, base)
+        ):
+            return release.NOT_CLEAR
     first_score = _first_score(event, view, score, found)
     text = make_noisy(event.spec, view, score.score, first_score, key=key)
     answered = found.runs.get(view.name, _Runs()).digests if clear else ()
-    before = numbers_before(event.submission.id, answered, event.before, view.name)
-    return raise_number(text, before, decimals=decimals)
+    before = releasing.numbers_before(event.submission.id, answered, event.before, view.name)
+    return release.raise_number(text, before, decimals=decimals)
 
 
 def _first_score(event: _Event, view: View, score: Evidence, found: _Findings) -> ViewScore:
@@ -462,7 +446,7 @@ def _find_best(event: _Event, view: View, found: _Findings, where: str) -> Evide
         run = None if digest is None else found.read(digest)
         if run is None or not has_labels_in_force(run, view, event.before):
             raise ValueError(f"{quote(name)} was not scored with the labels of that day")
-        runs.best = run if runs.best is None else best_of((runs.best, run))
+        runs.best = run if runs.best is None else releasing.best_of((runs.best, run))
         runs.compared += 1
     if runs.best is None:
         raise ValueError("there was no run with which to compare it")

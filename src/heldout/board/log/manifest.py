@@ -361,14 +361,8 @@ def _decode(data: bytes, path: str) -> Mapping[str, Any]:
         value = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         line, found = _explain(error, data)
-        raise InputError.of(
-            code="not-json",
-            path=path,
-            line=line,
-            found=found,
-            expected="one JSON object",
-            hint="a comma or quote is missing, or a comment is left in",
-        ) from None
+        hint = "a comma or quote is missing, or a comment is left in"
+        raise InputError.of("not-json", path, found, hint=hint, line=line) from None
     if isinstance(value, dict):
         return value
     raise InputError.of("not-json", path, quote(value))

@@ -300,13 +300,10 @@ def _list_foreign(sets: Mapping[str, SetData], scans: Mapping[str, Scan]) -> Ite
         listed = {document for documents in scan.head.values() for document in documents}
         near = find_near(listed, judged)
         meant = f"did you mean {quote(near[0].other)}? {say_near(near)}" if near else ""
-        yield Problem(
-            "no-common-document",
-            scan.path,
-            f"none of its {plural(len(own), 'document')} is judged in {query_set_of(name)}",
-            f"ids of this collection, such as {quote(min(judged))}",
-            meant or "is this the run of another collection?",
-        )
+        found = f"none of its {plural(len(own), 'document')} is judged in {query_set_of(name)}"
+        expected = f"ids of this collection, such as {quote(min(judged))}"
+        hint = meant or "is this the run of another collection?"
+        yield Problem.of("no-common-document", scan.path, found, expected, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -414,13 +411,9 @@ def _field_problems(
     for finding in findings:
         field = RULES[finding.rule].field
         if field and f"{draft.METADATA}:{field}" not in paths:
-            yield Problem(
-                code=finding.rule,
-                path=f"{draft.METADATA}:{field}",
-                found=finding.evidence,
-                expected=_EXPECTED[field],
-                hint="an embargo hides it for a while: embargo_until" if field in _NAMES else "",
-            )
+            hint = "an embargo hides it for a while: embargo_until" if field in _NAMES else ""
+            path, found = f"{draft.METADATA}:{field}", finding.evidence
+            yield Problem.of(finding.rule, path, found, _EXPECTED[field], hint)
     until = None if manifest is None else manifest.embargo_until
     if until is not None and until <= now.date():
         yield Problem.of("embargo-over", f"{draft.METADATA}:embargo_until", until=until)

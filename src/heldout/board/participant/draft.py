@@ -204,15 +204,10 @@ def require_draft(repository: Repository, submission: ids.SubmissionId) -> Folde
         return folder
     known = drafts(repository)
     sent = submission in read_history(repository.log()).submissions
-    elsewhere = "it was sent from another clone: work in the clone that sent it"
-    make = "" if known else "make one: heldout draft NAME --dev FILE --eval FILE"
-    raise InputError.of(
-        code="no-draft",
-        path=str(folder.path()),
-        found="no draft of this id here",
-        expected="one of " + ", ".join(known) if known else "a draft; there is none yet",
-        hint=elsewhere if sent else make,
-    )
+    hint = "" if known else "make one: heldout draft NAME --dev FILE --eval FILE"
+    hint = "it was sent from another clone: work in the clone that sent it" if sent else hint
+    expected = "one of " + ", ".join(known) if known else "a draft; there is none yet"
+    raise InputError.of("no-draft", str(folder.path()), "no draft of this id here", expected, hint)
 
 
 def check_embargo(spec: BoardSpec, until: date, *, today: date) -> None:
@@ -225,13 +220,10 @@ def check_embargo(spec: BoardSpec, until: date, *, today: date) -> None:
     limited = "embargo" not in spec.policy.off
     if today < until and (until <= latest or not limited):
         return
-    raise InputError.of(
-        code="embargo-day",
-        path="--embargo",
-        found=f"{until}, which is over" if until <= today else f"{until}, too late",
-        expected=f"a day after {today}" + (f", up to {latest}" if limited else ""),
-        hint=f"this board allows {spec.policy.embargo_months} months" if limited else "",
-    )
+    found = f"{until}, which is over" if until <= today else f"{until}, too late"
+    expected = f"a day after {today}" + f", up to {latest}" * limited
+    hint = f"this board allows {spec.policy.embargo_months} months" * limited
+    raise InputError.of("embargo-day", "--embargo", found, expected, hint)
 
 
 def read_metadata(repository: Repository, submission: ids.SubmissionId) -> Manifest:
@@ -263,16 +255,12 @@ def _check_new(
     folder: Folder, spec: BoardSpec, runs: Mapping[str, Path], program: Program | None
 ) -> None:
     problems = [_beside_program(str(path)) for path in runs.values() if program is not None]
-    problems += [
-        Problem(
-            code="missing-run",
-            path="draft",
-            found=f"no run for '{name}'" if name in spec.sets else f"a run for '{name}'",
-            expected="one run for each of: " + ", ".join(spec.sets),
+    given, expected = {name for name in runs if "~" not in name}, ", ".join(spec.sets)
+    for name in sorted(set(spec.sets) ^ given) if program is None else ():
+        found = f"no run for '{name}'" if name in spec.sets else f"a run for '{name}'"
+        problems.append(
+            Problem.of("missing-run", "draft", found, f"one run for each of: {expected}")
         )
-        for name in sorted(set(spec.sets) ^ {name for name in runs if "~" not in name})
-        if program is None
-    ]
     problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="draft")
     if folder.exists(METADATA):  # written last: without it a crash left the draft unfinished
         problems.append(Problem.of("draft-exists", str(folder.path()), folder=folder.path()))
@@ -288,13 +276,8 @@ def _run_problem(path: str, name: str, files: list[File]) -> Problem:
     elif files:
         found = f"{files[0].name}, which is no file"
         hint = "put the run file itself there, not a folder"
-    return Problem(
-        code=code,
-        path=path,
-        found=found,
-        expected=f"one file {name}.* with the run over the queries of '{ids.query_set_of(name)}'",
-        hint=hint,
-    )
+    expected = f"one file {name}.* with the run over the queries of '{ids.query_set_of(name)}'"
+    return Problem.of(code, path, found, expected, hint)
 
 
 def _check_readable(name: str, path: Path) -> None:
@@ -302,22 +285,17 @@ def _check_readable(name: str, path: Path) -> None:
         with path.open("rb") as file:
             file.read(1)
     except OSError as error:
-        problem = Problem(
-            code="unreadable-file",
-            path=str(path),
-            found=f"{error.strerror or 'an error'}, of the run for '{name}'",
-            expected="a file that can be read",
-            hint=f"--run {name}=FILE names it",
-        )
-        raise InputError(problem) from None
+        found = f"{error.strerror or 'an error'}, of the run for '{name}'"
+        hint = f"--run {name}=FILE names it"
+        raise InputError.of("unreadable-file", str(path), found, hint=hint) from None
 
 
 def _read(file: File) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        problem = Problem.of("unreadable-file", file.name, error.strerror or "an error")
-        raise InputError(problem) from None
+        found = error.strerror or "an error"
+        raise InputError.of("unreadable-file", file.name, found) from None
 
 
 def _suffixes(source: Path) -> str:

@@ -87,12 +87,8 @@ def read_receipt(path: Path | File) -> Receipt:
             receipt = msgspec.json.decode(file.read(_MOST_BYTES), type=Receipt)
         parse_submission_id(receipt.id)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InputError) as error:
-        raise InputError.of(
-            code="not-json",
-            path=path.name,
-            found=quote(str(error)),
-            expected="a receipt, as heldout submit wrote it",
-        ) from None
+        found, expected = quote(str(error)), "a receipt, as heldout submit wrote it"
+        raise InputError.of("not-json", path.name, found, expected) from None
     return receipt
 
 

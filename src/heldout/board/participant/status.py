@@ -205,14 +205,9 @@ def _require_known(repository: Repository, history: History, name: SubmissionId)
         return
     here = sorted({*draft.drafts(repository), *own})
     logged = plural(len(history.submissions), "id")
-    raise InputError.of(
-        code="no-draft",
-        path=name,
-        found="no draft or submission of this id",
-        expected="one of those here: " + ", ".join(here)
-        if here
-        else f"an id; this clone has no draft, the log {logged}",
-    )
+    none = f"an id; this clone has no draft, the log {logged}"
+    expected = "one of those here: " + ", ".join(here) if here else none
+    raise InputError.of("no-draft", name, "no draft or submission of this id", expected)
 
 
 def _say_queries(count: int | None) -> str:

@@ -41,13 +41,8 @@ def check_update(
     if known.status != "published":
         raise InputError(_decided(known))
     if withdrawn:
-        raise InputError.of(
-            "published-stays",
-            str(submission),
-            "it is published",
-            "a submission that is not published yet",
-            "nothing was sent; the metadata can be changed: heldout amend",
-        )
+        hint = "nothing was sent; the metadata can be changed: heldout amend"
+        raise InputError.of("published-stays", str(submission), "it is published", hint=hint)
     refuse_changed_terms(_published_terms(entries, known), new)
     rules = parse_spec(history.rules_at(known.received).encode(), path="board.toml")
     refuse_closed_runs(rules.on(known.received.date()), new)
@@ -60,12 +55,8 @@ def refuse_closed(history: History) -> None:
         InputError: the board was closed for good.
     """
     if history.closed is not None:
-        raise InputError.of(
-            "board-closed",
-            "log.jsonl",
-            f"a board that was closed for good on {history.closed:%d %b %Y}",
-            "one that takes submissions: the labels of this one are opened",
-        )
+        found = f"a board that was closed for good on {history.closed:%d %b %Y}"
+        raise InputError.of("board-closed", "log.jsonl", found)
 
 
 def refuse_changed_terms(published: tuple[str, date | None], new: Manifest) -> None:
@@ -79,13 +70,10 @@ def refuse_changed_terms(published: tuple[str, date | None], new: Manifest) -> N
         InputError: one of them is another.
     """
     if (new.type, new.embargo_until) != published:
-        raise InputError.of(
-            code="published-stays",
-            path="metadata.json",
-            found=_say_terms(new.type, new.embargo_until),
-            expected=f"{_say_terms(*published)}, as published",
-            hint="an embargo is moved by the organisers: ask them (heldout extend)",
-        )
+        found, expected = (_say_terms(*one) for one in ((new.type, new.embargo_until), published))
+        hint = "an embargo is moved by the organisers: ask them (heldout extend)"
+        path = "metadata.json"
+        raise InputError.of("published-stays", path, found, f"{expected}, as published", hint)
 
 
 def refuse_closed_runs(spec: BoardSpec, new: Manifest) -> None:
@@ -95,13 +83,10 @@ def refuse_closed_runs(spec: BoardSpec, new: Manifest) -> None:
         InputError: the update would.
     """
     if spec.archive.runs == "always" and new.open_runs is False:
-        raise InputError.of(
-            code="published-stays",
-            path="metadata.json:open_runs",
-            found="false, of a published entry",
-            expected="true: this board opens the runs of every entry at its end",
-            hint="the board said so before the submission",
-        )
+        path, found = "metadata.json:open_runs", "false, of a published entry"
+        expected = "true: this board opens the runs of every entry at its end"
+        hint = "the board said so before the submission"
+        raise InputError.of("published-stays", path, found, expected, hint)
 
 
 def _published_terms(log: Iterable[Entry], known: Submission) -> tuple[str, date | None]:

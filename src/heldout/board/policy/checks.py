@@ -3,7 +3,7 @@
 A check sees a `Case`: the board, its history, the manifest, what the scan said of the runs, and
 times. It yields a sentence for each violation, nothing where all is well. A person decides.
 To add a rule: write its check here, with a row in `CHECKS`, and a row in
-`heldout.board.rules.spec.RULES`.
+`board/rules/templates/policy.toml`.
 
 Three checks need a word. The quota is a window that slides by the second (Lin et al. 2022, section
 3.3, Frequency of Submission). Some checks compare a submission with all others, and its seeds with

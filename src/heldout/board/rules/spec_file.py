@@ -563,21 +563,16 @@ def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
 
 def _check_size(data: bytes, lines: list[str], path: str) -> None:
     if data.startswith(BOM_UTF8):
-        found, expected = "a byte order mark before the first word", "UTF-8 without one"
-        hint = "save it as UTF-8, not as UTF-8 with BOM"
-        raise InputError.of(
-            code="not-toml", path=path, line=1, found=found, expected=expected, hint=hint
-        )
+        found, hint = "a byte order mark before the first word", "save it as UTF-8 without BOM"
+        raise InputError.of("not-toml", path, found, hint=hint, line=1)
     if len(data) > MOST_BYTES:
         found, expected = f"{len(data):,} bytes", f"at most {MOST_BYTES:,} bytes"
-        raise InputError.of(code="too-large", path=path, found=found, expected=expected)
+        raise InputError.of("too-large", path, found, expected)
     for number, line in enumerate(lines, 1):
         if len(line) > _LONGEST_LINE or line.count(".") > MOST_DOTS:
             found = f"{len(line):,} characters, {line.count('.'):,} of them dots"
             expected = f"a line of at most {_LONGEST_LINE:,} and {MOST_DOTS}"
-            raise InputError.of(
-                code="too-large", path=path, line=number, found=found, expected=expected
-            )
+            raise InputError.of("too-large", path, found, expected, line=number)
 
 
 def refuse_spec(wrong: Iterable[Wrong], text: str, *, path: str = "board.toml") -> None:
