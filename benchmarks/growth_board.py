@@ -36,12 +36,16 @@ from numpy.typing import NDArray
 from process import LONGEST, run_process
 
 from heldout.board.log.events import Draft, format_entry, link, signers_of
-from heldout.board.log.manifest import Manifest, format_manifest, identity_fields
+from heldout.board.log.manifest import (
+    Manifest,
+    SubmissionSignature,
+    format_manifest,
+    identity_fields,
+    join_signature,
+)
 from heldout.board.log.registration import (
     Registrant,
     Statement,
-    SubmissionSignature,
-    join_signature,
     registrant_digest,
     registration_message,
     submission_message,

@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 
 from heldout.board.log.events import Entry, redact, verify
 from heldout.board.log.history import read_history
+from heldout.board.log.manifest import SubmissionSignature, join_signature, split_signature
 from heldout.board.log.registration import (
     Agreement,
     Registrant,
     Statement,
-    SubmissionSignature,
     agreements_since,
-    join_signature,
     registrant_digest,
     registration_message,
-    split_signature,
     submission_message,
     team_handle,
 )

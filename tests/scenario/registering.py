@@ -11,14 +11,13 @@ from typing import Any
 import msgspec
 from lab import DAY, NEXT, TEAM, Lab, Team, build_once, git
 
+from heldout.board.log.manifest import SubmissionSignature, split_signature
 from heldout.board.log.registration import (
     Registrant,
     RegistrationFile,
     Statement,
-    SubmissionSignature,
     registrant_digest,
     registration_message,
-    split_signature,
 )
 from heldout.board.organiser.inbox import receive_registrations
 from heldout.board.participant.draft import read_metadata

@@ -23,14 +23,8 @@ from registering import (
     team_findings,
 )
 
-from heldout.board.log.registration import (
-    RegistrationFile,
-    SubmissionSignature,
-    join_signature,
-    split_signature,
-    submission_message,
-    team_handle,
-)
+from heldout.board.log.manifest import SubmissionSignature, join_signature, split_signature
+from heldout.board.log.registration import RegistrationFile, submission_message, team_handle
 from heldout.board.store.repository import Repository
 from heldout.envelope.bundle import open_metadata
 from heldout.envelope.keys import new_signing_key, public_key, sign

@@ -18,8 +18,8 @@ import msgspec
 
 from heldout.board.log.events import Entry
 from heldout.board.log.final import Figures, LeftOut
-from heldout.board.log.manifest import Costs, Identity, Program
-from heldout.board.log.registration import Registrant, SubmissionSignature
+from heldout.board.log.manifest import Costs, Identity, Program, SubmissionSignature
+from heldout.board.log.registration import Registrant
 from heldout.errors import StoreError, quote
 
 _Held = TypeVar("_Held")

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import msgspec
 
 from heldout.board.log.event_fields import State, check_fields, check_order, name_event
-from heldout.board.log.events import Entry, Signers, signers_after
+from heldout.board.log.events import Entry, Signers, signers_after, verify
 from heldout.board.log.final import (
     Final,
     Measured,
@@ -31,7 +31,13 @@ from heldout.board.log.final import (
     read_measured,
 )
 from heldout.board.log.manifest import team_key
-from heldout.board.log.registration import Agreement, RegisteredTeam, fold_team, read_agreement
+from heldout.board.log.registration import (
+    Agreement,
+    RegisteredTeam,
+    fold_team,
+    read_agreement,
+    submission_message,
+)
 from heldout.board.log.submission import Submission, apply_event
 from heldout.errors import StoreError
 
@@ -455,6 +461,22 @@ def hides_tie(
     return not theirs.isdisjoint(names_of(renamed, teams)) and theirs.isdisjoint(
         names_of(open_ones, teams)
     )
+
+
+def is_signed(history: History, submission: Submission) -> bool:
+    """Check whether a registered key has signed the revision in force."""
+    signature = submission.signature
+    team = None if signature is None else history.teams.get(signature.team)
+    if signature is None or team is None:
+        return False
+    message = submission_message(
+        history.board,
+        submission.id,
+        revision=submission.revision,
+        agreement=signature.agreement,
+        metadata=signature.metadata,
+    )
+    return verify(team.key, message, signature.value)
 
 
 def goes_on(earlier: Sequence[Entry], later: Sequence[Entry]) -> bool:

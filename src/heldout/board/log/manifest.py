@@ -16,7 +16,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from heldout.board.log.events import Hex128
 from heldout.errors import InputError, Problem, quote
+from heldout.ids import digest_bytes
 
 LONGEST_COMMAND = 64
 """Most words of a command."""
@@ -506,3 +508,44 @@ def check_efficiency(value: object, *, path: str) -> Iterator[Problem]:
             continue
         kind = "a whole number" if name in _WHOLE else "a number"
         yield _wrong(f"{path}.{name}", number, f"{kind} from {least:,} to {most:,}, or null")
+
+
+class SubmissionSignature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A team's signature of one revision of a submission.
+
+    Attributes:
+        team: of `team_handle`.
+        agreement: the one that the team had agreed to when it signed, "" for none.
+        value: of `submission_message`.
+        metadata: SHA-256 of the metadata that was signed; the reader takes it of what came.
+    """
+
+    team: Annotated[str, msgspec.Meta(pattern=r"^team-[0-9a-f]{16}\Z")]
+    agreement: Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?\Z")]
+    value: Hex128
+    metadata: str = ""
+
+
+class _SignedMetadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    signed: str
+    signature: SubmissionSignature
+
+
+def join_signature(metadata: bytes, signature: SubmissionSignature) -> bytes:
+    """The metadata with its signature around it, as it goes into the seal."""
+    signed = _SignedMetadata(signed=metadata.decode(), signature=signature)
+    return msgspec.json.format(msgspec.json.encode(signed), indent=2) + b"\n"
+
+
+def split_signature(data: bytes) -> tuple[bytes, SubmissionSignature | None]:
+    """The metadata in what came out of the seal, and its signature, `None` where it has none.
+
+    The signature names the digest of this metadata, whatever it was made for.
+    """
+    try:
+        found = msgspec.json.decode(data, type=_SignedMetadata)
+        metadata = found.signed.encode()
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return data, None
+    digest = str(digest_bytes(metadata))
+    return metadata, msgspec.structs.replace(found.signature, metadata=digest)

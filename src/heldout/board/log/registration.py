@@ -82,27 +82,6 @@ class RegistrationFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     registrant: bytes
 
 
-class SubmissionSignature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A team's signature of one revision of a submission.
-
-    Attributes:
-        team: of `team_handle`.
-        agreement: the one that the team had agreed to when it signed, "" for none.
-        value: of `submission_message`.
-        metadata: SHA-256 of the metadata that was signed; the reader takes it of what came.
-    """
-
-    team: Annotated[str, msgspec.Meta(pattern=r"^team-[0-9a-f]{16}\Z")]
-    agreement: Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{64})?\Z")]
-    value: Hex128
-    metadata: str = ""
-
-
-class _SignedMetadata(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    signed: str
-    signature: SubmissionSignature
-
-
 def team_handle(key: str) -> str:
     """Return what a team is called in public: a digest of its public key."""
     return f"team-{digest_bytes(bytes.fromhex(key))[:_HANDLE_DIGITS]}"
@@ -175,26 +154,6 @@ def read_registration(data: bytes, *, path: str) -> tuple[RegistrationFile, Stat
 def bad_signature(path: str, found: str) -> InputError:
     """That a registration is not the team's own, for this board."""
     return InputError.of("bad-signature", quote(path), found)
-
-
-def join_signature(metadata: bytes, signature: SubmissionSignature) -> bytes:
-    """The metadata with its signature around it, as it goes into the seal."""
-    signed = _SignedMetadata(signed=metadata.decode(), signature=signature)
-    return msgspec.json.format(msgspec.json.encode(signed), indent=2) + b"\n"
-
-
-def split_signature(data: bytes) -> tuple[bytes, SubmissionSignature | None]:
-    """The metadata in what came out of the seal, and its signature, `None` where it has none.
-
-    The signature names the digest of this metadata, whatever it was made for.
-    """
-    try:
-        found = msgspec.json.decode(data, type=_SignedMetadata)
-        metadata = found.signed.encode()
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return data, None
-    digest = str(digest_bytes(metadata))
-    return metadata, msgspec.structs.replace(found.signature, metadata=digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

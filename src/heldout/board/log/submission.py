@@ -12,8 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from heldout.board.log.events import Entry
-from heldout.board.log.manifest import Costs, Identity, read_identity
-from heldout.board.log.registration import SubmissionSignature
+from heldout.board.log.manifest import Costs, Identity, SubmissionSignature, read_identity
 
 Status = Literal["received", "reviewed", "asked", "withdrawn", "rejected", "published", "imported"]
 

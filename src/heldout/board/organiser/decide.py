@@ -21,6 +21,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from heldout.board.log.history import is_signed
 from heldout.board.log.manifest import Identity, identity_fields
 from heldout.board.log.submission import Submission
 from heldout.board.organiser.answer import ForgeAccess, answer_all
@@ -29,7 +30,6 @@ from heldout.board.organiser.rebuild import Rebuilt, catch_up
 from heldout.board.organiser.review import Review, review
 from heldout.board.policy.checks import add_months, counted
 from heldout.board.policy.identity import mentions
-from heldout.board.policy.registered import is_signed
 from heldout.board.scores import releasing, rescoring, stored
 from heldout.board.scores.commitments import find_rule_change
 from heldout.board.scores.rescoring import Precomputed, Taken, rules_of

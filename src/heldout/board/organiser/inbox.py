@@ -25,8 +25,15 @@ import msgspec
 
 from heldout.board.log import registration
 from heldout.board.log.events import Entry, parse_time
-from heldout.board.log.history import History
-from heldout.board.log.manifest import Manifest, identity_fields, parse_manifest, team_key
+from heldout.board.log.history import History, is_signed
+from heldout.board.log.manifest import (
+    Manifest,
+    SubmissionSignature,
+    identity_fields,
+    parse_manifest,
+    split_signature,
+    team_key,
+)
 from heldout.board.log.reading import decode_memory, encode_memory
 from heldout.board.log.submission import Submission
 from heldout.board.organiser.answer import (
@@ -43,7 +50,7 @@ from heldout.board.participant.team import (
 )
 from heldout.board.policy.amending import refuse_changed_terms, refuse_closed_runs
 from heldout.board.policy.checks import Case, judge
-from heldout.board.policy.registered import check_registrant, is_signed, revoked_before
+from heldout.board.policy.registered import check_registrant, revoked_before
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.public_log import find_public_log
 from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
@@ -535,9 +542,7 @@ def _update(
     if _was_sent(session, before.id, names.metadata, digest_bytes(sealed)):
         raise InputError(_stale("the very file that was sent before", "a file of its own"))
     key = open_own_key(session.vault, session.spec_at(before.received), before)
-    metadata, signature = registration.split_signature(
-        open_metadata(spec.envelope, sealed, key=key)
-    )
+    metadata, signature = split_signature(open_metadata(spec.envelope, sealed, key=key))
     new = parse_manifest(metadata)
     check_id(spec, new, before.id)
     old = _metadata_in_force(session, before)
@@ -608,7 +613,7 @@ def _check_signer(
     session: Session,
     before: Submission,
     new: Manifest,
-    signature: registration.SubmissionSignature | None,
+    signature: SubmissionSignature | None,
 ) -> None:
     """Check that nobody changes what another team has signed."""
     if before.signature is None:

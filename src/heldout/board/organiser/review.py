@@ -96,7 +96,7 @@ def review(session: Session, sets: Mapping[str, SetData], submission_id: str) ->
         lost=lost,
         done_before=known,
         amendments=list_amendments(
-            session.vault.log().select_about([submission_id]), submission_id
+            [*session.vault.log().select_about([submission_id])], submission_id
         ),
         proposed=list_proposed(submission),
     )

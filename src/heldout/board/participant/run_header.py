@@ -8,6 +8,7 @@ Whatever fits no field of the metadata is left in the run.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ def _read_headers(runs: Mapping[str, Path]) -> tuple[list[RunHeader], list[Probl
 
 def _take_texts(headers: Sequence[RunHeader]) -> Iterator[HeaderField]:
     """Of each field the first header that has it."""
-    for field in _SOURCES:
+    for field in _sources():
         found = (one for each in headers for one in _candidates(each, field))
         first = next(found, None)
         if first is not None:
@@ -174,7 +175,7 @@ def _take_texts(headers: Sequence[RunHeader]) -> Iterator[HeaderField]:
 
 def _candidates(one: RunHeader, field: str) -> Iterator[HeaderField]:
     """Yield what a header says of a field, the best first."""
-    for read, keys in _SOURCES[field]:
+    for read, keys in _sources()[field]:
         if value := read(one.header, keys):
             yield HeaderField(field=field, value=value, key=": ".join(keys), path=one.path)
 
@@ -196,11 +197,13 @@ def _read_names(header: Header, keys: Sequence[str]) -> str:
 
 
 _READERS = {"text": _read_text, "link": _read_link, "names": _read_names}
-_SOURCES = {
-    field: [(_READERS[kind], keys) for kind, *keys in rows]
-    for field, rows in read_table("words")["headers"].items()
-}
-"""Field of the metadata -> how and where a header may say it, the best first."""
+
+
+@cache
+def _sources() -> Mapping[str, Sequence[tuple[Callable[[Header, Sequence[str]], str], list[str]]]]:
+    """Field of the metadata -> how and where a header may say it, the best first."""
+    table = read_table("words")["headers"].items()
+    return {field: [(_READERS[kind], keys) for kind, *keys in rows] for field, rows in table}
 
 
 def _as_link(text: str) -> str:

@@ -15,15 +15,19 @@ import msgspec
 
 from heldout.board.log.events import format_time
 from heldout.board.log.history import History
-from heldout.board.log.manifest import Manifest, format_manifest, team_key
+from heldout.board.log.manifest import (
+    Manifest,
+    SubmissionSignature,
+    format_manifest,
+    join_signature,
+    team_key,
+)
 from heldout.board.log.registration import (
     Agreement,
     RegisteredTeam,
     Registrant,
     RegistrationFile,
     Statement,
-    SubmissionSignature,
-    join_signature,
     read_registration,
     registrant_digest,
     registration_message,

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 
-from heldout.board.log.history import History, hides_tie, list_renamed, names_of
+from heldout.board.log.history import History, hides_tie, is_signed, list_renamed, names_of
 from heldout.board.log.manifest import Manifest, team_key
 from heldout.board.log.submission import Submission
 from heldout.board.policy import identity
 from heldout.board.policy.ensembles import RunLikeness, say_ensemble, say_neighbour
-from heldout.board.policy.registered import is_signed, list_unsigned
+from heldout.board.policy.registered import list_unsigned
 from heldout.board.policy.similarity import Neighbour, SeedFault, Verdict, say_fault
 from heldout.board.rules.spec import RULES, BoardSpec, FindingSeverity
 from heldout.errors import Problem, quote

@@ -6,8 +6,8 @@ import msgspec
 
 from heldout.board.log import registration
 from heldout.board.log.events import GENESIS, Entry, verify
-from heldout.board.log.history import History
-from heldout.board.log.manifest import team_key
+from heldout.board.log.history import History, is_signed
+from heldout.board.log.manifest import SubmissionSignature, team_key
 from heldout.board.log.submission import Submission
 from heldout.board.policy.identity import name_evidence
 from heldout.board.policy.names import compare_names
@@ -122,27 +122,11 @@ def list_unsigned(
             yield f"the team is {quote(name)}, but the key is registered for {quote(who.team)}"
 
 
-def is_signed(history: History, submission: Submission) -> bool:
-    """Check whether a registered key has signed the revision in force."""
-    signature = submission.signature
-    team = None if signature is None else history.teams.get(signature.team)
-    if signature is None or team is None:
-        return False
-    message = registration.submission_message(
-        history.board,
-        submission.id,
-        revision=submission.revision,
-        agreement=signature.agreement,
-        metadata=signature.metadata,
-    )
-    return verify(team.key, message, signature.value)
-
-
 def _agreed(
     spec: BoardSpec,
     history: History,
     submission: Submission,
-    signature: registration.SubmissionSignature,
+    signature: SubmissionSignature,
     team: registration.RegisteredTeam,
 ) -> Iterator[str]:
     """Yield a fault where a team agreed neither to the text in force then nor to a later one."""

@@ -7,8 +7,12 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from heldout.board.log.manifest import Manifest, parse_manifest
-from heldout.board.log.registration import SubmissionSignature, split_signature
+from heldout.board.log.manifest import (
+    Manifest,
+    SubmissionSignature,
+    parse_manifest,
+    split_signature,
+)
 from heldout.board.log.submission import Submission
 from heldout.board.policy.identity import key_digest
 from heldout.board.rules.spec import BoardSpec, View
