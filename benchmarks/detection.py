@@ -21,7 +21,7 @@ from detection_lookup import describe_lookups
 from detection_speed import describe_speed
 from numpy.typing import NDArray
 
-from heldout.board.policy.ensembles import Ensemble, fit
+from heldout.board.policy.ensembles import Ensemble, Sampled
 from heldout.board.policy.similarity import (
     DEPTH,
     TOP,
@@ -256,7 +256,9 @@ def describe_ensembles(campaigns: Sequence[Campaign]) -> list[str]:
 
 def describe_foreign(campaign: Campaign, fusions: Sequence[Ensemble]) -> list[object]:
     """False alarms: nobody fuses what other teams send at the same time."""
-    fits = (fit(run, campaign.foreign(name).items()) for name, run in campaign.runs.items())
+    fits = (
+        Sampled(run, campaign.foreign(name).items()).fit() for name, run in campaign.runs.items()
+    )
     found = [each for each in fits if each is not None]
     limit = max(each.r2 or 0 for each in found)
     return [
@@ -272,7 +274,10 @@ def describe_foreign(campaign: Campaign, fusions: Sequence[Ensemble]) -> list[ob
 
 def describe_named(campaign: Campaign) -> str:
     """The runs that a fusion of others explains best."""
-    fits = {name: fit(run, campaign.others(name).items()) for name, run in campaign.runs.items()}
+    fits = {
+        name: Sampled(run, campaign.others(name).items()).fit()
+        for name, run in campaign.runs.items()
+    }
     found = [(name, each) for name, each in fits.items() if each is not None]
     found.sort(key=lambda entry: (entry[1].explains, entry[1].gain), reverse=True)
     reported = sum(each.explains for _, each in found)
@@ -290,7 +295,9 @@ def fuse_at_random(campaign: Campaign) -> tuple[list[list[object]], list[Ensembl
         named, found = [], []
         for _ in range(_REPEATS):
             chosen = [str(run) for run in random.choice(list(scored), parts, replace=False)]
-            result = fit(sign(fuse([scored[run] for run in chosen])), campaign.runs.items())
+            result = Sampled(
+                sign(fuse([scored[run] for run in chosen])), campaign.runs.items()
+            ).fit()
             if result is not None:
                 found.append(result)
                 named.append(len({part.id for part in result.parts} & set(chosen)) / parts)

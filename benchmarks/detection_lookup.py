@@ -38,9 +38,8 @@ Case = tuple[str, Signature, Mapping[str, Signature]]
 
 def compare_all(new: Signature, earlier: Mapping[str, Signature]) -> RunLikeness:
     """Every earlier run in full, without sketches."""
-    sampled = Sampled(new)
-    neighbours = list_alike(new, sampled.passing(earlier.items()))
-    return RunLikeness(neighbours=neighbours, ensemble=sampled.explain())
+    ensemble = Sampled(new, earlier.items()).explain()
+    return RunLikeness(neighbours=list_alike(new, earlier.items()), ensemble=ensemble)
 
 
 def differ(one: RunLikeness, other: RunLikeness) -> bool:

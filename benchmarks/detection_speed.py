@@ -128,9 +128,12 @@ def _compare_all(root: Path, earlier: int) -> None:
     def read(name: str) -> Signature:
         return read_signatures(Vault(root), name)["eval"]
 
-    sampled = Sampled(read(last))
-    runs = sampled.passing((name, read(name)) for name in before)
-    RunLikeness(neighbours=list_alike(read(last), runs), ensemble=sampled.explain())
+    sampled, found = Sampled(read(last)), []
+    for index, name in enumerate(before):
+        signature = read(name)
+        sampled.note(index, name, signature)
+        found += list_alike(read(last), [(name, signature)])
+    RunLikeness(neighbours=tuple(found), ensemble=sampled.explain())
 
 
 def _look_up(root: Path, earlier: int) -> None:

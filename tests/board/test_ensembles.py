@@ -2,7 +2,7 @@
 
 import csv
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -15,8 +15,7 @@ from heldout.board.policy.ensembles import (
     MOST_SYSTEMS,
     QUERIES,
     Ensemble,
-    explain,
-    fit,
+    Sampled,
 )
 from heldout.board.policy.similarity import DEPTH
 from heldout.ids import DocId, QueryId
@@ -26,6 +25,14 @@ from heldout.trec.scans import Signature
 
 KNOWN = 12
 """Generated systems that are published; there are more that are not."""
+
+
+def fit(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> Ensemble | None:
+    return Sampled(new, earlier).fit()
+
+
+def explain(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> Ensemble | None:
+    return Sampled(new, earlier).explain()
 
 
 class Hit(NamedTuple):

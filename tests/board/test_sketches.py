@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.board.policy import ensembles
-from heldout.board.policy.ensembles import Ensemble, RunLikeness, explain
+from heldout.board.policy.ensembles import Ensemble, RunLikeness, Sampled
 from heldout.board.policy.similarity import DEPTH, TOP, list_alike
 from heldout.board.policy.sketches import Screen, Sketches, propose_pairs, sketch, sketch_all
 from heldout.board.scores.compared import find_likeness
@@ -29,7 +29,7 @@ def sign(run: dict[str, list[int]], width: int = DEPTH) -> Signature:
 def compare_all(new: Signature, earlier: dict[str, Signature]) -> RunLikeness:
     """Without an index: every earlier run in full."""
     runs = earlier.items()
-    return RunLikeness(neighbours=list_alike(new, runs), ensemble=explain(new, runs))
+    return RunLikeness(neighbours=list_alike(new, runs), ensemble=Sampled(new, runs).explain())
 
 
 rankings = st.lists(st.integers(1, 14), max_size=13, unique=True)
@@ -196,7 +196,7 @@ def test_fusions_are_found_with_the_same_figures_and_few_runs_are_read(
     for parts in ((3, 90), (17, 60, 140), (5, 6, 7, 120)):
         new = fuse(*(earlier[str(part)] for part in parts))
         found, read = look_up(new, earlier, every)
-        assert rounded(found) == rounded(explain(new, earlier.items()))
+        assert rounded(found) == rounded(Sampled(new, earlier.items()).explain())
         assert {part.id for part in found.parts} == set(map(str, parts)) if found else False
         assert read < 60
     assert look_up(generate(999), earlier, every)[0] is None

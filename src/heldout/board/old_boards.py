@@ -24,7 +24,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, time
 from io import StringIO
 from pathlib import Path
-from typing import Literal
 
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.board.log.events import Entry
@@ -74,21 +73,7 @@ LAYOUTS = tuple(Layout(**row) for row in read_table("words")["old_boards"])
 _HEADINGS = ("id", "date", "", "description", "team", "paper", "code", "type", "tweet")
 """What both tables have beside the scores; "" is the column of signs."""
 
-RepairKind = Literal[
-    "byte-order-mark",
-    "invisible-character",
-    "white-space",
-    "made-id",
-    "unfit-id",
-    "repeated-id",
-    "date-from-id",
-    "misspelt-type",
-    "unknown-type",
-    "unknown-mark",
-    "not-a-link",
-    "no-score",
-    "not-a-score",
-]
+REPAIRS: Sequence[str] = read_table("words")["repairs"].split()
 """Every kind of repair; docs/how-to/import.md says what each does."""
 
 TYPES = ("full ranking", "reranking")
@@ -117,7 +102,7 @@ class Repair:
 
     line: int
     column: str
-    kind: RepairKind
+    kind: str
     found: str
     made: str
 
@@ -266,7 +251,7 @@ class _Row:
         self.line, self.raw = line, raw
         self.repairs: list[Repair] = []
 
-    def report(self, kind: RepairKind, column: str, made: str) -> str:
+    def report(self, kind: str, column: str, made: str) -> str:
         """Note a repair of a cell; what is used for it."""
         found, named = self.raw[column], column or "mark"
         self.repairs.append(Repair(line=self.line, column=named, kind=kind, found=found, made=made))
@@ -347,11 +332,11 @@ def _read_ids(rows: Sequence[tuple[_Row, date]]) -> list[str]:
     Those are `yyyymmdd-row-NNN`: the claimed day and the row's number below the header.
     """
     ids: list[str] = []
-    kinds: list[RepairKind | None] = []
+    kinds: list[str | None] = []
     taken: set[str] = set()
     for row, _ in rows:
         given = row.read("id")
-        kind: RepairKind | None = None if given else "made-id"
+        kind = None if given else "made-id"
         if given and (not _ID.fullmatch(given) or ".." in given):
             kind = "unfit-id"
         elif given.casefold() in taken:

@@ -7,16 +7,20 @@ of a season publish exact scores.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 
 from heldout.board.log.events import Entry
 from heldout.board.log.submission import Submission
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 TrustPart = Literal["ranges", "progress"]
 """What a page may tell of a ranking beside its scores."""
 
@@ -159,18 +163,7 @@ def read_measured(entry: Entry, *, known: AbstractSet[str]) -> Measured:
     Raises:
         ValueError: its figures do not fit its entries, or these are not published.
     """
-    measured = Measured(
-        event=entry.event.seq,
-        at=entry.time,
-        season=entry.get("season"),
-        view=entry.get("view"),
-        due=date.fromisoformat(entry.get("due")),
-        seed=entry.get("seed"),
-        entries=tuple(entry.get("entries")),
-        left_out=dict(entry.get("left_out")),
-        figures=msgspec.convert(entry.get("figures"), Figures),
-        digest=entry.event.sealed["table"],
-    )
+    measured = _read(entry, Measured, digest=entry.event.sealed["table"])
     twice = set(measured.entries) & measured.left_out.keys()
     _refuse(
         *((True, text) for text in list_wrong(measured.figures, measured.entries)),
@@ -181,6 +174,13 @@ def read_measured(entry: Entry, *, known: AbstractSet[str]) -> Measured:
         ),
     )
     return measured
+
+
+def _read(entry: Entry, kind: type[T], **more: object) -> T:
+    """An event as a value that has its fields, beside its number and time and what is given."""
+    said = {one.name: entry.get(one.name) for one in fields(kind)}
+    known = {name: one for name, one in said.items() if one is not None}
+    return msgspec.convert({**known, "event": entry.event.seq, "at": entry.time, **more}, kind)
 
 
 def _refuse(*rows: tuple[object, str]) -> None:
@@ -329,7 +329,7 @@ def fold_season_end(
     Raises:
         ValueError: the event cannot come where it stands, or contradicts itself.
     """
-    opened = EndScores(**_read_scores(entry, entry.get("view")), spreads=entry.get("spreads"))
+    opened = _read(entry, EndScores, **_find_scores(entry, entry.get("view")))
     names = tuple(entry.get("named"))
     end = SeasonEnd(
         season=entry.get("season"), view=entry.get("view"), named=names, openings=(opened,)
@@ -402,12 +402,7 @@ def fold_final(
 
 
 def _name(final: Final | None, entry: Entry, submissions: Mapping[str, Submission]) -> Final:
-    named = Naming(
-        event=entry.event.seq,
-        at=entry.time,
-        finalists=tuple(entry.get("finalists")),
-        why=entry.get("why"),
-    )
+    named = _read(entry, Naming)
     finalists, again = named.finalists, final is not None
     strange = [name for name in finalists if not _is_entry(submissions.get(name))]
     _refuse(
@@ -440,26 +435,13 @@ def _is_entry(submission: Submission | None) -> bool:
     return submission is not None and submission.status == "published" and not submission.baseline
 
 
-def _read_scores(entry: Entry, view: str) -> dict[str, Any]:
-    """The fields of `ExactScores`."""
-    return {
-        "event": entry.event.seq,
-        "at": entry.time,
-        "scores": entry.get("final_scores"),
-        "queries": entry.get("queries").get(view, 0),
-        "luck": entry.get("luck"),
-        "why": entry.get("why"),
-    }
+def _find_scores(entry: Entry, view: str) -> Mapping[str, object]:
+    """Return what an event names otherwise than `ExactScores` does."""
+    return {"scores": entry.get("final_scores"), "queries": entry.get("queries").get(view, 0)}
 
 
 def _open(final: Final, entry: Entry, *, closed: bool) -> Final:
-    opened = OpenedFinal(
-        **_read_scores(entry, final.view),
-        best=entry.get("best"),
-        below=tuple(entry.get("below")),
-        winner=entry.get("winner"),
-        evidence=entry.get("evidence") or {},
-    )
+    opened = _read(entry, OpenedFinal, **_find_scores(entry, final.view))
     _refuse(
         (closed and not final.openings, "the board was closed before"),
         (final.openings and not opened.why, "it opens the final again without a reason"),

@@ -22,12 +22,7 @@ from heldout.board.policy.amending import refuse_closed
 from heldout.board.policy.checks import Case, Finding, QuotaState, judge, quota_state
 from heldout.board.policy.identity import list_entrants
 from heldout.board.policy.similarity import compare_seeds
-from heldout.board.rules.changes import (
-    Difference,
-    list_changed_keys,
-    list_changed_terms,
-    list_differences,
-)
+from heldout.board.rules import changes
 from heldout.board.rules.spec import RULES, BoardSpec
 from heldout.board.rules.spec_file import parse_spec, refuse_spec
 from heldout.board.scores.score import ViewScore, score_views
@@ -99,7 +94,9 @@ def read_copies(repository: Repository) -> LogCopies:
     return LogCopies(remotes=repository.remote_logs(), here=repository.log())
 
 
-def check_tree_rules(repository: Repository, log: Sequence[Entry]) -> tuple[Difference, ...]:
+def check_tree_rules(
+    repository: Repository, log: Sequence[Entry]
+) -> tuple[changes.Difference, ...]:
     """Return how a clone's board.toml differs from the rules in force; none if just older.
 
     Args:
@@ -117,8 +114,8 @@ def check_tree_rules(repository: Repository, log: Sequence[Entry]) -> tuple[Diff
     if text in {rules for _, rules in history.rules}:
         return ()
     before, after = parse_spec(history.rules[-1][1].encode(), path=SPEC), repository.tree_spec()
-    refuse_spec(list_changed_terms(history, after), text, path=SPEC)
-    return list_differences(before, after)
+    refuse_spec(changes.list_changed_terms(history, after), text, path=SPEC)
+    return changes.list_differences(before, after)
 
 
 def rules_to_seal_by(repository: Repository) -> BoardSpec:
@@ -144,7 +141,7 @@ def rules_to_seal_by(repository: Repository) -> BoardSpec:
     if check_tree_rules(repository, copies.newest):
         problems = [
             Problem.of("other-keys", SPEC, key=key, now=now, wanted=expected)
-            for key, now, expected, _ in list_changed_keys(spec, repository.tree_spec())
+            for key, now, expected, _ in changes.list_changed_keys(spec, repository.tree_spec())
         ]
         if problems:
             raise InputError(problems)
@@ -208,7 +205,7 @@ class Check:
     undecided: int
     warnings: tuple[str, ...]
     hidden: tuple[str, ...]
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[changes.Difference, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -21,12 +21,7 @@ from heldout.board.log.manifest import (
     parse_manifest,
     read_manifest,
 )
-from heldout.board.participant.run_header import (
-    FromHeaders,
-    HeaderField,
-    fill_manifest,
-    take_from_runs,
-)
+from heldout.board.participant import run_header
 from heldout.board.policy.amending import refuse_closed
 from heldout.board.policy.checks import add_months
 from heldout.board.rules.spec import BoardSpec
@@ -65,7 +60,7 @@ def draft(
     runs: Mapping[str, Path],
     *,
     embargo_until: date | None,
-    stated: Iterable[HeaderField] = (),
+    stated: Iterable[run_header.HeaderField] = (),
     program: Program | None = None,
 ) -> Folder:
     """Make the folder of a submission: its run files, and metadata to fill in.
@@ -93,7 +88,7 @@ def draft(
     for name, source in runs.items():
         folder.write_whole(f"{name}{_suffixes(source)}", source.read_bytes())
     manifest = empty_manifest(types=spec.types, embargo_until=embargo_until)
-    manifest = msgspec.structs.replace(fill_manifest(manifest, stated), program=program)
+    manifest = msgspec.structs.replace(run_header.fill_manifest(manifest, stated), program=program)
     folder.write_whole(METADATA, format_manifest(manifest))
     return folder
 
@@ -104,7 +99,7 @@ def read_headers(
     runs: Mapping[str, Path],
     *,
     beside: Path | None = None,
-) -> FromHeaders:
+) -> run_header.FromHeaders:
     """Return what the ir_metadata headers of runs say for the metadata of a draft.
 
     Args:
@@ -122,20 +117,20 @@ def read_headers(
     def count_queries(name: str) -> int:
         return len(repository.queries(spec.sets[name].queries).texts) if name in spec.sets else 0
 
-    return take_from_runs(runs, count_queries=count_queries, beside=beside)
+    return run_header.take_from_runs(runs, count_queries=count_queries, beside=beside)
 
 
 _OF_THE_TEAM = ("team", "institution")
 
 
-def read_earlier(repository: Repository) -> tuple[HeaderField, ...]:
+def read_earlier(repository: Repository) -> tuple[run_header.HeaderField, ...]:
     """Return who the team is, by the latest draft of this clone that says so."""
     for name in sorted(drafts(repository), reverse=True):
         manifest, _ = try_metadata(repository, ids.SubmissionId(name))
         if manifest is not None and manifest.team:
             path = str(draft_folder(repository, ids.SubmissionId(name)).path(METADATA))
             return tuple(
-                HeaderField(field=field, value=value, key=field, path=path)
+                run_header.HeaderField(field=field, value=value, key=field, path=path)
                 for field in _OF_THE_TEAM
                 if (value := getattr(manifest, field))
             )

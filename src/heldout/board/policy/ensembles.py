@@ -13,7 +13,7 @@ What earlier runs are like a new one: the evidence that the policy shows.
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from types import MappingProxyType
@@ -126,54 +126,32 @@ class Ensemble:
         return len(self.parts) > 1 and self.agreement >= AGREEMENT and self.gain >= GAIN
 
 
-def explain(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> Ensemble | None:
-    """The few earlier runs that explain a new one, `None` where none do; see `fit`."""
-    return _pass_all(new, earlier).explain()
-
-
-def fit(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> Ensemble | None:
-    """Regress a run on earlier runs, whether or not that explains it.
-
-    The sample is drawn by hashes of the query ids that are keyed with the new run's documents:
-    the same for the same run, and nobody can spare the sampled queries when making a run,
-    because a change to any document draws others. Each transform is tried, and the one whose
-    fusion agrees best on the fitted half is reported with its figures on the other half.
-
-    Args:
-        new: the new run.
-        earlier: id and signature of each earlier run; read once, one held at a time.
-
-    Returns:
-        The best fusion, or `None` where there are fewer than `MIN_QUERIES` queries or no earlier
-        run has a document in common with the new one on the fitted half.
-    """
-    return _pass_all(new, earlier).fit()
-
-
 class Sampled:
     """What a fit needs of runs, taken from them as they pass, so that each is read once.
 
+    The sample is drawn by hashes of the query ids that are keyed with the new run's documents:
+    the same for the same run, and nobody can spare the sampled queries when making a run,
+    because a change to any document draws others.
+
     Args:
         new: the new run.
+        earlier: id and signature of earlier runs; read once, one held at a time.
 
     Attributes:
         queries: the sampled ones, in the order of the sample.
     """
 
-    def __init__(self, new: Signature) -> None:
+    def __init__(self, new: Signature, earlier: Iterable[tuple[str, Signature]] = ()) -> None:
         self.queries = _draw(new)
         self._new = _select(new, self.queries)
         self._names: dict[int, str] = {}
         self._tops: dict[int, NDArray[np.uint64]] = {}
         self._solved: dict[str, _Solved] = {name: {} for name in TRANSFORMS}
-
-    def passing(self, earlier: Iterable[tuple[str, Signature]]) -> Iterator[tuple[str, Signature]]:
-        """The same runs, each noted when it is asked for."""
         for index, (name, signature) in enumerate(earlier):
-            self._note(index, name, signature)
-            yield name, signature
+            self.note(index, name, signature)
 
-    def _note(self, index: int, name: str, signature: Signature) -> None:
+    def note(self, index: int, name: str, signature: Signature) -> None:
+        """Take what a fit needs of an earlier run, the first being number 0."""
         self._names[index] = name
         self._tops[index] = _select(signature, self.queries)
 
@@ -183,7 +161,15 @@ class Sampled:
         return found if found is not None and found.explains else None
 
     def fit(self) -> Ensemble | None:
-        """As the function `fit`, of the runs noted so far."""
+        """Regress the run on the noted ones, whether or not that explains it.
+
+        Each transform is tried, and the one whose fusion agrees best on the fitted half is reported
+        with its figures on the other half.
+
+        Returns:
+            The best fusion, or `None` where there are fewer than `MIN_QUERIES` queries or no
+            earlier run has a document in common with the new one on the fitted half.
+        """
         if not self._names or len(self.queries) < MIN_QUERIES:
             return None
         fitted, held = self._halves()
@@ -242,7 +228,7 @@ class Sampled:
             if wanted <= self._tops.keys():
                 return
             for index in wanted - self._tops.keys():
-                self._note(index, earlier.names[index], (yield index) or _LOST)
+                self.note(index, earlier.names[index], (yield index) or _LOST)
             if not indices:
                 yield from self._note_nearest(sketches[:, 1::2], earlier)
 
@@ -256,16 +242,9 @@ class Sampled:
             if bounds[index] <= best + _ROUNDING:
                 return
             if index not in self._tops:
-                self._note(index, earlier.names[index], (yield index) or _LOST)
+                self.note(index, earlier.names[index], (yield index) or _LOST)
             top = self._tops[index][1::2, :TOP]
             best = max(best, float(rank_biased_overlap(own, top).mean()))
-
-
-def _pass_all(new: Signature, earlier: Iterable[tuple[str, Signature]]) -> Sampled:
-    sampled = Sampled(new)
-    for _ in sampled.passing(earlier):
-        pass
-    return sampled
 
 
 def _draw(new: Signature) -> tuple[str, ...]:

@@ -465,7 +465,8 @@ def _check_finalists(spec: BoardSpec) -> Iterator[Wrong]:
             (view.labels is not None, "labels", "finalists-labels"),
             (view.training_at_most is not None, "training_at_most", "finalists-labels"),
             (view.summary != "mean", "summary", "finalists-summary"),
-            name=others[0] if others else named[0][1].name,
+            name=next(iter(others), ""),
+            first=named[0][1].name,
         )
         for name, one in spec.sets.items():
             if own is not None and name != view.set and one.queries == own.queries:
