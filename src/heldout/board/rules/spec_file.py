@@ -9,13 +9,12 @@ import re
 import tomllib
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from datetime import date
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import inspect
@@ -116,30 +115,13 @@ def _fits(value: object, kind: inspect.Type) -> bool:
         return any(_fits(value, one) for one in kind.types)
     if isinstance(kind, inspect.LiteralType):
         return value in kind.values
-    plain = _SIMPLE.get(type(kind))
-    if isinstance(kind, inspect.FloatType):
-        number = isinstance(value, int | float) and type(value) is not bool and math.isfinite(value)
-        return number and _is_between(value, kind)
-    if isinstance(kind, inspect.IntType):
-        return type(value) is int and _is_between(value, kind)
-    if plain is not None and plain[0] is date and isinstance(value, str):
-        return _is_day(value)
-    return plain is not None and type(value) is plain[0]
-
-
-def _is_between(value: Any, kind: inspect.IntType | inspect.FloatType) -> bool:
-    """Check a number against the bounds of its key, if it has any."""
-    return (
-        (kind.ge is None or value >= kind.ge)
-        and (kind.le is None or value <= kind.le)
-        and (kind.lt is None or value < kind.lt)
-    )
-
-
-def _is_day(text: str) -> bool:
-    with suppress(ValueError):
-        return bool(re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) and date.fromisoformat(text))
-    return False
+    bounds = {name: getattr(kind, name, None) for name in ("ge", "gt", "le", "lt")}
+    plain = _SIMPLE.get(type(kind), (type(None), ""))[0]
+    try:
+        msgspec.convert(value, Annotated[plain, msgspec.Meta(**bounds)])
+    except msgspec.ValidationError:
+        return False
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _words(key: str, kind: inspect.Type) -> str:
