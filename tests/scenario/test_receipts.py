@@ -18,8 +18,8 @@ from heldout.board.participant.receipts import (
     Mark,
     check_receipt,
     find_forks,
-    store_receipt,
     read_receipt,
+    store_receipt,
 )
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault

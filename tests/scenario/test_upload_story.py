@@ -11,7 +11,7 @@ from lab import DAY, NEXT, Answer, Lab, found_lab
 from registering import asking_lab, register
 from team_server import join, team_pages
 
-from heldout.board.participant.server import Server, store_token, new_client
+from heldout.board.participant.server import Server, new_client, store_token
 from heldout.board.store.repository import Repository
 
 
