@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -38,128 +39,33 @@ class Command:
     help: str
 
 
-def _read_table(text: str) -> dict[str, Command]:
-    """Read name, module and help of commands from indented lines, below the help's headings."""
-    found, group = dict[str, Command](), ""
-    for line in text.strip().splitlines():
-        if line.startswith(" "):
+def _read_tables() -> dict[str, dict[str, Command]]:
+    """Read name, module and help of each group's commands, below the help's headings."""
+    tables, heading = dict[str, dict[str, Command]](), ""
+    for line in Path(__file__).with_name("commands.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            table = tables.setdefault(line[1:-1].partition(" ")[2], {})
+        elif line.startswith(" "):
             name, module, sentence = line.split(maxsplit=2)
-            found[name] = Command(module, group, sentence)
+            table[name] = Command(module, heading, sentence)
         else:
-            group = line
-    return found
+            heading = line
+    return tables
 
 
-COMMANDS: Mapping[str, Command] = _read_table("""
-start
-  demo      demo               The whole story on the embedded collection.
-  doctor    doctor             What is installed, and what is missing.
-files
-  evaluate  evaluation         Score run files.
-  validate  evaluation         Every problem of a run file, with its line.
-  compare   analyses.commands  Is one run better than another?
-  analyse   program            Can a ranking be believed?
-  rank      ranking            Make a run.
-labels
-  prefer    program            Preference judging, for better labels.
-  survive   program            Who was left out by shallow labels?
-  serve     serving            The pages of a campaign or a board.
-participant
-  register  board.registering  Register a team, once.
-  draft     board.participant  A dated id, its folder, metadata.
-  check     board.participant  The organisers' own checks.
-  pack      board.participant  Seal a draft and look at it first.
-  submit    board.participant  Check, seal and send a draft.
-  status    board.participant  How far a submission has come.
-  amend     board.participant  New metadata under the same key.
-  withdraw  board.participant  Take a submission back.
-organiser
-  board     program            Create a board; look at its sets.
-  inbox     board.inbox        Take in what has arrived; what waits.
-  invite    serving            A link by which a team joins.
-  run       board.inbox        Run a program that was sent for runs.
-  review    board.organiser    Open, score, show findings.
-  publish   board.organiser    Release the score; the page follows.
-  reject    board.organiser    Refuse a submission, with a reason.
-  ask       board.organiser    Put a question to the team.
-  correct   board.organiser    An erratum to a published entry.
-  extend    board.organiser    Move the end of an embargo.
-  rebuild   board.organiser    Make everything public again.
-  redteam   redteam            Attacks against the release, before it opens.
-  audit     board.trust        Verify logs, a receipt, an archive.
-  archive   board.trust        Close the board and open it.
-  backup    board.backups      Board, vault, database in one file.
-  restore   board.backups      Restore a backup, or check it.
-""")
-"""Every command of the program."""
+_REPORT = "all of these of a board, the reserve views too, in a private folder"
+
+GROUPS: Mapping[str, Mapping[str, Command]] = {
+    **_read_tables(),
+    "analyse": {
+        **{name: Command("", "Analyses", question) for name, question in ANALYSES.items()},
+        "report": Command("analyses.commands", "Analyses", _REPORT),
+    },
+}
+"""The commands of each group, as `commands.txt` has them; `""` is the program itself."""
 
 ALIASES: Mapping[str, str] = {"analyze": "analyse"}
 """Other spellings, which the help does not list."""
-
-BOARD_COMMANDS: Mapping[str, Command] = _read_table("""
-board
-  new             board.creating     Make a board and its vault.
-  describe        board.creating     What the query sets hold.
-  baseline        board.creating     Show an organiser's own run.
-  publish-page    board.creating     Put the page on GitHub or GitLab Pages.
-  finalists       board.organiser    Name the entries of the final.
-  final           board.organiser    Open the final: its scores, and who wins.
-  teams           board.registering  Who has registered.
-  revoke          board.registering  End a team's registration.
-  rekey           board.trust        Change the organisers' keys.
-  signer          board.trust        Print the key with which you sign events.
-  timestamp       board.trust        Have an authority stamp the log.
-  import-msmarco  board.creating     Make a record of an old MS MARCO board.
-""")
-"""The commands of `heldout board`."""
-
-PREFER_COMMANDS: Mapping[str, Command] = _read_table("""
-commands, in the order of a campaign
-  pool       judging.campaign  Start a campaign: the tops of runs and the known answers.
-  price      judging.campaign  What judging the pools costs.
-  tasks      judging.campaign  Draw tasks from the pools: pairs, tests, order and sides.
-  links      judging.campaign  A link of their own for each judge.
-  export     judging.campaign  Judgments, tasks and payments in the forms that platforms take.
-  import     judging.campaign  A platform's results as judgments, and its approvals.
-  judge      judging.labels    Ask a language model as one more judge, and compare it with people.
-  contests   judging.labels    Whose first documents do people prefer?
-  strengths  judging.labels    How much more is one run preferred than another?
-  bias       judging.labels    What do judges do beside judging: sides, length, care?
-  labels     judging.labels    Labels from preferences, and every run scored again.
-  report     judging.labels    The tables and figures of the study, of a campaign.
-  maintain   judging.campaign  Update a board's preference labels as new runs come.
-""")
-"""The commands of `heldout prefer`."""
-
-SURVIVE_COMMANDS: Mapping[str, Command] = _read_table("""
-commands
-  depths      survivorship  Scores on the labels of a shallower annotation.
-  types       survivorship  Which types of queries were discarded?
-  triage      survivorship  Why was a query discarded? Pages that ask, and the counts.
-  answerable  survivorship  Could other systems have answered the discarded queries?
-  triples     survivorship  Training triples that a shallower annotation would have left.
-  train       survivorship  Re-rankers trained on them, compared; learning curves.
-""")
-"""The commands of `heldout survive`."""
-
-ANALYSE_COMMANDS: Mapping[str, Command] = {
-    **{name: Command("", "Analyses", question) for name, question in ANALYSES.items()},
-    "report": Command(
-        "analyses.commands",
-        "Analyses",
-        "all of these of a board, the reserve views too, in a private folder",
-    ),
-}
-"""The commands of `heldout analyse`: the analyses, and the report of all of them."""
-
-GROUPS: Mapping[str, Mapping[str, Command]] = {
-    "": COMMANDS,
-    "analyse": ANALYSE_COMMANDS,
-    "board": BOARD_COMMANDS,
-    "prefer": PREFER_COMMANDS,
-    "survive": SURVIVE_COMMANDS,
-}
-"""The commands of each group; `""` is the program itself."""
 
 _SETTINGS = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 _EPILOG = "Documentation: docs/reference/commands.md. Start with: heldout demo"
@@ -313,14 +219,14 @@ def _is_interrupted(error: BaseException | None) -> bool:
     return False
 
 
-@click.group(cls=_Program, table=COMMANDS, epilog=_EPILOG, context_settings=_SETTINGS)
+@click.group(cls=_Program, table=GROUPS[""], epilog=_EPILOG, context_settings=_SETTINGS)
 @click.version_option(heldout.__version__, prog_name="heldout")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(**_options: Any) -> None:
     """Leaderboards for ranking and retrieval whose results you can believe."""
 
 
-@click.group(cls=_Lazy, table=BOARD_COMMANDS)
+@click.group(cls=_Lazy, table=GROUPS["board"])
 def board() -> None:
     """Create a board, and look at what its query sets hold.
 
@@ -331,7 +237,7 @@ def board() -> None:
     """
 
 
-@click.group(cls=_Lazy, table=ANALYSE_COMMANDS)
+@click.group(cls=_Lazy, table=GROUPS["analyse"])
 def analyse() -> None:
     """Can a ranking be believed? From run files, a table of scores, or a board's vault.
 
@@ -341,7 +247,7 @@ def analyse() -> None:
     """
 
 
-@click.group(cls=_Lazy, table=PREFER_COMMANDS)
+@click.group(cls=_Lazy, table=GROUPS["prefer"])
 def prefer() -> None:
     """Preference judging: from shallow pools to better labels.
 
@@ -354,7 +260,7 @@ def prefer() -> None:
     """
 
 
-@click.group(cls=_Lazy, table=SURVIVE_COMMANDS)
+@click.group(cls=_Lazy, table=GROUPS["survive"])
 def survive() -> None:
     """Who was left out when annotators saw only the top of one system.
 

@@ -11,12 +11,14 @@ an extra: the rankers are those of the base install. The texts are the same unde
 
 import bz2
 import gzip
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -83,8 +85,6 @@ _TASK = (
     "Given the first paragraph of a docstring of Python's standard library, find the rest of it."
 )
 _MEASURE = "RR@10"
-_ROBERTSON = "https://doi.org/10.1561/1500000019"  # Robertson and Zaragoza 2009
-_ZHAI = "https://doi.org/10.1145/984321.984322"  # Zhai and Lafferty 2004
 
 
 class StoryTeam(NamedTuple):
@@ -94,7 +94,7 @@ class StoryTeam(NamedTuple):
     institution: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoryPart:
     """One run of the story.
 
@@ -115,7 +115,6 @@ class StoryPart:
     system: str
     days: int
     method: str
-    _: KW_ONLY
     paper: str = ""
     months: int = 0
     broken: bool = False
@@ -139,68 +138,17 @@ class Scene:
     why: str = ""
 
 
-_SEARCH = StoryTeam("Search Group", "North Coast University")
-_LAB = StoryTeam("IR Lab", "Lighthouse Institute")
-_TEXT = StoryTeam("Text Technology", "Harbour Software")
-_CLUB = StoryTeam("Retrieval Club", "Hill College")
+def _read_story() -> Iterator[StoryPart]:
+    table = resources.files("heldout.demo").joinpath("story.toml").read_text("utf-8")
+    story = tomllib.loads(table)
+    teams = {name: StoryTeam(name, institution) for name, institution in story["teams"].items()}
+    for row in story["part"]:
+        yield StoryPart(**{**row, "team": teams.get(row["team"], StoryTeam())})
 
-BASELINE = StoryPart("bm25", StoryTeam(), "BM25, k1 0.9, b 0.4", 59, "bm25 stem=false")
 
-PARTS: Sequence[StoryPart] = (
-    StoryPart("tfidf", _SEARCH, "TF-IDF cosine", 55, "tfidf"),
-    StoryPart("bm25-long", _SEARCH, "BM25, k1 2.0, b 0.9", 48, "bm25 k1=2.0 b=0.9"),
-    StoryPart(
-        "ql-dirichlet", _LAB, "Query likelihood, Dirichlet", 41, "query-likelihood", paper=_ZHAI
-    ),
-    StoryPart("bm25-third", _SEARCH, "BM25, k1 1.2, b 0.75", 36, "bm25 k1=1.2 b=0.75"),
-    StoryPart("chars", _TEXT, "Character n-grams", 30, "char-ngrams"),
-    StoryPart(
-        "bm25-stem",
-        _LAB,
-        "BM25 with stemming, k1 0.6, b 0.3",
-        24,
-        "bm25 k1=0.6 b=0.3",
-        paper=_ROBERTSON,
-    ),
-    StoryPart(
-        "rm3",
-        _CLUB,
-        "BM25 and RM3 feedback",
-        17,
-        "rm3",
-        months=6,
-        reason="RM3 re-weighs BM25's own results, so it is near BM25; a method of its own",
-    ),
-    StoryPart(
-        "chars-again", _TEXT, "Character n-grams, second try", 12, "char-ngrams", broken=True
-    ),
-    StoryPart(
-        "ql-jm",
-        _LAB,
-        "Query likelihood, Jelinek-Mercer",
-        10,
-        "query-likelihood smoothing=jelinek-mercer",
-        paper=_ZHAI,
-    ),
-    StoryPart(
-        "bm25-stop",
-        _CLUB,
-        "BM25 with stemming, stop words removed",
-        6,
-        "bm25 stopwords=true",
-        paper=_ROBERTSON,
-        reason="the paper is the textbook's; BM25 again, as it says, and within the quota",
-    ),
-    StoryPart(
-        "fusion",
-        _SEARCH,
-        "BM25, n-grams and query likelihood, scores added",
-        3,
-        "fusion rule=combsum",
-        reason="it says that it adds the scores of three methods; shown as what it is",
-    ),
-)
-"""The story: eleven runs by four teams; the third of Search Group comes too soon, one is broken."""
+BASELINE, *PARTS = _read_story()
+"""The organisers' run; and the story of `story.toml`: eleven runs by four teams, of which the third
+of Search Group comes too soon, and one is broken."""
 
 
 def read_collection(*, seed: int) -> QuerySplit:

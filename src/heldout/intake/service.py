@@ -31,24 +31,20 @@ from heldout.web.pages import Study
 from heldout.web.sessions import SESSION, Attempts
 
 _STATUSES: Mapping[str, int] = {
-    "board-closed": 403,
-    "invitation-expired": 410,
-    "invitation-unknown": 404,
-    "invitation-used": 410,
-    "team-token": 401,
-    "too-many-tries": 429,
-    "upload-busy": 503,
-    "upload-cut": 400,
-    "upload-ended": 409,
-    "upload-form": 400,
-    "upload-full": 507,
-    "upload-incomplete": 409,
-    "upload-limit": 429,
-    "upload-offset": 409,
-    "upload-quota": 429,
-    "upload-taken": 409,
-    "upload-too-large": 413,
-    "upload-unknown": 404,
+    code: status
+    for status, codes in {
+        400: "upload-cut upload-form",
+        401: "team-token",
+        403: "board-closed",
+        404: "invitation-unknown upload-unknown",
+        409: "upload-ended upload-incomplete upload-offset upload-taken",
+        410: "invitation-expired invitation-used",
+        413: "upload-too-large",
+        429: "too-many-tries upload-limit upload-quota",
+        503: "upload-busy",
+        507: "upload-full",
+    }.items()
+    for code in codes.split()
 }
 _WAIT = {"Retry-After": "120"}
 _OVERHEAD = 1 << 16
