@@ -27,6 +27,7 @@ from heldout.board.rules.template import SPLIT_ABOVE
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, PlotRow, stand_alone
 from heldout.charts.svg import RECORD
+from heldout.cli.redteam import describe_replay
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import (
     COMPARED,
@@ -49,7 +50,6 @@ from heldout.redteam.game import (
 from heldout.redteam.playing import SystemOptions, Systems, SystemsSource, draw, find_systems
 from heldout.redteam.replay import (
     conclude_replay,
-    describe_replay,
     read_history,
     replay,
     tabulate_replay,

@@ -34,8 +34,9 @@ from heldout.redteam.playing import (
     units_apart,
 )
 from heldout.redteam.replay import (
+    SEASON,
+    TableReplay,
     conclude_replay,
-    describe_replay,
     read_history,
     replay,
     tabulate_replay,
@@ -125,6 +126,19 @@ def _replay(table: Path, games: GameOptions, *, as_json: bool) -> None:
         document=found.document,
     )
     print_answer(answer, TableOutput())
+
+
+def describe_replay(found: TableReplay) -> list[tuple[str, str]]:
+    """Return what was played and assumed, as lines of a name and what there is to say."""
+    return fill_facts(
+        "replay",
+        found=found,
+        history=found.history,
+        named=found.history.name_entries(),
+        empty=found.seasons - len(set((found.history.days // SEASON).tolist())),
+        days=SEASON,
+        ranking=found.queries - found.feedback,
+    )
 
 
 def _answer(result: Played, *, thorough: bool) -> Answer:

@@ -21,8 +21,7 @@ from heldout.database.database import Database
 from heldout.errors import InputError, Problem, plural
 from heldout.intake import teams
 from heldout.intake.api import shared_answer
-from heldout.intake.board import ShownSubmission
-from heldout.intake.service import Intake, Overview, status_of
+from heldout.intake.service import Intake, status_of
 from heldout.intake.sign_in import Provider, SignIn, new_client, new_flow, read_flow, sign_flow
 from heldout.web.forms import Form, go_to, network_of, read_count, refuse_elsewhere
 from heldout.web.guard import content_policy
@@ -284,10 +283,9 @@ class Pages:
             "account",
             entered.team.name,
             code=code,
-            next=_say_next(found, self.intake.clock()),
-            quota=_say_quota(found),
-            open=found.closed is None,
-            submissions=[{"shown": one, "when": _say_when(one)} for one in rows],
+            found=found,
+            now=self.intake.clock(),
+            submissions=rows,
             more=f"/account?start={after}" if after < len(found.submissions) else "",
             root=self.intake.root,
             providers=self.intake.providers,
@@ -379,30 +377,6 @@ def _is_form_token(secret: str, text: str) -> bool:
 
 def _is_secure(request: Request) -> bool:
     return request.url.scheme == "https"
-
-
-def _say_when(shown: ShownSubmission) -> str:
-    dates = [
-        f"{what} on {_day(at)}"
-        for what, at in (("sent", shown.sent), ("official time", shown.received))
-        if at is not None
-    ]
-    return "; ".join(dates)
-
-
-def _say_next(found: Overview, now: datetime) -> str:
-    if found.closed is not None:
-        return f"The board was closed on {found.closed:%d %B %Y}: it takes nothing any more."
-    again = found.quota.next_allowed
-    if again <= now:
-        return "Your next submission may come now."
-    return f"Your next submission may come from {_day(again)} on."
-
-
-def _say_quota(found: Overview) -> str:
-    quota = found.quota
-    used = f"{len(quota.used)} of {plural(quota.limit, 'submission')} used"
-    return "" if found.closed else f"{used} since {quota.since:%d %B %Y}."
 
 
 def _say(error: InputError) -> str:

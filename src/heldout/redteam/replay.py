@@ -428,33 +428,6 @@ def conclude_replay(found: TableReplay) -> str:
     )
 
 
-def describe_replay(found: TableReplay) -> list[tuple[str, str]]:
-    """Return what was played and assumed, as lines of a name and what there is to say."""
-    history = found.history
-    named, worse = history.name_entries()
-    empty = found.seasons - len(set((history.days // SEASON).tolist()))
-    unused = f"; {empty} without entries" * bool(empty)
-    how = f"its best by {history.open_view}, else its latest" if history.open_view else "its latest"
-    ranking = found.queries - found.feedback
-    beside = f"on {found.feedback:,} queries" if found.feedback else "with noise"
-    whole, part = (
-        f"--queries {n} --gap {found.gap * (n / found.queries) ** 0.5:.0f}"
-        for n in (ranking, found.part)
-    )
-    lines = {
-        "history": f"{history.board}: {len(history.means)} entries from {history.first} on",
-        "left out": f"{history.left_out} without a score that ranks" * bool(history.left_out),
-        "baseline": f"{history.start_name}, {found.gap:.0f} u below the best entry",
-        "u": f"{found.unit:.5f} over all {found.queries:,} queries",
-        "clear": f"{ranking:,} queries rank; every entry has a number {beside}",
-        "seasons": f"{found.seasons} of {SEASON} days, {found.part:,} queries each{unused}",
-        "named": f"{len(named)} entries, each team's of a season: {how}; {worse} are not its best",
-        "assumed": "means are true scores; the deviations between systems, by query, below",
-        "worth": f"to an attacker: heldout redteam {whole}, in a season {part}",
-    }
-    return [(name, line) for name, line in lines.items() if line]
-
-
 def tabulate_replay(found: TableReplay) -> list[Table]:
     """Return a table for each assumption."""
     return [

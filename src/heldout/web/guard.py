@@ -4,8 +4,10 @@ Nothing of an error's inside reaches the page: it is logged, with its traceback 
 """
 
 import logging
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -151,31 +153,11 @@ _STATUSES: Mapping[type[Exception], int] = {
 }
 """Error -> status of its answer; an `HTTPException` has its own."""
 
-_LINK = "Please open the page again with the whole link that you were given"
-_SAVED = "What you saved is safe."
 _ERROR_PAGES: Mapping[int, tuple[str, ...]] = {
-    400: ("That could not be read", "Nothing was changed. Please go back and try again."),
-    403: (
-        "This address is wrong or incomplete",
-        "Nothing was changed.",
-        f"{_LINK}. You return to your task.",
-    ),
-    404: ("There is no such page", f"{_LINK}."),
-    410: (
-        "This address is too old",
-        "Your answers are stored, and your pay does not change.",
-        f"{_LINK}.",
-    ),
-    500: (
-        "The server made a mistake",
-        _SAVED,
-        "Please go back and try again. If it happens again, write to us.",
-    ),
-    503: (
-        "The server can't reach its database at the moment",
-        _SAVED,
-        "Please load this page again in a moment.",
-    ),
+    int(status): (page["title"], *page["paragraphs"])
+    for status, page in tomllib.loads(
+        resources.files("heldout.web").joinpath("error_pages.toml").read_text("utf-8")
+    ).items()
 }
 """Status -> title and paragraphs of the page."""
 
