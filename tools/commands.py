@@ -10,19 +10,7 @@ from textwrap import dedent
 
 import click
 
-from heldout.cli.program import (
-    ANALYSE_COMMANDS,
-    BOARD_COMMANDS,
-    COMMANDS,
-    PREFER_COMMANDS,
-    SURVIVE_COMMANDS,
-    Command,
-    analyse,
-    board,
-    main,
-    prefer,
-    survive,
-)
+from heldout.cli.program import GROUPS, Command, analyse, board, main, prefer, survive
 
 HEAD = """# Commands
 
@@ -32,7 +20,7 @@ code 0: done. 1: the answer is no (a check failed, a submission was refused, som
 2: wrong usage, or nothing that could be read.
 
 An option that takes one value is refused when it is given twice. An unknown command is answered
-with the nearest one: after `heldout score` with `evaluate`, after `heldout stability` with
+with the nearest one: after `heldout eval` with `evaluate`, after `heldout stability` with
 `analyse stability`.
 
 ## Shell completion
@@ -91,11 +79,11 @@ class _Entry:
 def describe_commands() -> str:
     """The whole page: a list of all commands, then each with its options."""
     entries = [
-        *_list(COMMANDS, main, ""),
-        *_list(ANALYSE_COMMANDS, analyse, "analyse"),
-        *_list(BOARD_COMMANDS, board, "board"),
-        *_list(PREFER_COMMANDS, prefer, "prefer"),
-        *_list(SURVIVE_COMMANDS, survive, "survive"),
+        *_list(GROUPS[""], main, ""),
+        *_list(GROUPS["analyse"], analyse, "analyse"),
+        *_list(GROUPS["board"], board, "board"),
+        *_list(GROUPS["prefer"], prefer, "prefer"),
+        *_list(GROUPS["survive"], survive, "survive"),
     ]
     rows = Counter(_option(option) for entry in entries for option in _options(entry))
     # Of two helps of one name, the more frequent one: "Also" gives the name alone.

@@ -90,13 +90,8 @@ def restore(
     try:
         aside.mkdir(mode=0o700)  # ours alone, and no link
     except FileExistsError:
-        raise InputError.of(
-            "restore-place",
-            str(aside),
-            "something that cannot be removed",
-            "no file of this name: the backup is written there first",
-            "remove it, or name another folder, best where nobody else may write",
-        ) from None
+        found = "something that cannot be removed, where the backup is written first"
+        raise InputError.of("restore-place", str(aside), found) from None
     try:
         manifest, root = sealed.unpack(path, identities, aside), aside / "files"
         if manifest.database is None and database is not None:

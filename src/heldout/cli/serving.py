@@ -224,7 +224,7 @@ def serve(
     """Serve the judging pages of a campaign, or a board's pages for teams, until interrupted.
 
     What the campaign's directory has and the database has not, as new tasks, is loaded first; what
-    people have seen already must not change. Without a campaign.toml the database alone is served.
+    people have seen already must not change. Without a campaign.toml and --board the database alone is served.
 
     With --board and --uploads, teams that `heldout invite` invited send their sealed files and see
     how far they have come, also where there is no campaign. GitHub, ORCID and mail are configured
@@ -368,7 +368,7 @@ def _prepare(
 
     folder = CampaignFolder(campaign)
     has_files = folder.has("campaign.toml")
-    if not has_files and alone and not _has_campaign(url):
+    if not has_files and alone:
         return "", []
     if url is None and not has_files:
         raise StoreError(f"{campaign} is no campaign; `heldout prefer pool` begins one")
@@ -397,26 +397,6 @@ def _prepare(
         state=state,
         spent=spent,
     )
-
-
-def _has_campaign(url: str | None) -> bool:
-    """Check whether a campaign lies in the database that is named."""
-    if url is None:
-        return False
-    from heldout.database.errors import DatabaseError
-    from heldout.judging.database.campaigns import read_campaign
-    from heldout.judging.database.tables import open_database
-
-    database = open_database(url)
-    try:
-        read_campaign(database)
-    except DatabaseError as error:
-        if error.code != "database-empty":
-            raise
-        return False
-    finally:
-        database.close()
-    return True
 
 
 # Who may join: the organiser calls this where the server's database is.

@@ -265,12 +265,8 @@ def _team_reader(intake: Intake) -> _TeamReader:
         address, now = network_of(request), intake.clock()
         wait = intake.attempts.wait(address, now=now)
         if wait is not None:
-            raise InputError.of(
-                "too-many-tries",
-                "token",
-                "five wrong tokens from your address",
-                f"a try in {int(wait.total_seconds()) // 60 + 1} minutes",
-            )
+            minutes = int(wait.total_seconds()) // 60 + 1
+            raise InputError.of("too-many-tries", "token", minutes=minutes)
         if credentials is not None:
             intake.attempts.note(address, now=now)
         raise refuse_token()

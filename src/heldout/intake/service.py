@@ -180,12 +180,8 @@ class Intake:
         """
         view = self.board.view()
         if view.closed is not None:
-            raise InputError.of(
-                "board-closed",
-                "board",
-                f"a board that was closed for good on {view.closed:%d %b %Y}",
-                "one that takes submissions",
-            )
+            found = f"a board that was closed for good on {view.closed:%d %b %Y}"
+            raise InputError.of("board-closed", "board", found, "one that takes submissions")
         return view
 
     # Uploads

@@ -249,10 +249,4 @@ def _check_file(
     except OSError as error:
         raise StoreError(f"{file.name} cannot be read: {error.strerror}") from error
     if digest != file.digest:
-        raise InputError.of(
-            code="upload-digest",
-            path=file.name,
-            found=f"SHA-256 {digest}",
-            expected=file.digest,
-            hint="the file changed while it was sent: send it again",
-        )
+        raise InputError.of("upload-digest", file.name, f"SHA-256 {digest}", digest=file.digest)
