@@ -3,7 +3,6 @@
 import re
 import select
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import unescape
@@ -348,27 +347,6 @@ def test_too_many_at_once_are_asked_to_wait(door: Door, monkeypatch: pytest.Monk
         assert int(answer.headers["retry-after"]) > 0
     narrow.wait_until_quiet()
     assert narrow.send(files_of()).status_code == 201
-
-
-def test_two_who_claim_one_id_at_once_do_not_mix(make: Callable[..., Door]) -> None:
-    """One of six teams has the id; the others are told, and what lies there is that one's."""
-    wide = make()
-    sent = {size: files_of(size=size) for size in range(1000, 1006)}
-    teams = {size: enter(wide.place, f"team {size}") for size in sent}
-    found: dict[int, int] = {}
-
-    def send(size: int) -> None:
-        browser, where = teams[size]
-        found[size] = browser.post(where, files=parts(sent[size])).status_code
-
-    threads = [threading.Thread(target=send, args=(size,)) for size in sent]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert sorted(found.values()) == [201, *[409] * 5]
-    (taken,) = (size for size, status in found.items() if status == 201)
-    assert wide.lying() == sent[taken]
 
 
 def test_every_answer_is_locked_down_and_nothing_can_be_read_back(door: Door) -> None:

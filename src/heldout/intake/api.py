@@ -61,14 +61,6 @@ class ProblemDocument(_Model):
     hint: str
 
 
-class Health(_Model):
-    """Whether the server works."""
-
-    status: Literal["ok"]
-    board: str
-    accepts: bool = pydantic.Field(description="Whether the board takes submissions.")
-
-
 class StandingsAnswer(pydantic.BaseModel):
     """Rows of the leaderboard, as leaderboard.json has them."""
 
@@ -214,12 +206,6 @@ def make_api(intake: Intake) -> FastAPI:
 
 
 def _add_public(api: FastAPI, intake: Intake) -> None:
-    @api.get("/health", responses=_REFUSALS, tags=["board"])
-    def health() -> Health:
-        """Return whether the server works, and the board takes submissions."""
-        view = intake.board.view()
-        return Health(status="ok", board=intake.study.name, accepts=view.closed is None)
-
     @api.get(
         "/standings",
         response_model=StandingsAnswer,
