@@ -224,7 +224,8 @@ def serve(
     """Serve the judging pages of a campaign, or a board's pages for teams, until interrupted.
 
     What the campaign's directory has and the database has not, as new tasks, is loaded first; what
-    people have seen already must not change. Without a campaign.toml and --board the database alone is served.
+    people have seen already must not change. Without a campaign.toml and --board the database alone
+    is served.
 
     With --board and --uploads, teams that `heldout invite` invited send their sealed files and see
     how far they have come, also where there is no campaign. GitHub, ORCID and mail are configured
