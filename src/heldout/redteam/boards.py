@@ -178,7 +178,6 @@ Beside = Literal["", "feedback", "noise"]
 
 _NOISE = 10.0
 _VIEW, _RANKING = "redteam", "redteam ranks"
-_EXPECTED = "rounded or clear, with +feedback or +noise after it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +223,7 @@ def parse_rule(text: str, rule: ReleaseRule, *, decimals: int, path: str) -> Nam
     """
     name, plus, beside = text.partition("+")
     if name not in get_args(RuleName) or (plus and beside not in get_args(Beside)[1:]):
-        raise InputError.of("redteam-release", path, quote(text), _EXPECTED)
+        raise InputError.of("redteam-release", path, quote(text))
     change: dict[str, Any] = {"rule": name} | ({"seasons": 1} if name == "rounded" else {})
     named = msgspec.structs.replace(rule, **change)
     return NamedRule(rule=named, decimals=decimals, beside=cast("Beside", beside))

@@ -491,6 +491,5 @@ def _choose_baselines(
         made.append(best_baseline(systems))
     if not made:
         found = f"{min(wanted):g} u, where the systems score {pair.truth:.4f}"
-        expected = f"at most {room:.1f} u: a baseline cannot score below 0"
-        raise InputError.of("redteam-gap", "--gap", found, expected)
+        raise InputError.of("redteam-gap", "--gap", found, room=room)
     return made, tuple(gap for gap in wanted if gap > room)

@@ -125,8 +125,7 @@ def read_history(data: bytes, *, path: str) -> BoardHistory:
     first = sent[0] if best is None and sent else best
     sent = [entry for entry in sent if entry is not first]
     if first is None or not sent:
-        expected = "a baseline and an entry, or two entries, with a score"
-        raise InputError.of("replay-empty", path, f"{len(played)} of them", expected)
+        raise InputError.of("replay-empty", path, f"{len(played)} of them")
     names = [fold_name(entry.team) or entry.id for entry in sent]
     teams = {team: number for number, team in enumerate(dict.fromkeys(names))}
     return BoardHistory(
@@ -159,8 +158,7 @@ def _read_own(
             for column in (ranks, view)
         )
     except ValueError as error:
-        expected = "a board's leaderboard.csv: columns of scores between type and trophy"
-        raise InputError.of("replay-table", path, str(error), expected) from None
+        raise InputError.of("replay-table", path, str(error)) from None
     return entries, scores, known, view.removesuffix(_INFORMS).strip()
 
 
@@ -273,8 +271,7 @@ def replay(
     seasons = int(history.days.max()) // SEASON + 1
     part = (queries - feedback) // seasons
     if part < 2:  # noqa: PLR2004 - one query has no deviation
-        found, expected = f"{queries:,} for {seasons} seasons", "at least two for each season"
-        raise InputError.of("replay-queries", "--queries", found, expected)
+        raise InputError.of("replay-queries", "--queries", queries=queries, seasons=seasons)
     lines = []
     with progress.steps("rules", len(RULES) * len(ASSUMED)) as done:
         for rule, ranking in zip(RULES, (0, queries - feedback, part), strict=True):
