@@ -71,6 +71,11 @@ def test_a_registration_without_end(lab: Lab, own: bytes) -> None:
     assert check(lab, {OWN: ("100644", own + b" " * 70_000)}) == (1, None, ["too-large"])
 
 
+@pytest.mark.parametrize(
+    "path",
+    [OTHERS, "registrations/x.json", f"registrations/a/{TEAM}.json"],
+    ids=["other-team", "no-team", "deeper"],
+)
 def test_a_registration_under_a_name_that_is_not_its_team_s(
     lab: Lab, own: bytes, path: str
 ) -> None:
