@@ -35,7 +35,7 @@ def test_no_worker_is_owed_less_than_the_share_nor_a_hundredth_more(
 def test_a_copy_has_the_same_pairs_and_answers(items: list[Item], seed: int, keep: bool) -> None:  # noqa: FBT001 - drawn
     task = Task(task="t", items=tuple(items), why="challenge", batch=3)
     rng = np.random.default_rng(seed)
-    copy = copy_task(task, name="t~2", keep_sides=keep, rng=rng)
+    copy = copy_task(task, name="t~2", same_sides=keep, rng=rng)
     assert sorted((one.pair, one.answer or "") for one in copy.items) == sorted(
         (one.pair, one.answer or "") for one in items
     )
@@ -47,7 +47,7 @@ def test_a_copy_has_the_same_pairs_and_answers(items: list[Item], seed: int, kee
 def test_a_copy_has_a_new_order_and_new_sides() -> None:
     items = tuple(Item(query=str(number), left="a", right="b") for number in range(40))
     copy = copy_task(
-        Task(task="t", items=items), name="u", keep_sides=False, rng=np.random.default_rng(0)
+        Task(task="t", items=items), name="u", same_sides=False, rng=np.random.default_rng(0)
     )
     assert [one.query for one in copy.items] != [one.query for one in items]
     assert 5 < sum(one.left == "b" for one in copy.items) < 35

@@ -97,7 +97,7 @@ def test_queries_without_votes_keep_their_label_and_a_draw_is_no_circle() -> Non
     pools = [pool("q", "a", "b"), pool("r", "a", "b", known="b"), pool("s", "a")]
     found = make_labels(pools, count_votes(drawn))
     assert found.labels == {"q": ("a", "b"), "r": ("b",)}
-    assert (found.cycles, found.several, found.kept) == (0, 1, ("r", "s"))
+    assert (found.cycles, found.several, found.unvoted) == (0, 1, ("r", "s"))
 
 
 @given(judged=_JUDGED)
@@ -171,4 +171,4 @@ def test_circles_are_those_of_the_wins_whatever_the_order_of_runs(
 def test_votes_on_passages_that_no_pool_has_decide_nothing() -> None:
     votes = count_votes([vote("q", "stranger", "a"), vote("q", "stranger", "b")])
     found = make_labels([pool("q", "a", "b", known="a")], votes)
-    assert (found.labels, found.kept) == ({"q": ("a",)}, ("q",))
+    assert (found.labels, found.unvoted) == ({"q": ("a",)}, ("q",))

@@ -23,8 +23,8 @@ from heldout.judging.database.organiser import assignments, payments_due, uncoun
 database = judging_databases.database
 LEFT = Choice(side="left")
 OPEN = msgspec.structs.replace(SETTINGS, links="open", uncounted_percent=20)
-OWNER = Worker(platform_id="A1", place="theirs", submit_to="https://www.mturk.com")
-THIEF = Worker(platform_id="A1", place="mine", submit_to="https://www.mturk.com")
+OWNER = Worker(platform_id="A1", session_id="theirs", submit_to="https://www.mturk.com")
+THIEF = Worker(platform_id="A1", session_id="mine", submit_to="https://www.mturk.com")
 
 
 def come(database: Database, worker: Worker, *, now: datetime = NOW) -> Assignment | NoTask:
@@ -56,7 +56,7 @@ def test_who_knows_a_worker_id_never_takes_over_a_task_with_answers(
     assert (again.id, again.answered) == (held.id, 1)
     answer_all(database, again)
     submit(database, held.id, now=NOW)
-    assert [(one.place, one.amount) for one in payments_due(database)] == [("theirs", 200)]
+    assert [(one.session_id, one.amount) for one in payments_due(database)] == [("theirs", 200)]
 
 
 def test_a_task_begun_in_anothers_name_is_not_paid_to_who_began_it(database: Database) -> None:
@@ -68,7 +68,7 @@ def test_a_task_begun_in_anothers_name_is_not_paid_to_who_began_it(database: Dat
     assert choose(database, first.id, 1, LEFT).outcome == "ended"
     answer_all(database, own)
     submit(database, own.id, now=NOW)
-    assert [(one.place, one.amount) for one in payments_due(database)] == [("theirs", 200)]
+    assert [(one.session_id, one.amount) for one in payments_due(database)] == [("theirs", 200)]
     assert stored_states(database) == derived_states(database)
 
 
@@ -76,12 +76,12 @@ def test_a_task_left_on_another_assignment_ends_with_its_lease(database: Databas
     load(database)
     held = begin(database, OWNER)
     choose(database, held.id, 1, LEFT)
-    returned = Worker(platform_id="A1", place="next", submit_to="https://www.mturk.com")
+    returned = Worker(platform_id="A1", session_id="next", submit_to="https://www.mturk.com")
     assert why(come(database, returned, now=after(minutes=59))) == "elsewhere"
     later = begin(database, returned, now=after(minutes=61))
     assert later.id != held.id
     assert not get_assignment(database, held.id).open
-    assert [(one.place, one.amount) for one in payments_due(database)] == [("theirs", 50)]
+    assert [(one.session_id, one.amount) for one in payments_due(database)] == [("theirs", 50)]
     assert stored_states(database) == derived_states(database)
 
 

@@ -72,7 +72,7 @@ def test_who_comes_back_by_a_signed_link_gets_the_same_assignment(database: Data
 
 def test_who_comes_back_to_a_platforms_assignment_goes_on_there(database: Database) -> None:
     load(database)
-    here = Worker(platform_id="ann", place="p1", submit_to="https://x")
+    here = Worker(platform_id="ann", session_id="p1", submit_to="https://x")
     first = claim(database, here, batch=1, now=NOW)
     assert isinstance(first, Assignment)
     choose(database, first.id, 1, LEFT)
@@ -280,12 +280,12 @@ def test_hostile_ids_are_text(database: Database) -> None:
     load(database)
     name = "'; DROP TABLE judgments; -- %s {} <script>"
     worker = Worker(
-        platform_id=name, place="\0" * 9 + "p" * 5_000, study="%(x)s\ud800", submit_to="?"
+        platform_id=name, session_id="\0" * 9 + "p" * 5_000, study="%(x)s\ud800", submit_to="?"
     )
     found = claim(database, worker, batch=1, now=NOW)
     assert isinstance(found, Assignment)
     assert found.worker == Worker(
-        platform_id=name, place="p" * 1_000, study="%(x)s?", submit_to="?"
+        platform_id=name, session_id="p" * 1_000, study="%(x)s?", submit_to="?"
     )
 
 

@@ -34,7 +34,7 @@ def pay(
         assignment=number,
         worker=f"p{number}",
         platform_id=who,
-        place=f"s{number}",
+        session_id=f"s{number}",
         study=study,
         kind=kind,
         amount=amount,

@@ -20,7 +20,7 @@ from heldout.judging.labels.rescoring import (
     grade,
     leave_each_out,
     means_of,
-    perfect_places,
+    perfect_ranks,
     rank_means,
     redraw_labels,
     remove_run,
@@ -28,7 +28,7 @@ from heldout.judging.labels.rescoring import (
     score_each,
     score_labels,
 )
-from heldout.judging.studies.sample import fold_places, order_agreement
+from heldout.judging.studies.sample import fold_ranks, order_agreement
 from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import Both, find_taus, kendall
 from heldout.trec.tops import RunPositions
@@ -92,7 +92,7 @@ def test_the_perfect_run_scores_1_before_and_what_it_is_worth_after() -> None:
     known = {"p": ["a"], "q": ["b", "c"], "r": ["c"]}
     runs = {
         "A": places({"p": "abc", "q": "abc", "r": "abc"}),
-        PERFECT: perfect_places(known),
+        PERFECT: perfect_ranks(known),
     }
     after = scored("after", {"p": ("a",), "q": ("c",), "r": ("a", "c")})
     found = rescore(runs, scored("before", known), after, rng(), trials=50)
@@ -284,7 +284,7 @@ def test_order_agrees_on_pairs_that_the_run_shows_and_people_decided() -> None:
 
 
 def test_a_text_stands_where_it_is_shown_first() -> None:
-    folded = fold_places(places({"p": "zab"}), {"p": {"z": "b", "b": "b"}})
+    folded = fold_ranks(places({"p": "zab"}), {"p": {"z": "b", "b": "b"}})
     assert folded.found == {"p": {"b": 1, "a": 2}}
 
 
@@ -400,7 +400,7 @@ def test_leaving_each_run_out_gives_what_doing_everything_again_gives(
 ) -> None:
     pools, votes, runs = contributed(seed)
     after = scored("after", make_labels(pools, votes, find=find).labels, measure)
-    perfect = {PERFECT: perfect_places({"p": ("a",)})}
+    perfect = {PERFECT: perfect_ranks({"p": ("a",)})}
     found = leave_each_out({**runs, **perfect}, pools, votes, after, find=find)
     pooled = sorted({run for pool in pools for one in pool.candidates for run in one.runs})
     wanted = [leave_out_plainly(run, runs, pools, votes, after, find=find) for run in pooled]

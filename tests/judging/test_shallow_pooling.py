@@ -13,7 +13,7 @@ from heldout.judging.campaign.judgments import PairVotes, Votes
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.labels.contests import PERFECT, Contests, find_cycles, hold_contests
 from heldout.judging.labels.labels import count_pairings, make_labels, play
-from heldout.judging.labels.rescoring import ScoredLabels, grade, perfect_places, score_labels
+from heldout.judging.labels.rescoring import ScoredLabels, grade, perfect_ranks, score_labels
 from heldout.judging.studies.categories import Category, Split, count_preferences
 from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import Both, find_taus, kendall
@@ -190,7 +190,7 @@ def test_perfect_scores_the_share_of_queries_whose_known_answer_stayed_best() ->
     known = {f"q{n}": ["k"] for n in range(500)}
     after = {query: ("b", "k") if n < 166 else ("b",) for n, query in enumerate(known)}
     labels = ScoredLabels(name="after", labels=grade(after), measure=parse_measure("RR@10"))
-    scores = score_labels({PERFECT: perfect_places(known)}, labels, queries=sorted(known))
+    scores = score_labels({PERFECT: perfect_ranks(known)}, labels, queries=sorted(known))
     assert round(float(scores.mean()), 4) == PERFECT_AFTER
 
 

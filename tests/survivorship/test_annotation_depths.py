@@ -10,8 +10,8 @@ from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.depths.scores import DepthScores, pick_depths, score_depths, shown_places
-from heldout.trec.tops import RunPositions
+from heldout.survivorship.depths.scores import DepthScores, pick_depths, score_depths, shown_ranks
+from heldout.trec.tops import Places
 
 RR = parse_measure("RR@10")
 K = 4
@@ -134,7 +134,7 @@ def test_the_order_shown_is_a_run_of_what_was_shown() -> None:
         open_ended=False,
         counts_discarded=True,
     )
-    places = shown_places(seen)
+    places = shown_ranks(seen)
 
     assert places.found == {"q1": {"a": 2, "b": 3}, "q2": {}}
     assert places.retrieved == {"q1": 3, "q2": 1}
@@ -142,6 +142,6 @@ def test_the_order_shown_is_a_run_of_what_was_shown() -> None:
 
 def test_a_source_that_does_not_tell_what_was_shown_has_no_order() -> None:
     with pytest.raises(InputError) as refused:
-        shown_places(annotate({"q1": {"a": 1}}))
+        shown_ranks(annotate({"q1": {"a": 1}}))
 
     assert refused.value.problems[0].code == "no-shown"

@@ -13,7 +13,7 @@ from heldout.errors import InputError, OptionError
 from heldout.ids import DocId, QueryId
 from heldout.rankers.run import Hit
 from heldout.scoring.measures import parse_measure
-from heldout.survivorship.reading.source import AnnotationPlace
+from heldout.survivorship.reading.source import AnnotationFiles
 from heldout.survivorship.training.material import (
     CollectionReader,
     Material,
@@ -70,19 +70,21 @@ def read(
         skip_unknown=skip_unknown,
         all_labels=all_labels,
     )
-    return read_material(AnnotationPlace(**source), choice, CollectionReader(), TERMINAL)
+    return read_material(AnnotationFiles(**source), choice, CollectionReader(), TERMINAL)
 
 
 def test_passages_of_qna_have_the_ids_of_the_collection_that_is_trained_on(place: Path) -> None:
     found = read(place, triples="triples.tsv", annotations=place / "train.json")
-    assert found.places == {str(n): {str(100 * n + n % SHOWN + 1): n % SHOWN + 1} for n in range(6)}
+    assert found.selected == {
+        str(n): {str(100 * n + n % SHOWN + 1): n % SHOWN + 1} for n in range(6)
+    }
     assert len(list(found.read())) == 6
 
 
 def test_other_labels_select_from_the_passages_by_the_ids_of_the_collection(place: Path) -> None:
     (place / "other.qrels").write_text("3 0 302 1\n")
     found = read(place, annotations=place / "train.json", qrels=place / "other.qrels")
-    assert found.places == {"3": {"302": 2}}
+    assert found.selected == {"3": {"302": 2}}
 
 
 def test_a_label_that_the_collection_has_no_text_of_is_left_out_and_told(
@@ -91,7 +93,7 @@ def test_a_label_that_the_collection_has_no_text_of_is_left_out_and_told(
     documents = (place / "documents.tsv").read_text()
     (place / "documents.tsv").write_text(documents.replace("passage 1 of 0\n", "another\n"))
     found = read(place, annotations=place / "train.json")
-    assert set(found.places) == {"1", "2", "3", "4", "5"}
+    assert set(found.selected) == {"1", "2", "3", "4", "5"}
     told = " ".join(capsys.readouterr().err.split())
     assert "1 passage missing of 24 that were shown" in told
     assert "1 of 6 selected passages missing" in told
@@ -188,10 +190,10 @@ def test_simulated_annotators_leave_some_labels_which_is_told_and_all_can_be_tak
     labels = [f"{n} 0 a{n} 1\n{n} 0 z{n} 2\n{n} 0 a{(n + 1) % 6} 0\n" for n in range(6)]
     (place / "qrels.txt").write_text("".join(labels) + "99 0 a1 1\n")
     some = read(place, shown_depth=3)
-    assert some.places == {str(n): {f"a{n}": 1} for n in range(6)}
+    assert some.selected == {str(n): {f"a{n}": 1} for n in range(6)}
     assert "6 of 13 labels, 6 of 7 queries" in " ".join(capsys.readouterr().err.split())
     every = read(place, all_labels=True)
-    assert {query: set(found) for query, found in every.places.items()} == {
+    assert {query: set(found) for query, found in every.selected.items()} == {
         str(n): {f"a{n}", f"z{n}"} for n in range(6)
     }
     assert {triple.positive[0] for triple in every.read()} == {"a", "z"}
@@ -204,8 +206,8 @@ def test_half_of_a_folder_trains_on_its_own_labels_only(place: Path) -> None:
     (place / "documents.tsv").write_text("".join(f"a{n}\twhat is {n}\n" for n in range(6)))
     (place / "qrels.txt").write_text("".join(f"{n} 0 a{n} 1\n" for n in range(6)))
     halves = [read(place, half=half, all_labels=True) for half in (":dev", ":eval")]
-    assert set(halves[0].places) | set(halves[1].places) == set("012345")
-    assert not set(halves[0].places) & set(halves[1].places)
+    assert set(halves[0].selected) | set(halves[1].selected) == set("012345")
+    assert not set(halves[0].selected) & set(halves[1].selected)
 
 
 def test_a_file_of_triples_may_have_every_label_of_the_collection(place: Path) -> None:

@@ -15,7 +15,7 @@ from heldout.survivorship.training.triples import (
     ALL,
     Condition,
     Sampler,
-    SelectedPlaces,
+    SelectedRanks,
     Triple,
     TripleCounts,
     TripleDraw,
@@ -37,7 +37,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 def select(
     sequence: Sequence[Triple],
-    places: SelectedPlaces,
+    places: SelectedRanks,
     condition: Condition,
     *,
     seed: int,
@@ -53,7 +53,7 @@ def select(
 
 
 @st.composite
-def labelled_sequences(draw: st.DrawFn) -> tuple[SelectedPlaces, list[Triple]]:
+def labelled_sequences(draw: st.DrawFn) -> tuple[SelectedRanks, list[Triple]]:
     """Labels at random places, and triples of them in any order, with repetitions."""
     places: dict[QueryId, dict[DocId, int]] = {}
     for number in range(draw(st.integers(1, 8))):
@@ -72,7 +72,7 @@ def is_subsequence(part: list[Triple], whole: list[Triple]) -> bool:
 
 @given(labelled_sequences(), st.integers(1, DEPTH))
 def test_a_depth_keeps_the_order_and_exactly_what_was_shown_there(
-    made: tuple[SelectedPlaces, list[Triple]], depth: int
+    made: tuple[SelectedRanks, list[Triple]], depth: int
 ) -> None:
     places, sequence = made
     kept = select(sequence, places, Condition(depth=depth), seed=0).triples
@@ -83,7 +83,7 @@ def test_a_depth_keeps_the_order_and_exactly_what_was_shown_there(
 
 
 @given(labelled_sequences())
-def test_deeper_annotation_never_has_less(made: tuple[SelectedPlaces, list[Triple]]) -> None:
+def test_deeper_annotation_never_has_less(made: tuple[SelectedRanks, list[Triple]]) -> None:
     places, sequence = made
     found = [
         set(select(sequence, places, Condition(depth=d), seed=0).triples) for d in range(1, 11)
@@ -94,7 +94,7 @@ def test_deeper_annotation_never_has_less(made: tuple[SelectedPlaces, list[Tripl
 
 @given(labelled_sequences(), st.integers(1, DEPTH), st.integers(0, 5))
 def test_a_sample_is_as_small_in_queries_labels_and_triples(
-    made: tuple[SelectedPlaces, list[Triple]], depth: int, seed: int
+    made: tuple[SelectedRanks, list[Triple]], depth: int, seed: int
 ) -> None:
     places, sequence = made
     shallow = select(sequence, places, Condition(depth=depth), seed=seed)
@@ -143,7 +143,7 @@ def test_each_label_of_a_query_is_as_likely_to_be_in_a_sample() -> None:
 
 @given(labelled_sequences(), st.integers(0, 5))
 def test_a_sample_as_small_as_all_is_all(
-    made: tuple[SelectedPlaces, list[Triple]], seed: int
+    made: tuple[SelectedRanks, list[Triple]], seed: int
 ) -> None:
     _, sequence = made
     counts = count_triples(sequence)
@@ -152,7 +152,7 @@ def test_a_sample_as_small_as_all_is_all(
 
 @given(labelled_sequences(), st.floats(0.05, 0.95), st.floats(0.05, 0.95))
 def test_within_a_seed_a_larger_share_holds_the_smaller(
-    made: tuple[SelectedPlaces, list[Triple]], one: float, other: float
+    made: tuple[SelectedRanks, list[Triple]], one: float, other: float
 ) -> None:
     places, sequence = made
     small, large = Condition(share=min(one, other)), Condition(share=max(one, other))

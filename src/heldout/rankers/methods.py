@@ -139,8 +139,8 @@ def _choose(
     act = method.rank if rank else method.load
     if act is None:
         names = [one for one, row in METHODS.items() if (row.rank if rank else row.load)]
-        lacks, place = ("only re-ranks", "--first") if rank else ("re-ranks nothing", "--method")
-        raise _wrong_method(f"{name}, which {lacks}", names, place=place)
+        lacks, option = ("only re-ranks", "--first") if rank else ("re-ranks nothing", "--method")
+        raise _wrong_method(f"{name}, which {lacks}", names, option=option)
     known = [field.name for field in fields(method.settings)]
     unknown = [one for one in parameters if one not in known]
     if unknown:
@@ -207,8 +207,8 @@ def find_method(name: str) -> Method:
     raise _wrong_method(repr(name[:40]), METHODS)
 
 
-def _wrong_method(found: str, names: Iterable[str], *, place: str = "--method") -> InputError:
-    return InputError.of("rank-method", place, found, f"one of {', '.join(names)}")
+def _wrong_method(found: str, names: Iterable[str], *, option: str = "--method") -> InputError:
+    return InputError.of("rank-method", option, found, f"one of {', '.join(names)}")
 
 
 def _refusal(found: str, expected: str) -> InputError:

@@ -298,9 +298,9 @@ def describe_run(
         rerank_depth: how many documents of that.
         cores: processors of this machine, where they are to be stated.
     """
-    stage: dict[str, Any] = {"name": method, "params": dict(parameters)}
+    step: dict[str, Any] = {"name": method, "params": dict(parameters)}
     if first:
-        stage |= {"reranks": first, "rerank depth": rerank_depth}
+        step |= {"reranks": first, "rerank depth": rerank_depth}
     fetched = collection.startswith(PREFIX)
     named = collection.removeprefix(PREFIX) if fetched else PurePath(collection).name
     return {
@@ -317,7 +317,7 @@ def describe_run(
         "method": {
             "automatic": True,
             "depth": depth,
-            "retrieval": [*([{"name": first}] if first else []), stage],
+            "retrieval": [*([{"name": first}] if first else []), step],
         },
         "data": {
             "test collection": {

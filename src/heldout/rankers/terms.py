@@ -170,9 +170,9 @@ def count_terms(texts: Sequence[Sequence[str]], vocabulary: dict[str, int]) -> c
     """
     columns = [[vocabulary[term] for term in text if term in vocabulary] for text in texts]
     starts = np.concatenate([[0], np.cumsum([len(row) for row in columns])]).astype(np.int64)
-    places = np.fromiter(chain(*columns), dtype=np.int64, count=int(starts[-1]))
+    indices = np.fromiter(chain(*columns), dtype=np.int64, count=int(starts[-1]))
     shape = (len(texts), max(1, len(vocabulary)))
-    counts = csr_array((np.ones(len(places)), places, starts), shape=shape)
+    counts = csr_array((np.ones(len(indices)), indices, starts), shape=shape)
     counts.sum_duplicates()
     return counts
 
@@ -482,11 +482,11 @@ def _feedback(index: TermIndex, run: Run) -> csr_array:
     """Share of each document in each query's model, shape (queries, documents)."""
     rows = {document: row for row, document in enumerate(index.documents)}
     hits = [run[query] for query in index.queries]
-    places = [rows[hit.document] for ranking in hits for hit in ranking]
+    indices = [rows[hit.document] for ranking in hits for hit in ranking]
     values = np.array([hit.score for ranking in hits for hit in ranking], dtype=np.float64)
     starts = np.cumsum([0, *(len(ranking) for ranking in hits)])
     shape = (len(hits), len(index.documents))
-    return _unit_sums(csr_array((values, np.array(places, np.int64), starts), shape=shape))
+    return _unit_sums(csr_array((values, np.array(indices, np.int64), starts), shape=shape))
 
 
 def _distributions(index: TermIndex) -> csr_array:

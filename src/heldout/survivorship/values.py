@@ -19,8 +19,8 @@ from heldout.survivorship.depths.words import answer_depths
 from heldout.survivorship.discarded.query_types import answer_types, compare_types, count_types
 from heldout.survivorship.reading.depth_qrels import simulate_annotations
 from heldout.survivorship.reading.records import add_kinds, no_common_query
-from heldout.survivorship.reading.source import read_annotations as read_annotation_place
-from heldout.survivorship.training.triples import Triple, make_triples, places_of
+from heldout.survivorship.reading.source import read_annotations as read_any_annotations
+from heldout.survivorship.training.triples import Triple, make_triples, ranks_of
 
 _NEGATIVES_FROM = 100
 
@@ -40,7 +40,7 @@ def read_annotations(path: str | PathLike[str], *, texts: bool = False) -> Annot
         annotations = heldout.survivorship.read_annotations("depth-qrels")
         annotations.survived, annotations.discarded
     """
-    return read_annotation_place(Path(path), texts=texts)
+    return read_any_annotations(Path(path), texts=texts)
 
 
 def annotate_run(run: GivenRuns, qrels: GivenQrels, *, depth: int = 10) -> Annotations:
@@ -118,16 +118,16 @@ def score_depths(
         level=level,
         seed=seed,
     )
-    places = None
+    listed = None
     if runs is not None:
         wanted: dict[str, Sequence[str]] = {
             one.query: tuple(one.selected) for one in annotations.records if one.selected
         }
-        places = read_given_positions(runs, documents=wanted)
-        for name, found in places.items():
+        listed = read_given_places(runs, documents=wanted)
+        for name, found in listed.items():
             if wanted and not found.found:
                 raise no_common_query(name, f"none of the {len(wanted):,} queries with a label")
-    return answer_depths(study_depths(annotations, places, options))
+    return answer_depths(study_depths(annotations, listed, options))
 
 
 def query_types(
@@ -183,8 +183,8 @@ def make_training_triples(
     """
     _, tops = read_one_top(run, depth=negatives_from)
     ranked = {QueryId(query): tuple(map(DocId, docs)) for query, docs in tops.items()}
-    places = places_of(annotations)
+    ranks = ranks_of(annotations)
     rng = np.random.default_rng(seed)
-    for triple in make_triples(places, ranked, negatives=negatives, rng=rng):
-        if depth is None or places[triple.query][triple.positive] <= depth:
+    for triple in make_triples(ranks, ranked, negatives=negatives, rng=rng):
+        if depth is None or ranks[triple.query][triple.positive] <= depth:
             yield triple

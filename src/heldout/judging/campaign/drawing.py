@@ -80,7 +80,7 @@ def draw_tasks(
         raise InputError.of(
             "too-few-tests", "tests.jsonl", f"{len(tests)} tests", tests=settings.tests
         )
-    shuffled = [pairs[place] for place in rng.permutation(len(pairs)).tolist()]
+    shuffled = [pairs[index] for index in rng.permutation(len(pairs)).tolist()]
     groups = [
         shuffled[start : start + settings.pairs]
         for start in range(0, len(shuffled), settings.pairs)
@@ -96,7 +96,7 @@ def draw_tasks(
             items += _draw_tests(tests, {pair[0] for pair in group}, settings.tests, rng)
             order = rng.permutation(len(items)).tolist()
             name = f"{batch}-{number:05}-{copy + 1}"
-            shown = tuple(items[place] for place in order)
+            shown = tuple(items[index] for index in order)
             tasks.append(Task(task=name, items=shown, why=why, batch=batch))
     return tuple(tasks)
 
@@ -121,10 +121,10 @@ def propose_tests(
     passages = [(pool.query, one) for pool in pools for one in pool.candidates]
     common = _common_words(pools)
     tests: list[Item] = []
-    for place in rng.permutation(len(fit)).tolist():
+    for index in rng.permutation(len(fit)).tolist():
         if len(tests) == count:
             break
-        pool, known = fit[place]
+        pool, known = fit[index]
         own = _words(known.text) - common
         words = own | (_words(pool.text) - common)
         for choice in rng.integers(len(passages), size=_TRIES).tolist():
@@ -161,7 +161,7 @@ def _flips(pairs: int, judges: int, rng: np.random.Generator) -> list[list[bool]
 def _draw_tests(
     tests: Sequence[Item], queries: set[str], count: int, rng: np.random.Generator
 ) -> Iterator[Item]:
-    order = [tests[place] for place in rng.permutation(len(tests)).tolist()]
+    order = [tests[index] for index in rng.permutation(len(tests)).tolist()]
     order.sort(key=lambda test: test.query in queries)
     for test, flip in zip(order[:count], rng.integers(2, size=count).tolist(), strict=True):
         yield test.turned() if flip else test
@@ -231,12 +231,12 @@ def prune(query: str, passages: Sequence[str], votes: Mapping[Duel, PairVotes]) 
         if wanted or len(left) <= FEW:
             return Pruning(tuple(left), wanted)
         wins = Counter(votes[pair].winner(pair) for pair in pairs)
-        kept = [one for one in left if wins[one] > WINS]
-        if not kept or kept == left:
+        better = [one for one in left if wins[one] > WINS]
+        if not better or better == left:
             # Nobody stands out this way: all that are left meet.
             rest = tuple(pair for pair in combinations(left, 2) if pair not in votes)
             return Pruning(tuple(left), rest)
-        left, number = kept, number + 1
+        left, number = better, number + 1
 
 
 def _meetings(query: str, number: int, left: Sequence[str]) -> list[Duel]:
@@ -249,13 +249,13 @@ def _meetings(query: str, number: int, left: Sequence[str]) -> list[Duel]:
     order = np.random.Generator(np.random.PCG64(seed)).permutation(size).tolist()
     steps = MEETINGS // 2
     pairs = {
-        frozenset((order[place], order[(place + step) % size]))
+        frozenset((order[index], order[(index + step) % size]))
         for step in range(1, steps + 1)
-        for place in range(size)
+        for index in range(size)
     }
     half = size // 2
-    pairs |= {frozenset((order[place], order[place + half])) for place in range(size - half)}
-    found = [sorted(left[place] for place in pair) for pair in pairs]
+    pairs |= {frozenset((order[index], order[index + half])) for index in range(size - half)}
+    found = [sorted(left[index] for index in pair) for pair in pairs]
     return sorted((first, second) for first, second in found)
 
 
@@ -315,10 +315,10 @@ def search(
 def meeting_order(pool: Pool) -> tuple[str, ...]:
     """The passages of a pool as they meet: mixed, and the same whenever it is asked."""
 
-    def place(doc: str) -> bytes:
+    def index(doc: str) -> bytes:
         return hashlib.sha256(f"{pool.query}\n{doc}".encode()).digest()
 
-    return tuple(sorted((one.doc for one in pool.candidates), key=place))
+    return tuple(sorted((one.doc for one in pool.candidates), key=index))
 
 
 def count_answers(judgments: Iterable[Judgment], settings: Settings) -> Mapping[Pair, int]:

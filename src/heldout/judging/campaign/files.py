@@ -152,8 +152,8 @@ class CampaignFolder:
     def _need(self, name: str) -> bytes:
         data = self.files.find(name)
         if data is None:
-            place = self.path / name
-            raise StoreError(f"{place} is missing; `heldout prefer pool` makes a campaign")
+            path = self.path / name
+            raise StoreError(f"{path} is missing; `heldout prefer pool` makes a campaign")
         return data
 
     def _write(self, name: str, rows: Sequence[msgspec.Struct]) -> None:

@@ -197,11 +197,11 @@ def _doubled(path: str, found: str, hint: str) -> InputError:
 def _period(rows: Sequence[Judgment]) -> int:
     """The least number of rows that the whole is made of, row by row; all where it is none."""
     matched = [0] * len(rows)
-    for place in range(1, len(rows)):
-        length = matched[place - 1]
-        while length and rows[place] != rows[length]:
+    for end in range(1, len(rows)):
+        length = matched[end - 1]
+        while length and rows[end] != rows[length]:
             length = matched[length - 1]
-        matched[place] = length + (rows[place] == rows[length])
+        matched[end] = length + (rows[end] == rows[length])
     period = len(rows) - (matched[-1] if rows else 0)
     return period if period and len(rows) % period == 0 else len(rows)
 
@@ -255,7 +255,7 @@ def honest_answers(
     Tests are among them, and answers without a preference.
     """
     last = last_answers(judgments)
-    failed = {place for place, n in failed_tests(last).items() if n >= failures}
+    failed = {slot for slot, n in failed_tests(last).items() if n >= failures}
     workers = {worker for worker, _ in failed} if exclusion == "worker" else set()
     return [
         one
@@ -299,9 +299,9 @@ def last_answers(judgments: Iterable[Judgment]) -> list[Judgment]:
     """
     last: dict[object, Judgment] = {}
     for number, one in enumerate(judgments):
-        place = (one.worker, one.task, one.position) if one.position else number
-        last.pop(place, None)
-        last[place] = one
+        slot = (one.worker, one.task, one.position) if one.position else number
+        last.pop(slot, None)
+        last[slot] = one
     return list(last.values())
 
 
@@ -424,18 +424,18 @@ def merge_judgments(before: Iterable[Judgment], found: Iterable[Judgment]) -> tu
         found: in a database, or in a platform's results.
     """
     fresh = dict(enumerate(found))
-    places = defaultdict(list)
+    slots = defaultdict(list)
     for number in reversed(fresh):
-        places[_place(fresh[number])].append(number)
+        slots[_slot(fresh[number])].append(number)
     merged = []
     for one in before:
-        again = places[_place(one)]
+        again = slots[_slot(one)]
         later = fresh.pop(again.pop()) if again else one
         merged.append(later if later.submitted else one)
     return (*merged, *fresh.values())
 
 
-def _place(one: Judgment) -> tuple[object, ...]:
+def _slot(one: Judgment) -> tuple[object, ...]:
     """Return what never changes about a judgment, and is that of no other."""
     return (
         *(one.worker, one.task, one.position, one.query, one.left, one.right),

@@ -198,7 +198,7 @@ def sample_pools(
             "too-few-pools", "pool", f"{len(fit):,} pools of two or more passages", count=count
         )
     chosen = rng.choice(len(fit), size=count, replace=False)
-    return tuple(fit[place] for place in sorted(chosen.tolist()))
+    return tuple(fit[index] for index in sorted(chosen.tolist()))
 
 
 def _holders(

@@ -238,13 +238,13 @@ def amount_owed(*, reward: Money, answered: int, items: int) -> Money:
     return -(-reward * answered // items)
 
 
-def copy_task(task: Task, *, name: str, keep_sides: bool, rng: np.random.Generator) -> Task:
+def copy_task(task: Task, *, name: str, same_sides: bool, rng: np.random.Generator) -> Task:
     """The same pairs for another worker, in a new order.
 
     Args:
         task: what another worker did not finish, or what does not count.
         name: id of the copy.
-        keep_sides: whether pairs that nobody knows keep their sides: where the copies of a task
+        same_sides: whether pairs that nobody knows keep their sides: where the copies of a task
             balance them exactly, a copy in the place of another has to show them alike. The sides
             of tests are drawn again.
         rng: where order and sides come from.
@@ -252,7 +252,7 @@ def copy_task(task: Task, *, name: str, keep_sides: bool, rng: np.random.Generat
     order = rng.permutation(len(task.items))
     turned = rng.random(len(task.items)) < 0.5  # noqa: PLR2004 - a fair coin
     items = tuple(
-        item.turned() if turn and not (keep_sides and item.answer is None) else item
-        for item, turn in zip((task.items[place] for place in order), turned, strict=True)
+        item.turned() if turn and not (same_sides and item.answer is None) else item
+        for item, turn in zip((task.items[index] for index in order), turned, strict=True)
     )
     return Task(task=name, items=items, why=task.why, batch=task.batch)

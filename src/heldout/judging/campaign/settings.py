@@ -336,7 +336,7 @@ class Payment:
         assignment: for which.
         worker: the pseudonym.
         platform_id: the platform's id of the worker.
-        place: the platform's id of the assignment.
+        session_id: the platform's id of the assignment.
         study: the platform's id of the study.
         kind: what it is for.
         amount: hundredths, above 0.
@@ -348,7 +348,7 @@ class Payment:
     assignment: int
     worker: str
     platform_id: str
-    place: str
+    session_id: str
     study: str
     kind: PaymentKind
     amount: Money
@@ -387,7 +387,7 @@ def format_payments(payments: Iterable[Payment]) -> bytes:
     """CSV with a header, in the order given; amounts in units, as 0.77; no cell is a formula."""
     rows = (
         [
-            *map(defuse, (one.key, one.worker, one.platform_id, one.study, one.place)),
+            *map(defuse, (one.key, one.worker, one.platform_id, one.study, one.session_id)),
             *(str(one.assignment), one.kind, f"{one.amount // 100}.{one.amount % 100:02}"),
             *(one.currency, one.paid_at),
         ]

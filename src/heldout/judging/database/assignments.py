@@ -43,7 +43,8 @@ class Worker:
 
     Attributes:
         platform_id: the platform's id of the worker; 1 to 255 characters.
-        place: its id of this assignment (`assignmentId`, `SESSION_ID`); empty where there is none.
+        session_id: its id of this assignment (`assignmentId`, `SESSION_ID`); empty where there is
+            none.
         study: its id of the study (`hitId`, `STUDY_ID`); empty where there is none.
         submit_to: where Mechanical Turk wants the form at the end (`turkSubmitTo`), as it came: the
             page has to check it.
@@ -52,7 +53,7 @@ class Worker:
     """
 
     platform_id: str
-    place: str = ""
+    session_id: str = ""
     study: str = ""
     submit_to: str = ""
     signed: bool = False
@@ -291,9 +292,9 @@ def ended_at(database: Database, worker: Worker) -> int | None:
     Raises:
         DatabaseError: see `ErrorCode`.
     """
-    if not worker.place:
+    if not worker.session_id:
         return None
-    ended = (t.assignments.c.place == worker.place) & t.assignments.c.state.in_(_ENDED)
+    ended = (t.assignments.c.place == worker.session_id) & t.assignments.c.state.in_(_ENDED)
     latest = _latest(worker.platform_id, ended)
     found: int | None = database.read(lambda connection: connection.scalar(latest))
     return found
@@ -417,7 +418,10 @@ def read_assignment(connection: sa.Connection, number: int) -> Assignment:
         barred=(row.worst or 0) >= settings.failures,
         settings=settings,
         worker=Worker(
-            platform_id=row.platform_id, place=row.place, study=row.study, submit_to=row.submit_to
+            platform_id=row.platform_id,
+            session_id=row.place,
+            study=row.study,
+            submit_to=row.submit_to,
         ),
     )
 

@@ -22,8 +22,8 @@ from heldout.judging.database import tables as t
 from heldout.judging.database.campaigns import read_settings
 from heldout.judging.database.organiser import read_launch, read_uncounted_pay
 
-_PLACES = ("place", "study", "submit_to", "origin")
-_LONGEST_PLACE = 1_000
+_ORIGINS = ("session_id", "study", "submit_to", "origin")
+_LONGEST_ORIGIN = 1_000
 _WAITING = ("open", "void")
 _MOST_IDLE = 5
 """Tasks without an answer that unsigned ids of one network may hold, however few are free."""
@@ -85,7 +85,7 @@ def offer(
     Raises:
         DatabaseError: code `database-empty`: no batch was loaded yet; see `ErrorCode`.
     """
-    known = _clean_place(worker or assignments.Worker(platform_id=""))
+    known = _clean_origin(worker or assignments.Worker(platform_id=""))
     if not _is_usable(known.platform_id):
         known = replace(known, platform_id="")
 
@@ -125,7 +125,7 @@ def claim(
     def write(connection: sa.Connection) -> assignments.Assignment | NoTask:
         terms = _read_terms(connection)
         judge = _register(connection, worker, now)
-        return _Visit(connection, _clean_place(worker), judge, terms, now).claim(batch)
+        return _Visit(connection, _clean_origin(worker), judge, terms, now).claim(batch)
 
     return database.write(write)
 
@@ -208,7 +208,7 @@ class _Visit:
         name = task.task
         if task.state == "void":
             assignments.close_expired(self.connection, name, now=self.now)
-            name = t.add_copy(self.connection, name, keep_sides=self.terms[batch].judges % 2 == 0)
+            name = t.add_copy(self.connection, name, same_sides=self.terms[batch].judges % 2 == 0)
         return self._assign(name, self.terms[batch])
 
     def _none(self, why: _Reason) -> NoTask:
@@ -306,7 +306,7 @@ class _Visit:
             return None
         assignments.end(self.connection, number, "expired", found.settings, now=self.now)
         assignments.close_expired(self.connection, found.task, now=self.now)
-        t.add_copy(self.connection, found.task, keep_sides=found.settings.judges % 2 == 0)
+        t.add_copy(self.connection, found.task, same_sides=found.settings.judges % 2 == 0)
         if not found.answered:  # nothing was judged: the same worker may be given the same pairs
             of_task = sa.select(t.items.c.pair).where(t.items.c.task == found.task)
             forget = sa.delete(t.seen).where(
@@ -317,8 +317,8 @@ class _Visit:
 
     def _may_continue(self, found: assignments.Assignment) -> bool:
         """Check whether it can be nobody but the worker who began the task."""
-        begun_at = found.worker.place
-        same = self.worker.place == begun_at
+        begun_at = found.worker.session_id
+        same = self.worker.session_id == begun_at
         return same and bool(self.worker.signed or begun_at)
 
     def _is_held(self, found: assignments.Assignment) -> bool:
@@ -393,7 +393,8 @@ class _Visit:
         values: dict[str, object] = {"task": task, "worker": self.judge, "state": "consented"}
         values |= {"consent_version": settings.consent_version, "consented_at": self.now}
         values["lease_until"] = self.now + timedelta(minutes=settings.lease_minutes)
-        values |= {name: getattr(self.worker, name) for name in _PLACES}
+        values |= {name: getattr(self.worker, name) for name in _ORIGINS}
+        values["place"] = values.pop("session_id")
         new = sa.insert(t.assignments).values(values).returning(t.assignments.c.id)
         number = int(self.connection.execute(new).scalar_one())
         given = sa.select(t.items.c.pair).where(t.items.c.task == task, t.items.c.pair.is_not(None))
@@ -408,8 +409,8 @@ class _Visit:
         return assignments.read_assignment(self.connection, number)
 
 
-def _clean_place(worker: assignments.Worker) -> assignments.Worker:
+def _clean_origin(worker: assignments.Worker) -> assignments.Worker:
     """Make the texts on where a worker is and comes from such as a database can store."""
-    texts = {name: getattr(worker, name).encode(errors="replace") for name in _PLACES}
-    found = {name: text.decode().replace("\0", "")[:_LONGEST_PLACE] for name, text in texts.items()}
-    return replace(worker, **found)
+    found = {name: getattr(worker, name).encode(errors="replace") for name in _ORIGINS}
+    texts = {name: text.decode().replace("\0", "") for name, text in found.items()}
+    return replace(worker, **{name: text[:_LONGEST_ORIGIN] for name, text in texts.items()})

@@ -34,7 +34,7 @@ class AssignmentOverview:
         batch: the task's batch.
         worker: the worker's pseudonym.
         platform_id: the platform's id of the worker: for payment only.
-        place: the platform's id of the assignment.
+        session_id: the platform's id of the assignment.
         study: the platform's id of the study.
         state: see `State`.
         consented_at: when the worker agreed.
@@ -57,7 +57,7 @@ class AssignmentOverview:
     batch: int
     worker: str
     platform_id: str
-    place: str
+    session_id: str
     study: str
     state: State
     consented_at: datetime
@@ -123,7 +123,7 @@ def read_assignments(connection: Connection) -> tuple[AssignmentOverview, ...]:
         select(
             row.id.label("assignment"),
             *(row.task, t.tasks.c.batch, t.workers.c.pseudonym.label("worker")),
-            *(t.workers.c.platform_id, row.place, row.study, row.state),
+            *(t.workers.c.platform_id, row.place.label("session_id"), row.study, row.state),
             *(row.consented_at, row.consent_version, row.lease_until, row.ended_at),
             *(shown.c.size.label("items"), shown.c.tests),
             *(given.c.last, func.coalesce(given.c.answered, 0).label("answered")),
@@ -413,7 +413,7 @@ def _make_payment(
         assignment=one.assignment,
         worker=one.worker,
         platform_id=one.platform_id,
-        place=one.place,
+        session_id=one.session_id,
         study=one.study,
         kind="base" if kind == "reward" else part,
         amount=amount,

@@ -364,7 +364,7 @@ def add_items(
     connection.execute(sa.insert(items), rows)
 
 
-def add_copy(connection: sa.Connection, name: str, *, keep_sides: bool) -> str:
+def add_copy(connection: sa.Connection, name: str, *, same_sides: bool) -> str:
     """Copy a task that waits for another worker, and mark it as replaced.
 
     Order and sides come from the campaign's key and the name of the copy.
@@ -372,7 +372,7 @@ def add_copy(connection: sa.Connection, name: str, *, keep_sides: bool) -> str:
     Args:
         connection: of a transaction that holds the task's lock.
         name: of the task.
-        keep_sides: see `copy_task`.
+        same_sides: see `copy_task`.
 
     Returns:
         The id of the copy.
@@ -384,7 +384,7 @@ def add_copy(connection: sa.Connection, name: str, *, keep_sides: bool) -> str:
     task = copy_task(
         read_tasks(connection, only=name)[name],
         name=copy,
-        keep_sides=keep_sides,
+        same_sides=same_sides,
         rng=np.random.default_rng(int.from_bytes(seed)),
     )
     connection.execute(sa.update(tasks).where(tasks.c.task == name).values(state="replaced"))

@@ -285,9 +285,9 @@ def compare_runs(
     found = bt.fit_strengths(compared, prior=prior, ties=ties)
     sandwich = bt.sandwich_differences(compared, found, level=level)
     boot = bt.bootstrap_differences(compared, found, rng, level=level, draws=draws)
-    order = sorted(range(len(runs)), key=lambda place: (-found.values[place], runs[place]))
+    order = sorted(range(len(runs)), key=lambda index: (-found.values[index], runs[index]))
     return RunStrengths(
-        strengths={runs[place]: float(found.values[place]) for place in order},
+        strengths={runs[index]: float(found.values[index]) for index in order},
         differences=tuple(
             RunDifference(
                 a=runs[a],
@@ -328,9 +328,9 @@ def rank_passages(
     names = sorted({one for pair in votes for one in pair})
     if not names:
         return {}
-    places = {name: place for place, name in enumerate(names)}
+    indices = {name: index for index, name in enumerate(names)}
     rows = [
-        (places[first], places[second], won)
+        (indices[first], indices[second], won)
         for (first, second), found in votes.items()
         for won, count in ((1.0, found.first), (0.0, found.second))
         for _ in range(count)

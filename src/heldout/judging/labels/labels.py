@@ -178,12 +178,12 @@ class PreferenceLabels:
     Attributes:
         labels: query -> best passages, sorted; with every id that has a best passage's text.
         tournaments: query -> how its best were found, of the queries with votes.
-        kept: queries without a vote, which keep the labels they had.
+        unvoted: queries without a vote, which keep the labels they had.
     """
 
     labels: Mapping[str, tuple[str, ...]]
     tournaments: Mapping[str, Tournament]
-    kept: tuple[str, ...]
+    unvoted: tuple[str, ...]
 
     @property
     def cycles(self) -> int:
@@ -229,7 +229,7 @@ def make_labels(pools: Sequence[Pool], votes: Votes, *, find: Find = play) -> Pr
     """
     labels: dict[str, tuple[str, ...]] = {}
     tournaments: dict[str, Tournament] = {}
-    kept = []
+    unvoted = []
     for pool in pools:
         docs = [one.doc for one in pool.candidates]
         found = votes_within(docs, votes.get(pool.query, {}))
@@ -238,10 +238,10 @@ def make_labels(pools: Sequence[Pool], votes: Votes, *, find: Find = play) -> Pr
             tournaments[pool.query] = tournament
             labels[pool.query] = _spread(pool, tournament.best)
         else:
-            kept.append(pool.query)
+            unvoted.append(pool.query)
             if pool.known is not None:
                 labels[pool.query] = _spread(pool, (pool.known.doc,))
-    return PreferenceLabels(labels=labels, tournaments=tournaments, kept=tuple(kept))
+    return PreferenceLabels(labels=labels, tournaments=tournaments, unvoted=tuple(unvoted))
 
 
 def label_pool(
@@ -341,7 +341,7 @@ class LabelVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         counted: those of them that counted.
         queries: with a label.
         labels: of the queries with votes, each text once.
-        kept: queries without a vote, which keep their known answer.
+        unvoted: queries without a vote, which keep their known answer.
         several: queries with more than one label.
         cycles: those where the best beat each other in a circle.
         unjudged: pairs of the judged pools without a vote.
@@ -362,7 +362,7 @@ class LabelVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     counted: int
     queries: int
     labels: int
-    kept: int
+    unvoted: int = msgspec.field(name="kept")
     several: int
     cycles: int
     unjudged: int
@@ -445,7 +445,7 @@ def make_version(
         counted=len(valid),
         queries=len(labels.labels),
         labels=labels.count,
-        kept=len(labels.kept),
+        unvoted=len(labels.unvoted),
         several=labels.several,
         cycles=labels.cycles,
         unjudged=sum(one.unjudged for one in played),
@@ -524,16 +524,16 @@ def read_version(folder: Path, name: str) -> LabelVersion:
         StoreError: it is missing, or its labels are missing or were changed.
     """
     _check_name(name)
-    place, labels = (Folder(folder).file(f"{name}.{suffix}") for suffix in ("json", "qrels"))
-    for file in (place, labels):
+    path, labels = (Folder(folder).file(f"{name}.{suffix}") for suffix in ("json", "qrels"))
+    for file in (path, labels):
         if not file.is_file():
             raise StoreError(f"{file} is missing; `heldout prefer labels` makes label versions")
-    data = place.read_bytes()
+    data = path.read_bytes()
     try:
         version = msgspec.json.decode(data, type=LabelVersion)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         expected = "the description of a label version"
-        raise InputError.of("bad-row", str(place), show(data[:80]), expected, str(error)) from None
+        raise InputError.of("bad-row", str(path), show(data[:80]), expected, str(error)) from None
     if digest_bytes(labels.read_bytes()) != version.qrels_sha256:
         raise StoreError(f"{labels} was changed since it was made; make another version instead")
     return version
@@ -548,14 +548,14 @@ def write_version(folder: Path, made: Made) -> bool:
     """
     name = _check_name(made.version.name)
     files = Folder(folder)
-    place = files.file(f"{name}.json")
-    if place.is_file():
+    path = files.file(f"{name}.json")
+    if path.is_file():
         if read_version(folder, name) == made.version:
             return False
-        raise StoreError(f"{place} is another version; versions are never changed: name another")
+        raise StoreError(f"{path} is another version; versions are never changed: name another")
     files.write_whole(f"{name}.qrels", made.qrels, mode=_PRIVATE)
     description = msgspec.json.format(msgspec.json.encode(made.version), indent=2) + b"\n"
-    place.write_whole(description, mode=_PRIVATE)
+    path.write_whole(description, mode=_PRIVATE)
     return True
 
 

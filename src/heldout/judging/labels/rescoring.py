@@ -159,7 +159,7 @@ def grade(labels: Mapping[str, Sequence[str]]) -> Labels:
     return {query: dict.fromkeys(documents, 1) for query, documents in labels.items() if documents}
 
 
-def perfect_places(known: Mapping[str, Sequence[str]]) -> RunPositions:
+def perfect_ranks(known: Mapping[str, Sequence[str]]) -> Places:
     """A run that shows the known answer of each query, the first of them, and nothing else."""
     found = {query: {documents[0]: 1} for query, documents in known.items() if documents}
     return RunPositions(found=found, retrieved=dict.fromkeys(found, 1))
@@ -209,14 +209,14 @@ def score_each(
     """
     which, labels, owners = _distinct(sets, queries)
     judged = prepare(labels, [measure])
-    order = {name: place for place, name in enumerate(judged.queries)}
+    order = {name: index for index, name in enumerate(judged.queries)}
     columns = np.array([order[name] for name in labels], np.int64)[which]
     rows = []
-    for run, places in runs.items():
-        seen = {name: owners[name] for name in labels if owners[name] in places.found}
-        copied = RunPositions(
-            found={name: places.found[query] for name, query in seen.items()},
-            retrieved={name: places.retrieved[query] for name, query in seen.items()},
+    for run, listed in runs.items():
+        seen = {name: owners[name] for name in labels if owners[name] in listed.found}
+        copied = Places(
+            found={name: listed.found[query] for name, query in seen.items()},
+            retrieved={name: listed.retrieved[query] for name, query in seen.items()},
         )
         found = score(see_through(copied, labels), judged).scores[measure]
         if not found.defined.all():
@@ -240,8 +240,8 @@ def _distinct(
         [names.setdefault((query, frozenset(one.items())), len(names)) for one in row]
         for query, row in zip(queries, sets, strict=True)
     ]
-    labels = {str(place): dict(items) for (_, items), place in names.items()}
-    owners = {str(place): query for (query, _), place in names.items()}
+    labels = {str(index): dict(items) for (_, items), index in names.items()}
+    owners = {str(index): query for (query, _), index in names.items()}
     return np.array(which, np.int64), labels, owners
 
 
@@ -424,7 +424,7 @@ def _draw(scores: _Scores, rng: Generator, trials: int) -> tuple[Floats, Floats,
     Of redrawn labels each query takes one at random.
     """
     count = scores.before.shape[1]
-    places = np.arange(count)
+    every = np.arange(count)
     before, after, noisy = [], [], []
     for _ in range(trials):
         drawn = rng.integers(count, size=count)
@@ -433,7 +433,7 @@ def _draw(scores: _Scores, rng: Generator, trials: int) -> tuple[Floats, Floats,
         after.append((scores.after @ times).round(DIGITS))
         if scores.redrawn is not None:
             which = rng.integers(scores.redrawn.shape[2], size=count)
-            noisy.append(scores.redrawn[:, places, which] @ times)
+            noisy.append(scores.redrawn[:, every, which] @ times)
     return np.array(before), np.array(after), np.array(noisy) if noisy else None
 
 
@@ -452,12 +452,12 @@ def _rescore_runs(
         RunRescored(
             run=run,
             pooled=run in pooled,
-            before=before[place],
-            after=after[place],
-            noisy=_spread(scores, noisy, place, labels[1], level),
-            label_error=None if noise is None else float(noise[place].std()),
+            before=before[index],
+            after=after[index],
+            noisy=_spread(scores, noisy, index, labels[1], level),
+            label_error=None if noise is None else float(noise[index].std()),
         )
-        for place, run in enumerate(scores.runs)
+        for index, run in enumerate(scores.runs)
     ]
 
 
@@ -465,14 +465,14 @@ def _make_means(values: Floats, draws: Floats, labels: ScoredLabels, level: floa
     sign = labels.sign
     ranks = rank_means(means_of(values).tolist())
     found = []
-    for place, row in enumerate(values * sign):
+    for index, row in enumerate(values * sign):
         t = compare_mean(row, AskedTest(alternative="two-sided", level=level))
         without = (row.sum() - row) / max(len(row) - 1, 1)
-        bca = bca_interval(draws[:, place] * sign, float(row.mean()), without, level=level)
+        bca = bca_interval(draws[:, index] * sign, float(row.mean()), without, level=level)
         found.append(
             RunMean(
                 value=float(row.mean()),
-                rank=ranks[place],
+                rank=ranks[index],
                 t=_both(t.low, t.high),
                 bca=_both(bca.low, bca.high),
             )
@@ -485,14 +485,14 @@ def _both(low: float | None, high: float | None) -> Interval | None:
 
 
 def _spread(
-    scores: _Scores, noisy: Floats | None, place: int, labels: ScoredLabels, level: float
+    scores: _Scores, noisy: Floats | None, index: int, labels: ScoredLabels, level: float
 ) -> Interval | None:
     """Return how far draws lie from their mean, around the value itself."""
     if noisy is None or scores.redrawn is None:
         return None
-    own = noisy[:, place]
-    ends = means_of(scores.after)[place] + np.quantile(own - own.mean(), ranks.tails(level))
-    known = np.append(scores.redrawn[place], scores.after[place])
+    own = noisy[:, index]
+    ends = means_of(scores.after)[index] + np.quantile(own - own.mean(), ranks.tails(level))
+    known = np.append(scores.redrawn[index], scores.after[index])
     low, high = np.clip(ends, known.min(), known.max()).tolist()
     return (low, high) if labels.sign > 0 else (-high, -low)
 
@@ -501,7 +501,7 @@ def _find_noise(scores: _Scores) -> ranks.Noise | None:
     """Of all runs but the perfect one, which no judgment makes."""
     if scores.redrawn is None:
         return None
-    own = [place for place, run in enumerate(scores.runs) if run != PERFECT]
+    own = [index for index, run in enumerate(scores.runs) if run != PERFECT]
     redrawn = scores.redrawn[own].mean(axis=1).round(DIGITS).T
     return ranks.noise_of(means_of(scores.after[own]), redrawn)
 
@@ -566,9 +566,9 @@ def remove_run(run: str, pools: Sequence[Pool], votes: Votes) -> Remaining:
         passages += len(own)
         if own:
             touched.add(pool.query)
-        kept = tuple(one for one in pool.candidates if one.doc not in own)
-        if kept:
-            left.append(msgspec.structs.replace(pool, candidates=kept))
+        others = tuple(one for one in pool.candidates if one.doc not in own)
+        if others:
+            left.append(msgspec.structs.replace(pool, candidates=others))
         found = votes.get(pool.query, {})
         rest = {pair: cast for pair, cast in found.items() if not own & set(pair)}
         pairs += len(found) - len(rest)
@@ -605,7 +605,7 @@ def leave_each_out(
         find: how the best of a pool is found.
         done: called after each run.
     """
-    scored = {run: places for run, places in runs.items() if run != PERFECT}
+    scored = {run: listed for run, listed in runs.items() if run != PERFECT}
     queries = sorted(query for query, grades in after.labels.items() if grades)
     values = score_labels(scored, after, queries=queries)
     found = []
@@ -631,24 +631,24 @@ def _compare(
     touched = [pool for pool in remaining.pools if pool.query in remaining.touched]
     labels = {query: one for query, one in after.labels.items() if query not in remaining.touched}
     labels |= grade(make_labels(touched, remaining.votes, find=find).labels)
-    columns = [place for place, query in enumerate(queries) if query in labels]
+    columns = [index for index, query in enumerate(queries) if query in labels]
     if not columns:
         return None
-    changed = [place for place in columns if labels[queries[place]] != after.labels[queries[place]]]
+    changed = [index for index in columns if labels[queries[index]] != after.labels[queries[index]]]
     values = scores.copy()
     if changed:  # the scores of all other queries are as they were
         now = replace(after, labels=labels)
-        values[:, changed] = score_labels(runs, now, queries=[queries[place] for place in changed])
+        values[:, changed] = score_labels(runs, now, queries=[queries[index] for index in changed])
     whole, without = (means_of(one[:, columns]) for one in (scores, values))
-    place = list(runs).index(run)
+    index = list(runs).index(run)
     return LeftOut(
         run=run,
         passages=remaining.passages,
         pairs=remaining.pairs,
         changed=sum(labels.get(query) != one for query, one in after.labels.items()),
-        value=float(whole[place]),
-        without=float(without[place]),
-        rank=rank_means((after.sign * whole).tolist())[place],
-        rank_without=rank_means((after.sign * without).tolist())[place],
+        value=float(whole[index]),
+        without=float(without[index]),
+        rank=rank_means((after.sign * whole).tolist())[index],
+        rank_without=rank_means((after.sign * without).tolist())[index],
         tau=ranks.kendall(whole, without),
     )

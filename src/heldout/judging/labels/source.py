@@ -259,13 +259,13 @@ def _within(
     for pool in pools:
         for passage in pool.candidates:
             held[pool.query] |= {passage.doc, *passage.same}
-    kept = tuple(
+    counting = tuple(
         one
         for one in judgments
         if one.answer is not None or {one.left, one.right} <= held[one.query]
     )
-    if left_out := len(judgments) - len(kept):
+    if left_out := len(judgments) - len(counting):
         progress.note("left out", f"{plural(left_out, 'judgment')} of passages that no pool has")
-    if not kept:
+    if not counting:
         raise _no_judgments(source, f"no judgment of a pool among {len(judgments):,}")
-    return kept
+    return counting

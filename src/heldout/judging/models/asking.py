@@ -367,7 +367,7 @@ def _pairs(
         drawn = draw_judged_pairs(votes, count=limit or ENOUGH, rng=rng)
         known = set(there)
         return [pair for pair in drawn if pair in known]
-    return [there[place] for place in rng.permutation(len(there)).tolist()][:limit]
+    return [there[index] for index in rng.permutation(len(there)).tolist()][:limit]
 
 
 def _ask(

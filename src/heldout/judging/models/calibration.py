@@ -168,10 +168,10 @@ def calibrate(
     sides = Counter(one.chosen_twice for one in verdicts)
     right = [_is_right(one, found) for one, found in compared]
     queries = [one.pair[0] for one, _ in compared]
-    decided = [place for place, share in enumerate(right) if share != 0.5]  # noqa: PLR2004 - neither
-    model = [_side(compared[place][0].share) for place in decided]
-    people = [_side(_share_of(compared[place][1])) for place in decided]
-    groups = [queries[place] for place in decided]
+    decided = [index for index, share in enumerate(right) if share != 0.5]  # noqa: PLR2004 - neither
+    model = [_side(compared[index][0].share) for index in decided]
+    people = [_side(_share_of(compared[index][1])) for index in decided]
+    groups = [queries[index] for index in decided]
     return Calibration(
         verdicts=len(verdicts),
         flips=sum(_flipped(one) for one in verdicts),
@@ -186,7 +186,7 @@ def calibrate(
         disagree=right.count(0.0),
         tied=right.count(0.5),
         accuracy=clustered_share(right, queries, level=level),
-        decided=clustered_share([right[place] for place in decided], groups, level=level),
+        decided=clustered_share([right[index] for index in decided], groups, level=level),
         kappa=cohen_kappa(model, people),
         kappa_interval=cohen_interval(model, people, rng, groups=groups, level=level),
         length=_fit_length([(v, f) for v, f in both if f], pools, level),
@@ -324,9 +324,9 @@ def draw_judged_pairs(votes: Votes, *, count: int, rng: np.random.Generator) -> 
         for (first, second), one in found.items():
             strata[min(abs(one.first - one.second), LEADS[-1])].append((query, first, second))
     placed = [
-        ((place + 0.5) / len(pairs), pairs[drawn])
+        ((index + 0.5) / len(pairs), pairs[drawn])
         for _, pairs in sorted(strata.items())
-        for place, drawn in enumerate(rng.permutation(len(pairs)).tolist())
+        for index, drawn in enumerate(rng.permutation(len(pairs)).tolist())
     ]
     placed.sort(key=lambda one: one[0])
     return tuple(pair for _, pair in placed[:count])

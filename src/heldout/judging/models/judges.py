@@ -349,9 +349,9 @@ def _probability(tokens: Mapping[str, float] | None) -> float | None:
     """The share of A among the probabilities of the two letters."""
     mass = {"A": 0.0, "B": 0.0}
     for token, probability in (tokens or {}).items():
-        letter = token.strip().upper()
-        if letter in mass:
-            mass[letter] += probability
+        side = token.strip().upper()
+        if side in mass:
+            mass[side] += probability
     total = mass["A"] + mass["B"]
     return mass["A"] / total if total > 0 else None
 
@@ -511,12 +511,12 @@ class _Token(msgspec.Struct, frozen=True):
     logprob: float
 
 
-class _CallPlace(msgspec.Struct, frozen=True):
+class _TopTokens(msgspec.Struct, frozen=True):
     top_logprobs: list[_Token] = []
 
 
 class _Logprobs(msgspec.Struct, frozen=True):
-    content: list[_CallPlace] | None = None
+    content: list[_TopTokens] | None = None
 
 
 class _Said(msgspec.Struct, frozen=True):

@@ -164,7 +164,7 @@ class Admin:
         rng = np.random.default_rng(_SEED)
         docs = organiser.passage_lengths(self.database) if effects else {}
         shown = {(one.query, doc) for one in votes for doc in (one.left, one.right)} if docs else ()
-        lengths = {place: docs[place[1]] for place in shown}
+        lengths = {slot: docs[slot[1]] for slot in shown}
         return _page(
             entered,
             "quality",

@@ -168,7 +168,7 @@ class Judging:
             _LOG.error("an answer could not be saved: %s", error)
             return self._unsaved(addresses, position, fields)
 
-    def keep(self, token: str, position: Position, fields: Form) -> Response:
+    def extend(self, token: str, position: Position, fields: Form) -> Response:
         """Lengthen the lease: somebody needs more time."""
         addresses, assignment = questions.Addresses(token), self._open(token, fields)
         assignments.resume(self.database, assignment, now=self.clock())
@@ -484,7 +484,7 @@ def judging_routes(judging: Judging) -> APIRouter:
     router.post("/j/{code}/consent")(judging.consent)
     router.get("/a/{token}/item/{position}")(judging.item)
     router.post("/a/{token}/item/{position}")(judging.answer)
-    router.post("/a/{token}/item/{position}/keep")(judging.keep)
+    router.post("/a/{token}/item/{position}/keep")(judging.extend)
     router.get("/a/{token}/exit")(judging.stop)
     router.post("/a/{token}/exit")(judging.stopped)
     router.get("/a/{token}/done")(judging.done)

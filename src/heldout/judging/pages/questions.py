@@ -110,7 +110,7 @@ def hand_in(held: Assignment) -> HandIn | None:
         return None
     return HandIn(
         action=f"{worker.submit_to}/mturk/externalSubmit",
-        fields={"assignmentId": worker.place, "answered": str(held.answered)},
+        fields={"assignmentId": worker.session_id, "answered": str(held.answered)},
         button="Hand in on Mechanical Turk",
     )
 
@@ -182,7 +182,7 @@ class Addresses:
         """The page of an item."""
         return f"{self._root}/item/{position}"
 
-    def keep(self, position: int) -> str:
+    def extend(self, position: int) -> str:
         """Return where the wish for more time is sent."""
         return f"{self.item(position)}/keep"
 
@@ -253,8 +253,8 @@ def read_arrival(
     fields = {name: value for name, value in given.items() if value and value.isprintable()}
     if "turkSubmitTo" in fields:
         fields["turkSubmitTo"] = fields["turkSubmitTo"].removesuffix("/")
-    name, place, study, submit_to = (fields.get(name, "") for name in names)
-    if platform == "mturk" and place == _PREVIEW:
+    name, session_id, study, submit_to = (fields.get(name, "") for name in names)
+    if platform == "mturk" and session_id == _PREVIEW:
         return LandingVisitor(fields=fields, worker=None, preview=True)
     if signed_with is not None:
         signature = values.get("sig", "")
@@ -263,7 +263,7 @@ def read_arrival(
             return LandingVisitor(fields={}, worker=None, unsigned=True)
     worker = Worker(
         platform_id=name,
-        place=place,
+        session_id=session_id,
         study=study,
         submit_to=submit_to,
         signed=signed_with is not None,
@@ -273,7 +273,7 @@ def read_arrival(
 
 def _is_known(platform: Platform, worker: Worker) -> bool:
     if platform == "mturk":
-        return bool(worker.platform_id and worker.place) and worker.submit_to in MTURK_HOSTS
+        return bool(worker.platform_id and worker.session_id) and worker.submit_to in MTURK_HOSTS
     if platform == "prolific":
         return _PROLIFIC_ID.fullmatch(worker.platform_id) is not None
     return worker.signed or worker.platform_id not in ("", _PLACEHOLDER)

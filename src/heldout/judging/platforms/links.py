@@ -87,8 +87,8 @@ def read_code(key: bytes, text: str) -> int | None:
     if not _CHECK < len(plain) <= _LONGEST or set(plain) - set(_ALPHABET):
         return None
     assignment = 0
-    for letter in plain[:-_CHECK]:
-        assignment = assignment * 32 + _ALPHABET.index(letter)
+    for char in plain[:-_CHECK]:
+        assignment = assignment * 32 + _ALPHABET.index(char)
     fits = hmac.compare_digest(_check(key, assignment), plain[-_CHECK:])
     return assignment if fits else None
 
@@ -107,11 +107,11 @@ def _check(key: bytes, assignment: int) -> str:
 
 
 def _encode(number: int) -> str:
-    letters = ""
-    while number or not letters:
-        number, place = divmod(number, 32)
-        letters = _ALPHABET[place] + letters
-    return letters
+    text = ""
+    while number or not text:
+        number, digit = divmod(number, 32)
+        text = _ALPHABET[digit] + text
+    return text
 
 
 # Prolific's files: whom to approve, whom to ask for a return, and the bulk bonus payments.
@@ -259,6 +259,6 @@ def repeat_tasks(
     for task in tasks:
         name = task.task + _AGAIN
         if task.task in again and name not in there:
-            copy = copy_task(task, name=name, keep_sides=settings.judges % 2 == 0, rng=rng)
+            copy = copy_task(task, name=name, same_sides=settings.judges % 2 == 0, rng=rng)
             copies.append(Task(task=name, items=copy.items, why=copy.why, batch=batch))
     return tuple(copies)

@@ -125,7 +125,7 @@ def cell_html(text: str) -> str:
 
 def _header(items: int) -> list[str]:
     names = ("query", "left", "right")
-    return ["task", *(f"{name}_{place}" for place in range(1, items + 1) for name in names)]
+    return ["task", *(f"{name}_{position}" for position in range(1, items + 1) for name in names)]
 
 
 def _template(items: int, settings: Settings) -> bytes:
@@ -159,13 +159,13 @@ def _sections(items: int, settings: Settings) -> Iterator[str]:
         f'<option value="{reason}">{cell_html(REASONS[reason])}</option>'
         for reason in get_args(Reason)
     )
-    for place in range(1, items + 1):
+    for position in range(1, items + 1):
         yield section.substitute(
-            place=place,
+            position=position,
             items=items,
-            query=f"${{query_{place}}}",
-            left=f"${{left_{place}}}",
-            right=f"${{right_{place}}}",
+            query=f"${{query_{position}}}",
+            left=f"${{left_{position}}}",
+            right=f"${{right_{position}}}",
             question=cell_html(settings.question),
             language=cell_html(settings.language),
             reasons=reasons,
@@ -173,8 +173,8 @@ def _sections(items: int, settings: Settings) -> Iterator[str]:
 
 
 def _read(name: str) -> Template:
-    place = files("heldout.judging.campaign") / "templates" / name
-    return Template(place.read_text("utf-8"))
+    path = files("heldout.judging.campaign") / "templates" / name
+    return Template(path.read_text("utf-8"))
 
 
 # Results as Mechanical Turk gives them out: read into judgments, and reviewed.
@@ -365,24 +365,24 @@ def _find_problems(
             found = f"another text in Input.{name} than task {task.task} shows"
             yield _problem("mturk-task", row, path, found, "the results of this campaign's tasks")
             return
-    for place in range(1, len(task.items) + 1):
-        choice, reason = _answer(row, place)
+    for position in range(1, len(task.items) + 1):
+        choice, reason = _answer(row, position)
         if choice not in _CHOICES:
-            found = f"Answer.choice_{place} {quote(choice)}"
+            found = f"Answer.choice_{position} {quote(choice)}"
             yield _problem("mturk-row", row, path, found, "left, right, none, or nothing")
         if reason not in ("", *get_args(Reason)):
-            found = f"Answer.reason_{place} {quote(reason)}"
+            found = f"Answer.reason_{position} {quote(reason)}"
             expected = "a reason that the form offers, or nothing"
             yield _problem("mturk-row", row, path, found, expected)
 
 
-def _answer(row: CsvRow, place: int) -> tuple[str, str]:
+def _answer(row: CsvRow, position: int) -> tuple[str, str]:
     cells = row.cells
-    return cells.get(f"Answer.choice_{place}", ""), cells.get(f"Answer.reason_{place}", "")
+    return cells.get(f"Answer.choice_{position}", ""), cells.get(f"Answer.reason_{position}", "")
 
 
 def _make_result(row: CsvRow, task: Task, worker: str) -> WorkerResult:
-    answers = [(place, item, *_answer(row, place)) for place, item in enumerate(task.items, 1)]
+    answers = [(at, item, *_answer(row, at)) for at, item in enumerate(task.items, 1)]
     complete = all(choice for _, _, choice, _ in answers)
     shown_at, answered_at = (
         _read_time(row.cells.get(name, "")) for name in ("AcceptTime", "SubmitTime")
@@ -396,7 +396,7 @@ def _make_result(row: CsvRow, task: Task, worker: str) -> WorkerResult:
             reason=cast("Reason", reason or "other") if choice == "none" else None,
             worker=worker,
             task=task.task,
-            position=place,
+            position=at,
             answer=item.answer,
             why=task.why,
             shown_at=shown_at,
@@ -405,7 +405,7 @@ def _make_result(row: CsvRow, task: Task, worker: str) -> WorkerResult:
             submitted=complete,
             submitted_at=answered_at if complete else "",
         )
-        for place, item, choice, reason in answers
+        for at, item, choice, reason in answers
         if choice
     )
     return WorkerResult(

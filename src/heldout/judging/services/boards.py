@@ -92,7 +92,7 @@ class PublishedSet:
         found = self._read(read, progress)
         return ScoredRuns(
             tops={run: tops for run, (tops, _) in found.items()},
-            places={run: places for run, (_, places) in found.items()},
+            ranks={run: ranks for run, (_, ranks) in found.items()},
         )
 
     def _read(
@@ -114,11 +114,11 @@ class ScoredRuns:
 
     Attributes:
         tops: run -> query -> its first two documents.
-        places: run -> where it has the documents that scores depend on.
+        ranks: run -> where it has the documents that scores depend on.
     """
 
     tops: Mapping[str, Tops]
-    places: Mapping[str, RunPositions]
+    ranks: Mapping[str, Places]
 
 
 def open_set(source: PublishedSource, *, now: datetime) -> PublishedSet:

@@ -90,20 +90,20 @@ def write_judgments(folder: CampaignFolder, out: Path | None, url: str | None) -
     before = folder.judgments()
     merged = merge_judgments(before, found)
     folder.write_judgments(merged)
-    new, place = len(merged) - len(before), folder.path / "judgments.jsonl"
-    return [("written", f"{plural(len(merged), 'judgment')} to {place}, {new:,} of them new")]
+    new, path = len(merged) - len(before), folder.path / "judgments.jsonl"
+    return [("written", f"{plural(len(merged), 'judgment')} to {path}, {new:,} of them new")]
 
 
 def write_payments(folder: CampaignFolder, out: Path | None, url: str | None) -> Facts:
     """Write the list of all payments, made and due; what was written."""
     payments, currency = _read_payments(folder, url)
-    place = out or folder.path / "payments.csv"
-    write_whole(place, format_payments(payments), mode=_PRIVATE)
+    path = out or folder.path / "payments.csv"
+    write_whole(path, format_payments(payments), mode=_PRIVATE)
     found = totals(payments)
     return [
         ("due", format_money(found.due, currency)),
         ("paid", format_money(found.paid, currency)),
-        ("written", str(place)),
+        ("written", str(path)),
     ]
 
 
@@ -111,11 +111,11 @@ def write_bonuses(folder: CampaignFolder, out: Path | None, url: str | None) -> 
     """Write what Prolific needs for each study: approvals, returns, bonuses."""
     payments, currency = _read_payments(folder, url)
     studies, left_out = links.prolific_files(payments)
-    place, facts = out or folder.path / "prolific", []
+    path, facts = out or folder.path / "prolific", []
     for one in studies:
-        write_whole(place / f"{one.study}-approve.txt", one.approve, mode=_PRIVATE)
-        write_whole(place / f"{one.study}-return.txt", one.returns, mode=_PRIVATE)
-        write_whole(place / f"{one.study}-bonus.csv", one.bonuses, mode=_PRIVATE)
+        write_whole(path / f"{one.study}-approve.txt", one.approve, mode=_PRIVATE)
+        write_whole(path / f"{one.study}-return.txt", one.returns, mode=_PRIVATE)
+        write_whole(path / f"{one.study}-bonus.csv", one.bonuses, mode=_PRIVATE)
         approve, returns = (found.count(b"\n") for found in (one.approve, one.returns))
         base, bonus = (format_money(sum_, currency) for sum_ in (one.base, one.bonus))
         words = f"approve {approve:,} ({base}), ask {returns:,} for a return, bonuses of {bonus}"
@@ -125,7 +125,7 @@ def write_bonuses(folder: CampaignFolder, out: Path | None, url: str | None) -> 
         words = f"{amount} in {plural(len(left_out), 'payment')} without an id of Prolific's"
         words += ": see --form payments"
         facts.append(("left out", words))
-    facts.append(("written", str(place) if studies else "nothing"))
+    facts.append(("written", str(path) if studies else "nothing"))
     facts.append(("note", "a bonus is paid again whenever it is pasted: mark payments as paid"))
     return facts
 
@@ -155,18 +155,18 @@ def write_tasks(
             folder.write_tasks(tasks)
     number = batch or max((task.batch for task in tasks), default=0)
     wanted = links.unjudged_tasks((task for task in tasks if task.batch == number), judged)
-    place = out or folder.path / "mturk"
+    path = out or folder.path / "mturk"
     for files in mturk.hit_files(
         wanted, gather_texts((*folder.pools(), *folder.challengers())), settings
     ):
         name = f"batch{number}-{files.items}"
-        write_whole(place / f"{name}.csv", files.rows, mode=_PRIVATE)
-        write_whole(place / f"{name}.html", files.template, mode=_PRIVATE)
+        write_whole(path / f"{name}.csv", files.rows, mode=_PRIVATE)
+        write_whole(path / f"{name}.html", files.template, mode=_PRIVATE)
         words = f"{plural(files.tasks, 'task')} of {files.items} questions: {name}.csv, {name}.html"
         facts.append(("project", words))
     if wanted and (required := mturk.qualifications(settings)):
-        write_whole(place / "qualifications.json", required, mode=_PRIVATE)
-        facts.append(("workers", f"{place / 'qualifications.json'}: who may see the tasks"))
+        write_whole(path / "qualifications.json", required, mode=_PRIVATE)
+        facts.append(("workers", f"{path / 'qualifications.json'}: who may see the tasks"))
     if wanted and settings.reward:
         items = max(len(task.items) for task in wanted)
         least = amount_owed(reward=settings.reward, answered=1, items=items)
@@ -175,7 +175,7 @@ def write_tasks(
             f"set {share}, the share of one answer, and import lists the rest as bonuses; or set"
         )
         facts.append(("reward", f"{words} {whole}, and who stops early has all of it"))
-    facts.append(("written", str(place) if wanted else f"nothing: batch {number} is judged"))
+    facts.append(("written", str(path) if wanted else f"nothing: batch {number} is judged"))
     return facts
 
 
@@ -204,9 +204,9 @@ def import_results(folder: CampaignFolder, file: Path) -> Facts:
     review = file.with_name(f"{file.stem}-reviewed.csv")
     write_whole(review, mturk.format_review(results, settings), mode=_PRIVATE)
     bonuses = mturk.format_bonuses(results, settings)
-    place = file.with_name(f"{file.stem}-bonuses.csv")
+    path = file.with_name(f"{file.stem}-bonuses.csv")
     if bonuses:
-        write_whole(place, bonuses, mode=_PRIVATE)
+        write_whole(path, bonuses, mode=_PRIVATE)
     failures = settings.failures
     facts = [("taken in", f"{plural(len(taken['new']), 'task')}, {plural(len(new), 'judgment')}")]
     for name, some, words in (
@@ -223,7 +223,7 @@ def import_results(folder: CampaignFolder, file: Path) -> Facts:
         write_whole(names, "".join(f"{worker}\n" for worker in barred).encode(), mode=_PRIVATE)
         facts.append(("barred", f"{plural(len(barred), 'worker')}: {names}"))
     facts.append(("review", str(review)))
-    return [*facts, ("bonuses", str(place))] if bonuses else facts
+    return [*facts, ("bonuses", str(path))] if bonuses else facts
 
 
 def write_links(
@@ -245,13 +245,13 @@ def write_links(
 
     with opened_database(folder, url) as database:
         found = read_campaign(database)
-    place = out or folder.path / "links.csv"
+    path = out or folder.path / "links.csv"
     rows = (
         [defuse(name), links.personal_link(root, found.code, key=found.key, worker=name)]
         for name in names
     )
-    write_whole(place, format_csv(("worker", "link"), rows), mode=_PRIVATE)
-    facts = [("written", f"{plural(len(names), 'link')} to {place}")]
+    write_whole(path, format_csv(("worker", "link"), rows), mode=_PRIVATE)
+    facts = [("written", f"{plural(len(names), 'link')} to {path}")]
     if not found.settings.signed:
         words = 'links without a signature are let in too: links = "personal" in campaign.toml'
         facts.append(("note", words))
@@ -290,12 +290,12 @@ def read_ids(path: Path) -> list[str]:
 
 def _pseudonyms(folder: CampaignFolder) -> Callable[[str], str]:
     """Names that nobody knows without the campaign's key, the same for the same worker."""
-    place = folder.path / _KEY
-    if not place.is_file():
-        write_whole(place, secrets.token_hex(_KEY_BYTES).encode() + b"\n", mode=_PRIVATE)
-    key = place.read_bytes().strip()
+    path = folder.path / _KEY
+    if not path.is_file():
+        write_whole(path, secrets.token_hex(_KEY_BYTES).encode() + b"\n", mode=_PRIVATE)
+    key = path.read_bytes().strip()
     if len(key) != 2 * _KEY_BYTES:
-        raise StoreError(f"{place} is no key; restore it, or workers would have other names")
+        raise StoreError(f"{path} is no key; restore it, or workers would have other names")
 
     def name(worker: str) -> str:
         return hmac.new(key, worker.encode(), hashlib.sha256).hexdigest()[:16]

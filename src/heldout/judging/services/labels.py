@@ -21,7 +21,7 @@ from heldout.judging.labels import source as sources
 from heldout.judging.labels.contests import PASSAGE_PRIOR, PERFECT
 from heldout.judging.services.boards import PublishedSource, ScoredRuns, open_set
 from heldout.judging.studies.labels import Relabelled, labels_answer
-from heldout.judging.studies.sample import fold_places, order_agreement
+from heldout.judging.studies.sample import fold_ranks, order_agreement
 from heldout.options import Level, Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.names import read_own_measure
@@ -154,7 +154,7 @@ def make_labels(
     else:
         judged, scored = _load_board(source, published, now=now, progress=progress)
         sources.count_valid(judged)
-        runs = scored.places
+        runs = scored.ranks
     folder = options.out or (None if judged.folder is None else judged.folder.labels)
     made = _make(judged, choose_rules(judged.rules, options), options.name, folder)
     written = folder is not None and making.write_version(folder, made)
@@ -212,7 +212,7 @@ def write_report(
     if published.board is None:
         tops = sources.read_first(source, depth=2, progress=progress)
         judged = sources.load_judged(source, tops=report.first_tops(tops), progress=progress)
-        runs = ScoredRuns(tops=tops, places=read_runs(source, judged, progress=progress))
+        runs = ScoredRuns(tops=tops, ranks=read_runs(source, judged, progress=progress))
     else:
         judged, runs = _load_board(source, published, now=now, progress=progress)
     rules = replace(judged.rules, algorithm=options.algorithm or judged.rules.algorithm)
@@ -222,11 +222,11 @@ def write_report(
     given = report.ReportInput(
         judged=replace(judged, rules=rules),
         tops=runs.tops or ({} if judged.folder is None else pooled_tops(judged.pools)),
-        places={} if labels is None else runs.places,
+        ranks={} if labels is None else runs.ranks,
         before=None
         if labels is None
         else rescoring.ScoredLabels(name=BEFORE, labels=labels, measure=measure),
-        relabelled=relabel(judged, made, scoring, runs.places, progress=progress),
+        relabelled=relabel(judged, made, scoring, runs.ranks, progress=progress),
         split=options.split,
         count=options.examples,
         seed=scoring.seed,
@@ -370,8 +370,8 @@ def relabel(
         spread=before,
         rescored=_rescore(runs, judged, made, (before.labels, after), scoring, progress=progress),
         orderings={
-            run: order_agreement(fold_places(places, same), made.votes, level=scoring.level)
-            for run, places in runs.items()
+            run: order_agreement(fold_ranks(ranks, same), made.votes, level=scoring.level)
+            for run, ranks in runs.items()
         },
         left_out=left_out,
     )
@@ -403,7 +403,7 @@ def _rescore(
                 done=done,
             )
     return rescoring.rescore(
-        {**runs, **({PERFECT: rescoring.perfect_places(known)} if known else {})},
+        {**runs, **({PERFECT: rescoring.perfect_ranks(known)} if known else {})},
         before,
         after,
         rng,

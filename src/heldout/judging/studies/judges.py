@@ -179,13 +179,13 @@ def measure_attentiveness(judgments: Iterable[Judgment]) -> Attentiveness:
     recorded = [one for one in judgments if one.submitted]
     last = last_answers(one for one in recorded if one.worker and one.preferred is not None)
     workers = sorted({one.worker for one in last})
-    places = {worker: place for place, worker in enumerate(workers)}
+    indices = {worker: index for index, worker in enumerate(workers)}
     items: dict[tuple[str, str], int] = {}
     known = [np.nan if one.answer is None else float(one.answer == one.left) for one in last]
     answers = CrowdAnswers(
         left=_ints(items.setdefault((one.query, one.left), len(items)) for one in last),
         right=_ints(items.setdefault((one.query, one.right), len(items)) for one in last),
-        judge=_ints(places[one.worker] for one in last),
+        judge=_ints(indices[one.worker] for one in last),
         chose_left=np.array([one.preferred == one.left for one in last], bool),
         known=np.array(known, np.float64),
         items=len(items),
@@ -204,10 +204,10 @@ def measure_attentiveness(judgments: Iterable[Judgment]) -> Attentiveness:
             answers=answered[worker],
             tests=tested[worker],
             failed=failed[worker],
-            attentiveness=float(found.care[place]),
-            habit=float(found.habit[place]),
+            attentiveness=float(found.care[index]),
+            habit=float(found.habit[index]),
         )
-        for worker, place in places.items()
+        for worker, index in indices.items()
     ]
     return Attentiveness(
         judges=tuple(sorted(judges, key=lambda one: (one.attentiveness, one.worker))),
@@ -486,17 +486,17 @@ def _fit(rows: Sequence[Judgment], columns: NDArray[np.float64], level: float) -
 
 def _number(names: Iterable[Hashable]) -> NDArray[np.int64]:
     """The number of each name, in the order in which they come."""
-    places: dict[Hashable, int] = {}
-    return np.array([places.setdefault(name, len(places)) for name in names], np.int64)
+    indices: dict[Hashable, int] = {}
+    return np.array([indices.setdefault(name, len(indices)) for name in names], np.int64)
 
 
-def _effect(found: Effects | None, place: int) -> Effect:
+def _effect(found: Effects | None, index: int) -> Effect:
     if found is None:
         return Effect(why=_UNBOUND)
-    value = float(found.values[place])
+    value = float(found.values[index])
     if found.low is None or found.high is None:
         return Effect(value=value, why=_ALONE)
-    return Effect(value=value, low=float(found.low[place]), high=float(found.high[place]))
+    return Effect(value=value, low=float(found.low[index]), high=float(found.high[index]))
 
 
 def _uneven(known: Iterable[Judgment]) -> int:

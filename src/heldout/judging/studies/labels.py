@@ -124,9 +124,8 @@ def _title(found: Rescored) -> str:
 def _headline(found: Relabelled) -> str:
     """Say which run is best on the new labels and on those before."""
     rescored, version = found.rescored, found.made.version
-    made = (
-        f"{plural(version.labels, 'label')} for {version.queries - version.kept:,} judged queries"
-    )
+    judged = version.queries - version.unvoted
+    made = f"{plural(version.labels, 'label')} for {judged:,} judged queries"
     if rescored is None:
         return f"{made}, by {version.algorithm}; no run is scored on them."
     return _say_first(rescored, made)
@@ -145,7 +144,7 @@ def _say_first(found: Rescored, labels: str) -> str:
 
 def _facts(found: Relabelled) -> list[tuple[str, str]]:
     one = found.made.version
-    judged = one.queries - one.kept
+    judged = one.queries - one.unvoted
     until = f", up to {one.until}" if one.until else ""
     lines = [
         ("judgments", f"{one.counted:,} of {one.recorded:,} count{until}"),
@@ -159,8 +158,8 @@ def _facts(found: Relabelled) -> list[tuple[str, str]]:
         prior = PASSAGE_PRIOR if one.prior is None else one.prior
         others = f"{found.made.prior_decides:,} of {judged:,} judged queries have other labels"
         lines.append(("prior", f"{prior:g}: at a tenth of it, or ten times it, {others} (--prior)"))
-    if one.kept:
-        lines.append(("kept", f"known answers of {one.kept:,} pools without a vote"))
+    if one.unvoted:
+        lines.append(("kept", f"known answers of {one.unvoted:,} pools without a vote"))
     if found.spread.copies:
         copies, queries = found.spread.copies, found.spread.queries
         lines += [

@@ -199,8 +199,8 @@ def draw_examples(
         )
     chosen = rng.choice(len(judged), size=min(count, len(judged)), replace=False)
     found = []
-    for place in chosen.tolist():
-        pool, pairs = judged[place]
+    for index in chosen.tolist():
+        pool, pairs = judged[index]
         pair = pairs[int(rng.integers(len(pairs)))]
         found.append(_example(pool, pair, votes[pool.query][pair]))
     return tuple(found)
@@ -265,7 +265,7 @@ class ReportInput:
     Attributes:
         judged: pools, judgments, rules and known answers.
         tops: run -> query -> first documents, two where run files are known.
-        places: run -> where it has the labelled documents; none without run files.
+        ranks: run -> where it has the labelled documents; none without run files.
         before: the labels there were, of all queries; `None` where only the pools' are known.
         relabelled: new labels, and every run scored on them.
         split: the run that is compared with the labels; `None` for the best on them.
@@ -276,7 +276,7 @@ class ReportInput:
 
     judged: Judged
     tops: Mapping[str, Tops]
-    places: Mapping[str, RunPositions]
+    ranks: Mapping[str, Places]
     before: ScoredLabels | None
     relabelled: Relabelled
     split: str | None = None
@@ -347,7 +347,7 @@ def _categories(section: ReportSection, given: ReportInput) -> ReportSection:
 
 def _pools(section: ReportSection, given: ReportInput) -> ReportSection:
     found = {"judged": sizes(given.pools)}
-    if given.places:
+    if given.ranks:
         known = given.judged.known
         queries = {query: "" for query, docs in sorted(known.items()) if docs}
         every = build_pools(first_tops(given.tops), known, queries=queries)
@@ -381,7 +381,7 @@ def _runs(section: ReportSection, given: ReportInput) -> ReportSection:
     if given.before is not None:
         judged = {pool.query for pool in given.pools}
         try:
-            found = sample.score_sample(given.places, given.before, judged)
+            found = sample.score_sample(given.ranks, given.before, judged)
         except InputError as error:
             found = error.problems[0].found
     return section.saying(sample.runs_answer(rescored, found))

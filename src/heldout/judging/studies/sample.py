@@ -25,29 +25,29 @@ from heldout.trec.tops import RunPositions
 # orders as most votes do. Run L of the study came to 63.07%, the most of all.
 
 
-def fold_places(places: RunPositions, same: Mapping[str, Mapping[str, str]]) -> RunPositions:
-    """RunPositions by the document that stands for a text: the first place where the text is shown.
+def fold_ranks(listed: Places, same: Mapping[str, Mapping[str, str]]) -> Places:
+    """Places by the document that stands for a text: the first place where the text is shown.
 
     Args:
-        places: of a run.
+        listed: of a run.
         same: as `stand_for` gives it.
     """
     folded: dict[str, dict[str, int]] = {}
-    for query, found in places.found.items():
+    for query, found in listed.found.items():
         stands = same.get(query, {})
         folded[query] = {}
-        for doc, place in sorted(found.items(), key=lambda one: one[1]):
-            folded[query].setdefault(stands.get(doc, doc), place)
-    return RunPositions(found=folded, retrieved=places.retrieved)
+        for doc, rank in sorted(found.items(), key=lambda one: one[1]):
+            folded[query].setdefault(stands.get(doc, doc), rank)
+    return Places(found=folded, retrieved=listed.retrieved)
 
 
 def order_agreement(
-    places: RunPositions, votes: Votes, *, depth: int = 10, level: float = 0.95
+    listed: Places, votes: Votes, *, depth: int = 10, level: float = 0.95
 ) -> MeanFit:
     """Compare the order of a run with what people prefer.
 
     Args:
-        places: of the passages that were judged, by the documents that stand for their texts.
+        listed: of the passages that were judged, by the documents that stand for their texts.
         votes: those that count.
         depth: how deep in the run both passages stand at most.
         level: of the interval.
@@ -59,7 +59,7 @@ def order_agreement(
     """
     right, queries = [], []
     for query, found in votes.items():
-        top = {doc: at for doc, at in places.found.get(query, {}).items() if at <= depth}
+        top = {doc: at for doc, at in listed.found.get(query, {}).items() if at <= depth}
         mine = [
             (top[a] < top[b]) == (cast.first > cast.second)
             for (a, b), cast in found.items()
@@ -127,7 +127,7 @@ def score_sample(
             left out of it; and those of `score_labels`.
     """
     queries = sorted(query for query, grades in wanted.labels.items() if grades)
-    inside = [place for place, query in enumerate(queries) if query in set(sample)]
+    inside = [index for index, query in enumerate(queries) if query in set(sample)]
     if not 0 < len(inside) < len(queries):
         raise InputError.of(
             "no-common-query",

@@ -133,29 +133,29 @@ def map_batches(
     return [rows[row] for row in range(len(lengths))]
 
 
-def find_file(place: str, name: str) -> Path | None:
+def find_file(source: str, name: str) -> Path | None:
     """A file of a checkpoint, fetched where it is not here; None where there is none.
 
     Args:
-        place: a folder or a published name.
+        source: a folder or a published name.
         name: path inside it.
 
     Raises:
         OSError: the checkpoint itself is not there, or cannot be reached.
     """
     hub = import_neural("transformers.utils.hub")
-    path = hub.cached_file(place, name, _raise_exceptions_for_missing_entries=False)
+    path = hub.cached_file(source, name, _raise_exceptions_for_missing_entries=False)
     return Path(path) if path else None
 
 
-def read_settings(place: str, name: str) -> dict[str, Any]:
+def read_settings(source: str, name: str) -> dict[str, Any]:
     """Read an object of JSON in a checkpoint; empty where it is absent or something else.
 
     Args:
-        place: a folder or a published name.
+        source: a folder or a published name.
         name: path inside it.
     """
-    path = find_file(place, name)
+    path = find_file(source, name)
     with suppress(OSError, ValueError):
         found = json.loads(path.read_text(encoding="utf-8")) if path else None
         return found if isinstance(found, dict) else {}
@@ -260,7 +260,7 @@ def load_checkpoint(model: str, load: Callable[[str], Loaded]) -> Loaded:
         SetupError: the extra `neural` is not installed.
     """
     known = find_checkpoint(model)
-    place = model if known is None else find_packaged(model) or known.name
+    source = model if known is None else find_packaged(model) or known.name
     # No reports of the libraries on standard error: what matters we say ourselves
     transformers, hub = import_neural("transformers"), import_neural("huggingface_hub")
     transformers.logging.set_verbosity_error()
@@ -268,8 +268,8 @@ def load_checkpoint(model: str, load: Callable[[str], Loaded]) -> Loaded:
     hub.logging.set_verbosity_error()
     try:
         if known is not None and known.weights is not None:
-            _check_weights(known, model, place)
-        return load(place)
+            _check_weights(known, model, source)
+        return load(source)
     except HeldoutError:
         raise
     # A folder can be damaged in as many ways as libraries read it: each has its own exception.
@@ -387,7 +387,7 @@ def load_model(
     """
     device = choose_device(settings.device)
     precision = choose_precision(settings.precision, device)
-    parts = load_checkpoint(settings.model, lambda place: read(place, device))
+    parts = load_checkpoint(settings.model, lambda source: read(source, device))
     # Vectors in a folder play no part
     fields = {name: one for name, one in asdict(settings).items() if name != "vectors"}
     text = repr((type(settings).__name__, fields, digest_model(settings.model), device, precision))
@@ -402,8 +402,8 @@ def load_model(
 
 def limit_length(config: Any, tokenizer: Any, length: int) -> int:
     """Tokens of a text: as asked, but no more than the model has places for."""
-    places = getattr(config, "max_position_embeddings", None) or length
-    return int(min(length, places, tokenizer.model_max_length))
+    longest = getattr(config, "max_position_embeddings", None) or length
+    return int(min(length, longest, tokenizer.model_max_length))
 
 
 def check_scores(scores: NDArray[Number], model: str) -> NDArray[Number]:
@@ -436,9 +436,9 @@ def find_packaged(model: str) -> str | None:
     return str(Path(spec.origin).parent / folder) if spec and spec.origin else None
 
 
-def _check_weights(known: Checkpoint, model: str, place: str) -> None:
+def _check_weights(known: Checkpoint, model: str, source: str) -> None:
     """Check that a model of the table has the weights that the table names."""
-    path = find_file(place, _WEIGHTS)
+    path = find_file(source, _WEIGHTS)
     found = digest_file(path) if path else None
     if found != known.weights:
         what = f"{_WEIGHTS} with SHA-256 {found}" if found else f"no {_WEIGHTS}"

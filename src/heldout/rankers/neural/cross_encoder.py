@@ -299,18 +299,18 @@ def load_cross_encoder(settings: CrossEncoderSettings) -> CrossEncoder:
         SetupError: the extra `neural` is not installed, or the device is not there.
     """
     kind = DuoT5 if isinstance(settings, DuoT5Settings) else CrossEncoder
-    return load_model(kind, settings, lambda place, device: _read(place, settings, device))
+    return load_model(kind, settings, lambda source, device: _read(source, settings, device))
 
 
-def _read(place: str, settings: CrossEncoderSettings, device: DeviceName) -> dict[str, Any]:
+def _read(source: str, settings: CrossEncoderSettings, device: DeviceName) -> dict[str, Any]:
     transformers = import_neural("transformers")
-    config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
+    config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
     kind: Kind = "monot5" if config.model_type in _T5 else "bert"
     tokenizer = transformers.AutoTokenizer.from_pretrained(
-        place, config=config, trust_remote_code=False
+        source, config=config, trust_remote_code=False
     )
     answers = _answers(tokenizer, config, kind, settings)
-    model, missing = _load_model(place, config, kind, settings)
+    model, missing = _load_model(source, config, kind, settings)
     return {
         "model": model.to(device).eval(),
         "tokenizer": tokenizer,
@@ -351,7 +351,7 @@ def _refusal(model: str, *, found: str, expected: str) -> InputError:
 
 
 def _load_model(
-    place: str, config: Any, kind: Kind, settings: CrossEncoderSettings
+    source: str, config: Any, kind: Kind, settings: CrossEncoderSettings
 ) -> tuple[Any, tuple[str, ...]]:
     """The model in float32, and the names of weights that were drawn."""
     torch, transformers = import_neural("torch"), import_neural("transformers")
@@ -366,7 +366,7 @@ def _load_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         model, report = loader.from_pretrained(
-            place,
+            source,
             config=config,
             dtype=torch.float32,
             output_loading_info=True,
@@ -374,11 +374,11 @@ def _load_model(
         )
     for name in _HEADS:
         if hasattr(model, name):
-            _keep_float32(getattr(model, name), torch)
+            _force_float32(getattr(model, name), torch)
     return model, tuple(sorted(report["missing_keys"]))
 
 
-def _keep_float32(head: Any, torch: Any) -> None:
+def _force_float32(head: Any, torch: Any) -> None:
     """Let the last layer compute in float32: in half precision many scores would be equal."""
     forward = head.forward
 

@@ -311,11 +311,11 @@ def load_encoder(settings: DenseSettings) -> DenseEncoder:
     known = settings.known
     query, document = (known.query_prefix, known.document_prefix) if known else ("", "")
 
-    def read(place: str, device: str) -> dict[str, Any]:
-        if known is None and find_file(place, _MODULES) is None:
+    def read(source: str, device: str) -> dict[str, Any]:
+        if known is None and find_file(source, _MODULES) is None:
             message = f"no {_MODULES}; like=contriever averages the vectors of tokens"
             raise ValueError(message)
-        model = _load("SentenceTransformer", place, device)
+        model = _load("SentenceTransformer", source, device)
         asked = settings.document_prefix or document
         return {
             "model": model,
@@ -327,10 +327,10 @@ def load_encoder(settings: DenseSettings) -> DenseEncoder:
     return load_model(DenseEncoder, settings, read, known)
 
 
-def _load(kind: str, place: str, device: str) -> Any:
+def _load(kind: str, source: str, device: str) -> Any:
     """Load a model of sentence-transformers in float32, all of whose weights are there."""
     load = getattr(import_neural("sentence_transformers"), kind)
-    model = load_complete(lambda: load(place, device=device, trust_remote_code=False))
+    model = load_complete(lambda: load(source, device=device, trust_remote_code=False))
     return model.float().eval()
 
 
@@ -489,17 +489,17 @@ def load_colbert(settings: ColbertSettings) -> Colbert:
         SetupError: the extra `neural` is not installed, or the device is not there.
     """
 
-    def read(place: str, device: str) -> dict[str, Any]:
-        _check_colbert(place)
-        return {"model": _load("MultiVectorEncoder", place, device)}
+    def read(source: str, device: str) -> dict[str, Any]:
+        _check_colbert(source)
+        return {"model": _load("MultiVectorEncoder", source, device)}
 
     return load_model(Colbert, settings, read)
 
 
-def _check_colbert(place: str) -> None:
+def _check_colbert(source: str) -> None:
     """Refuse what is no ColBERT: the library would draw the layer that it lacks."""
-    known = read_settings(place, "config_sentence_transformers.json")
+    known = read_settings(source, "config_sentence_transformers.json")
     if "query_prefix" in known or known.get("model_type") in _MODEL_TYPES:
         return
-    if "HF_ColBERT" not in (read_settings(place, "config.json").get("architectures") or ()):
+    if "HF_ColBERT" not in (read_settings(source, "config.json").get("architectures") or ()):
         raise ValueError("no settings of a ColBERT, which has a layer over its token vectors")

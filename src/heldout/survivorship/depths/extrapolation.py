@@ -53,14 +53,14 @@ class Added:
     largest: float | None
 
     @property
-    def places(self) -> int:
+    def ranks(self) -> int:
         """How many there are."""
         return len(self.new[0])
 
-    def until(self, places: int) -> "Added":
+    def until(self, ranks: int) -> "Added":
         """The first places alone."""
         return replace(
-            self, new=self.new[:, :places], sums=tuple(one[:, :places] for one in self.sums)
+            self, new=self.new[:, :ranks], sums=tuple(one[:, :ranks] for one in self.sums)
         )
 
 
@@ -86,9 +86,9 @@ def add_up(scores: DepthScores, streams: Streams, *, discarded: int, trials: int
         discarded: queries that were annotated and have no label.
         trials: how many draws.
     """
-    annotated, places = len(scores.queries) + discarded, len(scores.depths)
+    annotated, ranks = len(scores.queries) + discarded, len(scores.depths)
     first = scores.known.argmax(axis=1)
-    counts = np.bincount(first, minlength=places)
+    counts = np.bincount(first, minlength=ranks)
     chances = np.append(counts, discarded) / annotated
     drawn = streams.queries.multinomial(annotated, chances, size=trials)[:, :-1]
     new = np.concatenate([counts[np.newaxis], drawn])
@@ -123,11 +123,11 @@ def _draw_sums(
     gains = np.diff(values, axis=1, prepend=0.0)
     sums = np.zeros(new.shape)
     sums[0] = gains.sum(axis=0)
-    for place in np.unique(first).tolist():
-        kinds, counts = np.unique(gains[first == place], axis=0, return_counts=True)
+    for rank in np.unique(first).tolist():
+        kinds, counts = np.unique(gains[first == rank], axis=0, return_counts=True)
         for start in range(1, len(new), _BLOCK):
             block = slice(start, start + _BLOCK)
-            drawn = rng.multinomial(new[block, place], counts / counts.sum())
+            drawn = rng.multinomial(new[block, rank], counts / counts.sum())
             sums[block] += drawn @ kinds
     return sums
 
@@ -140,7 +140,7 @@ def _spread(scores: Floats) -> float:
 FARTHEST = 10
 """A depth is predicted up to this many times the last one that was seen."""
 
-_LEAST_PLACES = 4
+_LEAST_RANKS = 4
 _LEAST_QUERIES = 10
 _NO_LINE = "some draws of these queries have labels at one place alone: a line needs two"
 
@@ -278,14 +278,14 @@ def _why(scores: DepthScores, fitted: int, discarded: int | None) -> str:
         return "the source leaves out discarded queries: nobody knows how many are still to come"
     if not discarded:
         return "every query has a label: none is left that a deeper annotation could add"
-    if fitted < _LEAST_PLACES:
-        return f"a line through {fitted} places says nothing: at least {_LEAST_PLACES} are needed"
+    if fitted < _LEAST_RANKS:
+        return f"a line through {fitted} places says nothing: at least {_LEAST_RANKS} are needed"
     if scores.counts[fitted - 1] < _LEAST_QUERIES:
         return f"fewer than {_LEAST_QUERIES} queries have a label"
     adding = np.count_nonzero(np.diff((0, *scores.counts[:fitted])))
-    if adding < _LEAST_PLACES:
+    if adding < _LEAST_RANKS:
         return (
-            f"of {fitted} places {adding} add queries: at least {_LEAST_PLACES} are needed for a "
+            f"of {fitted} places {adding} add queries: at least {_LEAST_RANKS} are needed for a "
             "line of what a place adds"
         )
     return ""
@@ -296,16 +296,16 @@ def _why_no_line(added: Added, fitted: int) -> str:
 
     Such a draw is not left out: the others alone would make the intervals too narrow.
     """
-    places = np.count_nonzero(added.new[:, :fitted], axis=1)
-    return "" if (places > 1).all() else _NO_LINE
+    ranks = np.count_nonzero(added.new[:, :fitted], axis=1)
+    return "" if (ranks > 1).all() else _NO_LINE
 
 
 def _predict(
     added: Added, streams: Streams, *, fitted: int, to: Sequence[int], level: float
 ) -> tuple[Extrapolation, ...]:
-    places = np.arange(added.places + 1, max(to) + 1)
+    ranks = np.arange(added.ranks + 1, max(to) + 1)
     # Every row goes on from what was observed: these queries, annotated deeper
-    queries = _queries_ahead(added, fitted, places, streams.queries)
+    queries = _queries_ahead(added, fitted, ranks, streams.queries)
     new = np.diff(queries, axis=1, prepend=added.new[0].sum())
     means = [
         _sums_ahead(added, system, fitted, new, rng) / queries
@@ -320,11 +320,11 @@ def _predict(
                 for one, spread in zip(means, added.spread, strict=True)
             ),
         )
-        for depth, at in zip(to, np.searchsorted(places, to).tolist(), strict=True)
+        for depth, at in zip(to, np.searchsorted(ranks, to).tolist(), strict=True)
     )
 
 
-def _queries_ahead(added: Added, fitted: int, places: NDArray[np.int64], rng: Generator) -> Floats:
+def _queries_ahead(added: Added, fitted: int, ranks: NDArray[np.int64], rng: Generator) -> Floats:
     """Return how many queries have a label at each further place, shape (draws, further places).
 
     The lines of the rows but the first are moved by what the places scatter.
@@ -334,9 +334,9 @@ def _queries_ahead(added: Added, fitted: int, places: NDArray[np.int64], rng: Ge
     some, others = seen + 0.5, left - seen + 0.5
     line = _regress(np.log(some / others), 1 / (1 / some + 1 / others), rng)
     queries = np.full(len(seen), added.new[0].sum())
-    reached = np.zeros((len(seen), len(places)))
-    for at, place in enumerate(places.tolist()):
-        chance = expit(line.at_one + line.slope * np.log(place))
+    reached = np.zeros((len(seen), len(ranks)))
+    for at, rank in enumerate(ranks.tolist()):
+        chance = expit(line.at_one + line.slope * np.log(rank))
         remaining = added.annotated - queries
         new = rng.binomial(np.round(remaining).astype(np.int64), chance).astype(np.float64)
         new[0] = remaining[0] * chance[0]
@@ -353,8 +353,8 @@ def _sums_ahead(added: Added, system: int, fitted: int, new: Floats, rng: Genera
     line = _regress(each, seen / spread**2 if spread else seen, rng)
     noise = rng.standard_normal(new.shape) * spread * np.sqrt(new)
     noise[0] = 0.0
-    places = np.arange(added.places + 1, added.places + 1 + new.shape[1])
-    gains = line.at_one[:, np.newaxis] + np.outer(line.slope, np.log(places))
+    ranks = np.arange(added.ranks + 1, added.ranks + 1 + new.shape[1])
+    gains = line.at_one[:, np.newaxis] + np.outer(line.slope, np.log(ranks))
     ahead: Floats = sums[0].sum() + np.cumsum(gains * new + noise, axis=1)
     return ahead
 

@@ -126,7 +126,7 @@ def score_depths(
     filled = [[one or sets[-1] for one in sets] for sets in labels]
     values = score_each(runs, filled, measure, queries=queries) * known
     missing = np.array(
-        [[query not in places.found for query in queries] for places in runs.values()]
+        [[query not in listed.found for query in queries] for listed in runs.values()]
     )
     return DepthScores(
         systems=tuple(runs),
@@ -156,13 +156,13 @@ def pick_depths(scores: DepthScores, depths: Sequence[int]) -> DepthScores:
         hint = "deeper than annotators looked there are no labels"
         raise InputError.of("depth-beyond-list", "--depth", f"depth {beyond[0]}", expected, hint)
     wanted = sorted({*depths, scores.depths[-1]})
-    places = [scores.depths.index(depth) for depth in wanted]
+    columns = [scores.depths.index(depth) for depth in wanted]
     return replace(
         scores,
         depths=tuple(wanted),
-        values=scores.values[:, :, places],
-        known=scores.known[:, places],
-        unanswered=scores.unanswered[:, places],
+        values=scores.values[:, :, columns],
+        known=scores.known[:, columns],
+        unanswered=scores.unanswered[:, columns],
     )
 
 
@@ -173,7 +173,7 @@ def _sets(
     ordered = sorted(record.selected.items(), key=lambda item: item[1])
     sets: list[Mapping[str, int]] = []
     for depth in depths:
-        docs = [doc for doc, place in ordered if place <= depth]
+        docs = [doc for doc, rank in ordered if rank <= depth]
         docs = docs[:1] if first_only else docs
         grades: Mapping[str, int] = dict.fromkeys(docs, 1)
         sets.append(sets[-1] if sets and len(sets[-1]) == len(docs) else grades)
@@ -212,7 +212,7 @@ def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, .
     return shown
 
 
-def shown_places(annotations: Annotations) -> RunPositions:
+def shown_ranks(annotations: Annotations) -> Places:
     """Return where the order shown has what was selected.
 
     Args:
@@ -353,11 +353,11 @@ def split_change(scores: DepthScores) -> tuple[ScoreChange, ...]:
     changes = []
     for depth in range(len(scores.depths) - 1):
         known = scores.known[:, depth]
-        for place, system in enumerate(scores.systems):
+        for index, system in enumerate(scores.systems):
             labels = queries = None
             if known.any():
-                last = scores.values[place, :, -1]
-                labels = float((last[known] - scores.values[place, known, depth]).mean())
+                last = scores.values[index, :, -1]
+                labels = float((last[known] - scores.values[index, known, depth]).mean())
                 queries = float(last.mean() - last[known].mean())
             changes.append(ScoreChange(system=system, depth=depth, labels=labels, queries=queries))
     return tuple(changes)

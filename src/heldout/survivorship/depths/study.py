@@ -31,7 +31,7 @@ from heldout.survivorship.depths.scores import (
     pick_depths,
     score_depths,
     shown_documents,
-    shown_places,
+    shown_ranks,
     split_change,
 )
 from heldout.survivorship.reading.records import no_common_document, no_common_query
@@ -168,16 +168,16 @@ def study_depths(
             `no-shown`.
     """
     to = _depths_beyond(annotations.depth, options.to)
-    scored = {SHOWN: shown_places(annotations)} if runs is None else runs
+    scored = {SHOWN: shown_ranks(annotations)} if runs is None else runs
     measure = read_own_measure(options.measure, path="--measure")
     every = score_depths(annotations, scored, measure, first_only=options.first_only)
     scores = pick_depths(every, options.depth or every.depths)
     level = options.level
     added = np.diff((0, *every.counts)).tolist()
-    places = {every.depths.index(depth): at for at, depth in enumerate(scores.depths)}
+    asked = {every.depths.index(depth): at for at, depth in enumerate(scores.depths)}
 
     def shown(tests: tuple[DepthTest, ...]) -> tuple[DepthTest, ...]:
-        return tuple(replace(one, depth=places[one.depth]) for one in tests if one.depth in places)
+        return tuple(replace(one, depth=asked[one.depth]) for one in tests if one.depth in asked)
 
     outlook = None
     if to:
@@ -196,7 +196,7 @@ def study_depths(
         of_shown=runs is None,
         compared=len(every.depths) - 1,
         scores=scores,
-        added=tuple(added[place] for place in places),
+        added=tuple(added[index] for index in asked),
         nested=shown(compare_nested(every, level=level)),
         survivors=shown(compare_survivors(every, level=level)),
         changes=split_change(scores),
@@ -271,19 +271,19 @@ def _read_runs(
 
 def _read_run(
     path: str, wanted: Mapping[str, Sequence[str]], annotations: Annotations, order: Order | None
-) -> RunPositions:
-    read = partial(read_file, read_positions, path, order=order, limits=OWN_FILES)
-    places: RunPositions = read(documents=wanted)
+) -> Places:
+    read = partial(read_file, read_places, path, order=order, limits=OWN_FILES)
+    listed: Places = read(documents=wanted)
     if not wanted:
-        return places
-    if not places.found:
+        return listed
+    if not listed.found:
         queries = plural(len(wanted), "query", "queries")
         raise no_common_query(path, f"none of the {queries} with a label")
-    if not any(places.found.values()):
+    if not any(listed.found.values()):
         # A run without any selected document may be that bad if it lists some that were shown
         known: dict[str, Sequence[str]] = {
             one.query: (*one.shown, *one.selected) for one in annotations.records
         }
         if not any(read(documents=known).found.values()):
             raise no_common_document(annotations, path)
-    return places
+    return listed

@@ -562,9 +562,9 @@ def _spots(study: DepthStudy, system: int, *, filled: bool) -> list[tuple[float,
         if test.system == name and test.p_corrected is not None and test.p_corrected < alpha
     }
     return [
-        (at, score, f"{name}, depth {study.scores.names[place]}: {score:.4f}")
-        for at, score, place in _seen(study, system)
-        if (place in differ) == filled
+        (at, score, f"{name}, depth {study.scores.names[index]}: {score:.4f}")
+        for at, score, index in _seen(study, system)
+        if (index in differ) == filled
     ]
 
 
@@ -582,7 +582,7 @@ def _seen(study: DepthStudy, system: int) -> list[tuple[float, float, int]]:
     """Depth, score and place of each depth at which a query has a label."""
     rows = zip(study.scores.depths, study.scores.means(), strict=True)
     return [
-        (float(depth), score, place)
-        for place, (depth, row) in enumerate(rows)
+        (float(depth), score, index)
+        for index, (depth, row) in enumerate(rows)
         if (score := row[system]) is not None
     ]

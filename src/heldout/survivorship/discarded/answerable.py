@@ -143,8 +143,8 @@ def pool_questions(
         raise InputError.of("missing-query", "runs", found, expected)
     order = [rng.permutation(len(one.candidates)).tolist() for one in pools]
     return tuple(
-        msgspec.structs.replace(one, candidates=tuple(one.candidates[at] for at in places))
-        for one, places in zip(pools, order, strict=True)
+        msgspec.structs.replace(one, candidates=tuple(one.candidates[at] for at in own))
+        for one, own in zip(pools, order, strict=True)
     )
 
 
@@ -157,10 +157,10 @@ def first_ranks(judged: Mapping[str, JudgedPassages], tops: Iterable[SystemTop])
     """
     ranks: dict[str, dict[str, int | None]] = {}
     for top in tops:
-        places = {doc: rank for rank, doc in reversed([*enumerate(top.docs, 1)])}
+        ranks = {doc: rank for rank, doc in reversed([*enumerate(top.docs, 1)])}
         shown = ranks.setdefault(top.system, dict.fromkeys(judged))
         if top.query in judged:
-            found = (places.get(doc) for doc in judged[top.query].answering)
+            found = (ranks.get(doc) for doc in judged[top.query].answering)
             shown[top.query] = min((rank for rank in found if rank), default=None)
     return ranks
 
@@ -342,8 +342,8 @@ def _rows(one: SystemReach) -> list[tuple[str, CountShare]]:
 def _counts(found: AnsweredQueries, note: str) -> Table:
     by_system = [_rows(one) for one in found.systems]
     rows: list[tuple[Cell, ...]] = [
-        (name, *(own[place][1].count for own in by_system))
-        for place, (name, _) in enumerate(by_system[0])
+        (name, *(own[index][1].count for own in by_system))
+        for index, (name, _) in enumerate(by_system[0])
     ]
     return Table(
         title="Discarded queries that systems could have answered",

@@ -230,9 +230,9 @@ def _queries_of(
         discarded = _read_discarded(source, texts=True, progress=progress)
         lost = [str(one.query) for one in discarded if not one.text]
         if lost:
-            place = str(source.queries or source.annotations or source.shown)
+            location = str(source.queries or source.annotations or source.shown)
             found = f"no text for query {lost[0]}"
-            raise InputError.of("no-text", place, found, "discarded queries and their texts")
+            raise InputError.of("no-text", location, found, "discarded queries and their texts")
         return {str(one.query): one.text or "" for one in discarded}
     if source.queries is None:
         raise OptionError("which queries? --triage FOLDER, --annotations PATH or --queries")
@@ -257,7 +257,7 @@ def _sample(
         found = f"{len(names):,} discarded queries"
         raise InputError.of("too-few-queries", "--sample", found, f"{max(size, 1):,} to judge")
     chosen = rng.choice(len(names), size=size, replace=False).tolist()
-    return {names[place]: queries[names[place]] for place in chosen}
+    return {names[index]: queries[names[index]] for index in chosen}
 
 
 # What people say of the pool, and labels made of it.

@@ -101,7 +101,7 @@ def judge_agreement(
         level: of the interval.
     """
     given = latest(answers)
-    valid = {place: one for place, one in given.items() if one.choice is not None}
+    valid = {slot: one for slot, one in given.items() if one.choice is not None}
     units = [(one.query, passage.doc) for one in questions for passage in one.candidates]
     groups = [query for query, _ in units]
     annotators, table = rate_units(

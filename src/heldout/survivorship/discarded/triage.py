@@ -125,7 +125,7 @@ def draw_discarded(
     """
     fit = [one for one in discarded_records(annotations) if one.shown]
     order = rng.permutation(len(fit)).tolist()
-    left = [fit[place] for place in order if str(fit[place].query) not in known]
+    left = [fit[index] for index in order if str(fit[index].query) not in known]
     if count > len(left):
         found = f"{plural(len(left), 'discarded query', 'discarded queries')} with passages"
         if len(left) < len(fit):
@@ -202,7 +202,7 @@ def triage_agreement(
         rng: of the draws of the interval.
         level: of the interval.
     """
-    given = {place: one for place, one in latest(answers).items() if one.choice is not None}
+    given = {slot: one for slot, one in latest(answers).items() if one.choice is not None}
     queries = sorted({query for query, _ in given})
     annotators, table = rate_units(given, queries, lambda one, _: _NAMES.index(one.choice or ""))
     return TriageAgreement(
@@ -210,8 +210,8 @@ def triage_agreement(
         interval=krippendorff_interval(table, rng, level=level),
         kappa={
             (annotators[i], annotators[j]): cohen_kappa(
-                [_LABELS[int(table[i, place])] for place in both],
-                [_LABELS[int(table[j, place])] for place in both],
+                [_LABELS[int(table[i, index])] for index in both],
+                [_LABELS[int(table[j, index])] for index in both],
             )
             for i, j in combinations(range(len(annotators)), _TWO)
             if len(both := np.flatnonzero(~np.isnan(table[i]) & ~np.isnan(table[j])))

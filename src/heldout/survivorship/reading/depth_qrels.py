@@ -40,13 +40,13 @@ class _Depth:
     """The labels of one depth.
 
     Attributes:
-        place: where a document stands that is first selected here.
+        rank: where a document stands that is first selected here.
         path: its file.
         grades: by query and document.
         notes: how it was read, where that is worth reporting.
     """
 
-    place: int
+    rank: int
     path: Path
     grades: Grades
     notes: tuple[Problem, ...]
@@ -77,7 +77,7 @@ def read_depth_qrels(folder: Path) -> Annotations:
             of the list has a label; and what is wrong with a file.
     """
     paths, open_ended = _find_depths(folder)
-    depths = [_read(place, path) for place, path in enumerate(paths, 1)]
+    depths = [_read(rank, path) for rank, path in enumerate(paths, 1)]
     _check_nested(depths)
     discarded = _read_discarded(folder)
     records = _records(depths)
@@ -95,7 +95,7 @@ def read_depth_qrels(folder: Path) -> Annotations:
     return Annotations(
         source=str(folder),
         records=(*records, *(Annotation(query=QueryId(query)) for query in left_out)),
-        depth=depths[-1].place,
+        depth=depths[-1].rank,
         open_ended=open_ended,
         counts_discarded=discarded is not None,
         notes=tuple({note.code: note for note in notes}.values()),
@@ -132,9 +132,9 @@ def _wrong_files(folder: Path, found: str, *, hint: str) -> InputError:
     )
 
 
-def _read(place: int, path: Path) -> _Depth:
+def _read(rank: int, path: Path) -> _Depth:
     found = read_file(read_qrels, path)
-    return _Depth(place=place, path=path, grades=found.judgments, notes=tuple(found.notes))
+    return _Depth(rank=rank, path=path, grades=found.judgments, notes=tuple(found.notes))
 
 
 def _check_nested(depths: Sequence[_Depth]) -> None:
@@ -171,13 +171,13 @@ def _find_line(path: Path, query: str, doc: str) -> int | None:
 
 def _records(depths: Sequence[_Depth]) -> list[Annotation]:
     """The queries of the last depth; a document stands at the first depth that selects it."""
-    places: defaultdict[str, dict[DocId, int]] = defaultdict(dict)
+    selected: defaultdict[str, dict[DocId, int]] = defaultdict(dict)
     for depth in depths:
         for query, doc, grade in _labels(depth.grades):
             if grade > 0:
-                places[query].setdefault(DocId(doc), depth.place)
+                selected[query].setdefault(DocId(doc), depth.rank)
     return [
-        Annotation(query=QueryId(query), selected=places.get(query, {}))
+        Annotation(query=QueryId(query), selected=selected.get(query, {}))
         for query in depths[-1].grades
     ]
 
@@ -221,8 +221,8 @@ def simulate_annotations(
     records = []
     for query, docs in answerable.items():
         seen = tuple(map(DocId, shown.get(query, ())[:depth]))
-        places = {doc: place for place, doc in enumerate(seen, 1) if doc in docs}
-        records.append(Annotation(query=QueryId(query), shown=seen, selected=places))
+        selected = {doc: rank for rank, doc in enumerate(seen, 1) if doc in docs}
+        records.append(Annotation(query=QueryId(query), shown=seen, selected=selected))
     return Annotations(source=source, records=tuple(records), depth=depth)
 
 
@@ -276,8 +276,8 @@ def reselect(
 
 
 def _select(record: Annotation, grades: Mapping[str, int]) -> Annotation:
-    places = {doc: at for at, doc in enumerate(record.shown, 1) if grades.get(doc, 0) > 0}
-    return replace(record, selected=places)
+    selected = {doc: at for at, doc in enumerate(record.shown, 1) if grades.get(doc, 0) > 0}
+    return replace(record, selected=selected)
 
 
 def _check(shown: Tops, answers: Mapping[str, object], depth: int, source: str) -> None:

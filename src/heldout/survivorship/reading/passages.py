@@ -195,7 +195,7 @@ def _named(record: Annotation, names: Mapping[DocId, DocId]) -> Annotation:
     return replace(
         record,
         shown=tuple(names.get(doc, doc) for doc in record.shown),
-        selected={names.get(doc, doc): place for doc, place in record.selected.items()},
+        selected={names.get(doc, doc): rank for doc, rank in record.selected.items()},
         texts={names.get(doc, doc): text for doc, text in record.texts.items()},
     )
 

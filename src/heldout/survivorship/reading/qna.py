@@ -52,22 +52,22 @@ class SeenPassages(NamedTuple):
         shown: ids by the text, in order; a text that was shown twice is there once.
         selected: id -> place at which it was selected, the first of several.
         texts: id -> text, where texts are stored.
-        places: how many passages were shown.
+        length: how many passages were shown.
     """
 
     shown: tuple[DocId, ...]
     selected: Mapping[DocId, int]
     texts: Mapping[DocId, str]
-    places: int
+    length: int
 
 
 def _see(passages: Sequence[QnaPassage], texts: bool) -> SeenPassages:  # noqa: FBT001 - a `Store`
     ids = [passage_id(one.passage_text) for one in passages]
     selected: dict[DocId, int] = {}
     stored: dict[DocId, str] = {}
-    for place, (doc, one) in enumerate(zip(ids, passages, strict=True), 1):
+    for rank, (doc, one) in enumerate(zip(ids, passages, strict=True), 1):
         if one.is_selected:
-            selected.setdefault(doc, place)
+            selected.setdefault(doc, rank)
         if texts:
             stored.setdefault(doc, one.passage_text)
     return SeenPassages(
@@ -135,28 +135,28 @@ def read_qna(source: BinaryIO, *, path: str, texts: bool = True) -> Annotations:
     """
     log, reader = RecordLog(), _ValueReader(path)
     rows: dict[str, list[Any]] = {}
-    places = {name: place for place, name in enumerate(_COLUMNS)}
+    index = {name: at for at, name in enumerate(_COLUMNS)}
     with TextReader(source, path=path, limits=LIMITS) as text:
         for column, key, value in reader.read(text):
             if column in _COLUMNS:
                 row = rows.setdefault(key, [_ABSENT] * len(_COLUMNS))
-                if row[places[column]] is not _ABSENT:
+                if row[index[column]] is not _ABSENT:
                     fault = ("repeated-record", f"key {show(key)} again", "each key once")
                     log.refuse(fault, path=f"{path}:{column}.{key}")
-                row[places[column]] = _store(column, key, value, log, path, texts=texts)
+                row[index[column]] = _store(column, key, value, log, path, texts=texts)
         log.problems.extend(text.notes)
     _check_columns(rows, log, path)
     counts: Counter[str] = Counter()
     depth = 0
     for key, (name, words, kind, answered, seen) in rows.items():
         query = QueryId(name)
-        if not seen.places:
+        if not seen.length:
             found = f"no passage for query {show(query)}"
             fault = ("no-passages", found, "what annotators were shown")
             log.refuse(fault, path=f"{path}:passages.{key}")
             continue
-        depth = max(depth, seen.places)
-        counts["repeated-passage"] += len(seen.shown) < seen.places
+        depth = max(depth, seen.length)
+        counts["repeated-passage"] += len(seen.shown) < seen.length
         counts["answer-not-selected"] += answered and not seen.selected
         counts["selected-without-answer"] += bool(seen.selected) and not answered
         record = Annotation(
@@ -191,8 +191,8 @@ def _store(column: str, key: str, value: Any, log: RecordLog, path: str, *, text
 
 def _check_columns(rows: Mapping[str, Sequence[Any]], log: RecordLog, path: str) -> None:
     """Refuse columns that are missing or lack a key of another."""
-    for place, name in enumerate(_COLUMNS):
-        lost = [key for key, row in rows.items() if row[place] is _ABSENT]
+    for index, name in enumerate(_COLUMNS):
+        lost = [key for key, row in rows.items() if row[index] is _ABSENT]
         if len(lost) == len(rows):
             hint = "the queries of the eval set have no answers: take train or dev"
             fault = ("missing-column", f"no {name}", f"columns {', '.join(_COLUMNS)}")
@@ -284,8 +284,8 @@ class _ValueReader:
                 raise self._refuse("broken-json", found, "one JSON object to its end") from error
 
     def _refuse(self, code: str, found: str, expected: str) -> InputError:
-        place = f"{self._path}:{self._last}" if self._last else self._path
-        return InputError.of(code, place, found=found, expected=expected)
+        location = f"{self._path}:{self._last}" if self._last else self._path
+        return InputError.of(code, location, found=found, expected=expected)
 
 
 def _import_ijson() -> Any:

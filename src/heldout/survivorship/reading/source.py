@@ -45,7 +45,7 @@ _MOST = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotationPlace:
+class AnnotationFiles:
     """Where annotations come from: a file or folder that has them, or a run and labels."""
 
     annotations: Annotated[
@@ -89,7 +89,7 @@ class AnnotationPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotationSource(AnnotationPlace):
+class AnnotationSource(AnnotationFiles):
     """The same with files of texts."""
 
     queries: Annotated[
@@ -121,7 +121,7 @@ class TypedSource(AnnotationSource):
 
 
 def read_source(
-    source: AnnotationPlace,
+    source: AnnotationFiles,
     *,
     texts: bool = False,
     name: Callable[[Annotations], Annotations] | None = None,
@@ -161,7 +161,7 @@ def read_source(
 
 
 def _read(
-    source: AnnotationPlace,
+    source: AnnotationFiles,
     *,
     texts: bool,
     name: Callable[[Annotations], Annotations] | None,
@@ -177,8 +177,8 @@ def _read(
         words = f"the first {depth} of {source.shown}, with {source.qrels}"
         tops = read_file(read_tops, source.shown, depth=depth, limits=OWN_FILES)
         return simulate_annotations(tops, labels or {}, depth=depth, source=words)
-    place = source.annotations or Path()
-    annotations = read_annotations(place, texts=texts)
+    path = source.annotations or Path()
+    annotations = read_annotations(path, texts=texts)
     if name is not None and annotations.by_text:
         annotations = name(annotations)
     return annotations if labels is None else reselect(annotations, labels, path=str(source.qrels))
@@ -198,7 +198,7 @@ def _add_texts(annotations: Annotations, files: AnnotationSource) -> Annotations
     )
 
 
-def _check(source: AnnotationPlace) -> None:
+def _check(source: AnnotationFiles) -> None:
     if source.annotations is None and (source.shown is None or source.qrels is None):
         raise OptionError("which annotations? --annotations PATH; or --shown and --qrels")
     if source.annotations is not None and source.shown is not None:
@@ -220,10 +220,10 @@ def refuse_to_replace(target: Path, option: str, inputs: Iterable[Path]) -> None
     """
     if not target.exists():
         return
-    for place in inputs:
-        if place.exists() and (target.samefile(place) or target.parent.samefile(place)):
+    for path in inputs:
+        if path.exists() and (target.samefile(path) or target.parent.samefile(path)):
             raise OptionError(
-                f"{option} {target} would replace what is read from {place}: give another name"
+                f"{option} {target} would replace what is read from {path}: give another name"
             )
 
 
@@ -236,29 +236,29 @@ _COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
 _SHOWN = b'"msmarco_label"'
 
 
-def read_annotations(place: Path, *, texts: bool) -> Annotations:
+def read_annotations(path: Path, *, texts: bool) -> Annotations:
     """Read the annotations of a file or folder, whose form its content shows.
 
     Args:
-        place: a folder of qrels for each depth, or a file.
+        path: a folder of qrels for each depth, or a file.
         texts: whether texts are stored.
 
     Raises:
         InputError: code `no-annotations`: nothing there has a known form; or a file has errors.
         SetupError: ijson is needed and not installed.
     """
-    if place.is_dir():
-        if has_depth_qrels(place):
-            return read_depth_qrels(place)
-        raise _unknown(place, "a folder without them")
-    with open_input(place) as file, TextReader(file, path=str(place), limits=LIMITS) as reader:
+    if path.is_dir():
+        if has_depth_qrels(path):
+            return read_depth_qrels(path)
+        raise _unknown(path, "a folder without them")
+    with open_input(path) as file, TextReader(file, path=str(path), limits=LIMITS) as reader:
         head = next(reader.pieces(), b"").strip()
     first, _, _ = head.partition(b"\n")
     read = read_qna if _COLUMNS.match(head) else read_shown_passages
     if read is read_shown_passages and not (head.startswith(b"{") and _SHOWN in first):
-        raise _unknown(place, f"a file that begins {show(first)}" if head else "an empty file")
-    return read_file(read, place, texts=texts)
+        raise _unknown(path, f"a file that begins {show(first)}" if head else "an empty file")
+    return read_file(read, path, texts=texts)
 
 
-def _unknown(place: Path, found: str) -> InputError:
-    return InputError.of("no-annotations", str(place), found)
+def _unknown(path: Path, found: str) -> InputError:
+    return InputError.of("no-annotations", str(path), found)

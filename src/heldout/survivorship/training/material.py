@@ -28,7 +28,7 @@ from heldout.survivorship.reading.passages import (
     name_passages,
     seen_documents,
 )
-from heldout.survivorship.reading.source import AnnotationPlace, read_source
+from heldout.survivorship.reading.source import AnnotationFiles, read_source
 from heldout.survivorship.training.options import COLLECTIONS, TestOptions, TripleOptions
 from heldout.survivorship.training.triple_files import (
     Unknown,
@@ -37,10 +37,10 @@ from heldout.survivorship.training.triple_files import (
 )
 from heldout.survivorship.training.triples import (
     ReadTriples,
-    SelectedPlaces,
+    SelectedRanks,
     Triple,
     make_triples,
-    places_of,
+    ranks_of,
 )
 from heldout.trec.reading.sources import read_file
 
@@ -115,11 +115,11 @@ class CollectionReader:
         """
         self._whole = lru_cache(maxsize=1)(partial(_read_whole, progress=progress))
 
-    def read(self, place: str, *, labelled: bool = False) -> Collection:
+    def read(self, source: str, *, labelled: bool = False) -> Collection:
         """Documents, queries and labels; a collection without labels has none.
 
         Args:
-            place: as in `COLLECTIONS`.
+            source: as in `COLLECTIONS`.
             labelled: whether it must have labels.
 
         Raises:
@@ -127,34 +127,34 @@ class CollectionReader:
                 readers.
             SetupError: the embedded collection or the catalogue cannot be read here.
         """
-        base, subset = _split_place(place)
+        base, subset = _split_source(source)
         collection = take_subset(self._whole(base), subset, 0)
         if labelled and not collection.qrels:
             found, hint = "a collection without labels", "put them into the folder as qrels.txt"
-            raise InputError.of("collection-without-labels", quote(place), found, "labels", hint)
+            raise InputError.of("collection-without-labels", quote(source), found, "labels", hint)
         return collection
 
 
-def find_first_stage(place: str) -> Path | None:
+def find_first_stage(source: str) -> Path | None:
     """The run that lies in a folder to be re-ranked, `first.run` or `first.run.gz`."""
-    folder = Path(_split_place(place)[0])
+    folder = Path(_split_source(source)[0])
     paths = [folder / "first.run", folder / "first.run.gz"]
     return next((path for path in paths if path.is_file()), None)
 
 
-def _split_place(place: str) -> tuple[str, QuerySubset]:
+def _split_source(source: str) -> tuple[str, QuerySubset]:
     """The collection, and which of its queries; a folder may have a colon in its own name."""
-    base, _, half = place.removeprefix(PREFIX).rpartition(":")
-    if not base or half not in _HALVES or Path(place).is_dir():
-        return place, "all"
-    return place.removesuffix(f":{half}"), _HALVES[half]
+    base, _, half = source.removeprefix(PREFIX).rpartition(":")
+    if not base or half not in _HALVES or Path(source).is_dir():
+        return source, "all"
+    return source.removesuffix(f":{half}"), _HALVES[half]
 
 
-def _read_whole(place: str, *, progress: Progress) -> Collection:
-    if place == EMBEDDED or place.startswith(PREFIX) or Path(place).is_dir():
-        return read_whole(place, progress=progress)
+def _read_whole(source: str, *, progress: Progress) -> Collection:
+    if source == EMBEDDED or source.startswith(PREFIX) or Path(source).is_dir():
+        return read_whole(source, progress=progress)
     found = "no folder and no name of a collection"
-    raise InputError.of("collection-place", quote(place), found, COLLECTIONS)
+    raise InputError.of("collection-place", quote(source), found, COLLECTIONS)
 
 
 def _labels_of(collection: Collection) -> dict[str, dict[str, int]]:
@@ -181,7 +181,7 @@ class Material:
         source: where the labels come from, for messages and the record.
         queries: their texts.
         documents: their texts.
-        places: where the selected documents of each query were shown.
+        selected: where the selected documents of each query were shown.
         read: the sequence of triples, from its beginning at each call. The annotations know each
             positive, and each id has a text; a triple of which that is not so is an error.
         unknown: triples of the last whole reading that were left out, since the annotations do
@@ -192,14 +192,14 @@ class Material:
     source: str
     queries: Mapping[QueryId, str]
     documents: Mapping[DocId, str]
-    places: SelectedPlaces
+    selected: SelectedRanks
     read: ReadTriples
     unknown: Unknown | None
     digest: Digest
 
 
 def read_material(
-    source: AnnotationPlace,
+    source: AnnotationFiles,
     choice: TripleOptions,
     reader: CollectionReader,
     progress: Progress = SILENT,
@@ -225,18 +225,18 @@ def read_material(
     depth = max(depth, 0 if choice.triples else choice.negatives_from)
     ranked = _rank(collection, depth) if depth else {}
     if choice.all_labels:
-        where, places = f"labels of {choice.collection}", _all_labels(collection, progress)
+        where, selected = f"labels of {choice.collection}", _all_labels(collection, progress)
     else:
         if simulated:
             annotations = _simulate(collection, ranked, source, choice, progress)
         else:
             name = partial(_name, collection, choice.collection)
             annotations = read_source(source, name=name, progress=progress)
-        where, places = annotations.source, places_of(annotations)
+        where, selected = annotations.source, ranks_of(annotations)
     unknown = Unknown() if choice.triples and choice.skip_unknown else None
     if choice.triples is not None:
         path = Path(choice.triples)
-        rows: ReadTriples = partial(read_known_triples, path, places, unknown)
+        rows: ReadTriples = partial(read_known_triples, path, selected, unknown)
         digest = digest_file(path)
     else:
         tops = {
@@ -244,13 +244,13 @@ def read_material(
             for query, hits in ranked.items()
         }
         rng = np.random.default_rng(choice.seed)
-        made = make_triples(places, tops, negatives=choice.negatives, rng=rng)
+        made = make_triples(selected, tops, negatives=choice.negatives, rng=rng)
         rows, digest = made.__iter__, Digest(sha256(repr(made).encode()).hexdigest())
     return Material(
         source=where,
         queries=collection.queries,
         documents=collection.documents,
-        places=places,
+        selected=selected,
         read=lambda: triples_with_texts(
             rows(), collection.queries, collection.documents, path=choice.triples or where
         ),
@@ -348,7 +348,7 @@ def find_trained_on(
     )
 
 
-def _refuse_others(source: AnnotationPlace, choice: TripleOptions) -> None:
+def _refuse_others(source: AnnotationFiles, choice: TripleOptions) -> None:
     """Refuse options that would be left aside."""
     names = ["qrels", "query_list"] if choice.all_labels or not source.named else []
     why = "no annotations are named, with --annotations or --shown"
@@ -362,7 +362,7 @@ def _refuse_others(source: AnnotationPlace, choice: TripleOptions) -> None:
         raise OptionError(f"{why}: without {', '.join(idle)}")
 
 
-def _all_labels(collection: Collection, progress: Progress) -> SelectedPlaces:
+def _all_labels(collection: Collection, progress: Progress) -> SelectedRanks:
     """Each relevant document of each query that has a text; at place 1, as nobody was shown any."""
     relevant = {
         query: {document: 1 for document, grade in grades.items() if grade > 0}
@@ -380,7 +380,7 @@ def _all_labels(collection: Collection, progress: Progress) -> SelectedPlaces:
 def _simulate(
     collection: Collection,
     ranked: Run,
-    source: AnnotationPlace,
+    source: AnnotationFiles,
     choice: TripleOptions,
     progress: Progress,
 ) -> Annotations:
@@ -403,11 +403,11 @@ def _simulate(
     return annotations
 
 
-def _name(collection: Collection, place: str, annotations: Annotations) -> Annotations:
+def _name(collection: Collection, source: str, annotations: Annotations) -> Annotations:
     """Passages of annotations without ids, by the texts of the collection in hand."""
     names = match_names(collection.documents.items(), seen_documents(annotations))
-    named = name_passages(annotations, names, path=place)
-    return drop_unknown(named, collection.documents.keys(), path=place)
+    named = name_passages(annotations, names, path=source)
+    return drop_unknown(named, collection.documents.keys(), path=source)
 
 
 # Test sets, each with a first run that is checked before anything is trained.
@@ -436,23 +436,23 @@ def read_tests(
     return tuple(tests)
 
 
-def name_of(place: str) -> str:
+def name_of(source: str) -> str:
     """Return what a test set is called, in characters that every file system takes.
 
     A folder is known by its last part, a published collection by its whole name: many of them
     end alike.
     """
-    name = place.removeprefix(PREFIX)
-    last = name if name != place else place.rstrip("/").rpartition("/")[2] or place
+    name = source.removeprefix(PREFIX)
+    last = name if name != source else source.rstrip("/").rpartition("/")[2] or source
     return "".join(char if char.isascii() and char.isalnum() else "-" for char in last)
 
 
 def _read_test(
     given: str, choice: TestOptions, reader: CollectionReader, progress: Progress
 ) -> TestSet:
-    place, _, measures = given.partition("=")
-    collection = reader.read(place, labelled=True)
-    path = find_first_stage(place)
+    source, _, measures = given.partition("=")
+    collection = reader.read(source, labelled=True)
+    path = find_first_stage(source)
     if path is None:
         first, first_name = _rank(collection, max(_FIRST, choice.rerank)), "BM25"
     else:
@@ -460,17 +460,17 @@ def _read_test(
         first = {query: hits for query, hits in run.items() if query in collection.queries}
         first_name = path.name
     labels = _labels_of(collection)
-    unanswered = _check_first(first, collection, labels.keys(), path=str(path or place))
+    unanswered = _check_first(first, collection, labels.keys(), path=str(path or source))
     if unanswered:
         queries = f"{unanswered:,} of {plural(len(labels), 'labelled query', 'labelled queries')}"
-        progress.note("note", f"{queries} of {place} score 0: {first_name} has none")
+        progress.note("note", f"{queries} of {source} score 0: {first_name} has none")
     asked = _split_measures(measures) if measures else choice.measures
     # Only the texts that are re-ranked or relevant: a collection may have millions
     needed = {hit.document for hits in first.values() for hit in hits}
     needed |= {document for grades in collection.qrels.values() for document in grades}
     documents = collection.documents
     return TestSet(
-        name=name_of(place),
+        name=name_of(source),
         documents={one: documents[one] for one in needed if one in documents},
         queries={query: text for query, text in collection.queries.items() if query in first},
         first=first,

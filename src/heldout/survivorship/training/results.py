@@ -310,17 +310,17 @@ def _compare_pairs(
         ConditionPair(
             a=a,
             b=b,
-            within=tuple(tests[place] for tests in within),
-            averaged=averaged[place],
-            across=across[place],
-            averaged_corrected=corrected[0][place],
-            across_corrected=corrected[1][place],
-            within_corrected=tuple(ps[place] for ps in corrected[2:]),
+            within=tuple(tests[index] for tests in within),
+            averaged=averaged[index],
+            across=across[index],
+            averaged_corrected=corrected[0][index],
+            across_corrected=corrected[1][index],
+            within_corrected=tuple(ps[index] for ps in corrected[2:]),
             family=len(pairs),
             deviation=float(np.std(means[b] - means[a], ddof=1)) if len(means[a]) > 1 else 0.0,
             same_size=amounts[a] == amounts[b],
         )
-        for place, (a, b) in enumerate(pairs)
+        for index, (a, b) in enumerate(pairs)
     )
 
 
@@ -406,7 +406,7 @@ _LOSSES = ("first_loss", "last_loss")
 
 def _cells_table(records: Sequence[CellRecord]) -> Table:
     shown = attrgetter(*_CELL, *_LOSSES)
-    rows = tuple((*shown(one), round(one.seconds), _place(one)) for one in records)
+    rows = tuple((*shown(one), round(one.seconds), _hardware(one)) for one in records)
     short = sum(one.missing for one in records)
     notes = [
         (
@@ -414,7 +414,7 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
             "often it saw each triple; losses: of the first and the last tenth of the steps"
         ),
     ]
-    if len({_place(one) for one in records}) > 1:
+    if len({_hardware(one) for one in records}) > 1:
         notes.append(
             "on: not all were computed alike; another device or precision moves scores somewhat, "
             "which is in the differences too"
@@ -436,7 +436,7 @@ def _cells_table(records: Sequence[CellRecord]) -> Table:
     )
 
 
-def _place(record: CellRecord) -> str:
+def _hardware(record: CellRecord) -> str:
     """Return where it was computed, and in which precision."""
     return f"{record.device} {record.precision}"
 
@@ -532,13 +532,13 @@ def _draw(outcomes: Sequence[TestOutcome]) -> Sheet:
 def _panel(outcome: TestOutcome) -> Plot:
     depths = [one for one in outcome.conditions if one.condition.like is None]
     controls = [one for one in outcome.conditions if one.condition.like is not None]
-    places = {one.condition.depth: float(place) for place, one in enumerate(depths)}
+    positions = {one.condition.depth: float(index) for index, one in enumerate(depths)}
     last = len(depths) - 1.0
-    at = [(one, places[one.condition.depth]) for one in depths]
-    at += [(one, places.get(one.condition.like, last) + _BESIDE) for one in controls]
+    at = [(one, positions[one.condition.depth]) for one in depths]
+    at += [(one, positions.get(one.condition.like, last) + _BESIDE) for one in controls]
     every = [score for one in outcome.conditions for score in one.by_seed]
     plot = Plot(
-        x=name_axis({float(place): one.condition.name for place, one in enumerate(depths)}),
+        x=name_axis({float(index): one.condition.name for index, one in enumerate(depths)}),
         y=score_axis([outcome.first_stage, *every]),
         head=f"{outcome.measure} on {outcome.test}",
         height=180,

@@ -40,7 +40,7 @@ from heldout.rankers.reranking import rerank, score_best_passage
 from heldout.rankers.run import PairScorer, RankingTask, Run, write_run
 from heldout.scoring.evaluate import PreparedJudgments, prepare, score
 from heldout.scoring.measures import Measure
-from heldout.survivorship.reading.source import AnnotationPlace
+from heldout.survivorship.reading.source import AnnotationFiles
 from heldout.survivorship.training.learning_curve import answer_curves
 from heldout.survivorship.training.material import (
     CollectionReader,
@@ -102,7 +102,7 @@ class TrainingCell:
 class TrainingStudy:
     """What a study is made of, as one options class."""
 
-    source: AnnotationPlace = field(default_factory=AnnotationPlace)
+    source: AnnotationFiles = field(default_factory=AnnotationFiles)
     material: TripleOptions = field(default_factory=TripleOptions)
     choice: ConditionOptions = field(default_factory=ConditionOptions)
     learner: LearnerOptions = field(default_factory=LearnerOptions)
@@ -178,7 +178,7 @@ def plan_cells(material: Material, study: TrainingStudy) -> tuple[TrainingCell, 
     ]
     limit = learner.steps * learner.batch
     draws, counts = draw_triples(
-        material.read, material.places, wanted, source=material.source, limit=limit
+        material.read, material.selected, wanted, source=material.source, limit=limit
     )
     cells = tuple(
         TrainingCell(condition=condition, seed=number - seed, drawn=draw)

@@ -33,12 +33,12 @@ from heldout.survivorship.reading.source import AnnotationSource, read_source
 from heldout.survivorship.training.options import Controls, Negatives, SkipUnknown, Within
 from heldout.survivorship.training.triples import (
     ReadTriples,
-    SelectedPlaces,
+    SelectedRanks,
     Triple,
     draw_triples,
     make_triples,
     paper_conditions,
-    places_of,
+    ranks_of,
 )
 from heldout.trec.reading.sources import open_input, read_file
 from heldout.trec.reading.streams import OWN_FILES, Block, Limits, TextReader
@@ -157,13 +157,13 @@ class Unknown:
 
 
 def read_known_triples(
-    path: Path, places: SelectedPlaces, unknown: Unknown | None
+    path: Path, selected: SelectedRanks, unknown: Unknown | None
 ) -> Iterator[Triple]:
     """The triples of a file whose positive the annotations know, from its beginning.
 
     Args:
         path: the file.
-        places: where selected documents were shown.
+        selected: where selected documents were shown.
         unknown: gets the count of the others at the end of the file; `None` where there may be
             none.
 
@@ -174,10 +174,10 @@ def read_known_triples(
     counted = Unknown()
     with open_input(path) as file:
         for row in read_triples(file, path=str(path)):
-            if row.triple.positive in places.get(row.triple.query, ()):
+            if row.triple.positive in selected.get(row.triple.query, ()):
                 yield row.triple
             elif unknown is None:
-                raise InputError(_unknown(row, places, str(path)))
+                raise InputError(_unknown(row, selected, str(path)))
             else:
                 counted.triples += 1
                 counted.first = counted.first or row
@@ -222,10 +222,10 @@ def triples_with_texts(
         )
 
 
-def _unknown(row: PlacedTriple, places: SelectedPlaces, path: str) -> Problem:
+def _unknown(row: PlacedTriple, selected: SelectedRanks, path: str) -> Problem:
     query, positive, _ = row.triple
     of = "which annotators did not select"
-    if query not in places:
+    if query not in selected:
         of = "a query without labels in the annotations"
     found = f"positive {show(positive)} of query {show(query)}, {of}"
     expected = "positives whose position the annotations have"
@@ -290,16 +290,16 @@ def filter_triples(
     if origin is None or (sequence is not None and options.from_run is not None):
         raise OptionError("which triples? a file of them, or --from-run RUN to make them")
     annotations = read_source(source, progress=progress)
-    places = places_of(annotations)
+    selected = ranks_of(annotations)
     unknown = Unknown()
     if sequence is not None:
         read: ReadTriples = partial(
-            read_known_triples, sequence, places, unknown if options.skip_unknown else None
+            read_known_triples, sequence, selected, unknown if options.skip_unknown else None
         )
     else:
         ranked = _read_tops(origin, annotations, depth=options.negatives_from)
         rng = np.random.default_rng(options.seed)
-        read = make_triples(places, ranked, negatives=options.negatives, rng=rng).__iter__
+        read = make_triples(selected, ranked, negatives=options.negatives, rng=rng).__iter__
     conditions = paper_conditions(options.within, controls=options.controls)
     paths = {one: options.out / f"{one.folder}.tsv.gz" for one in conditions}
     try:
@@ -307,7 +307,7 @@ def filter_triples(
             Folder(options.out).sweep("")
             draws, whole = draw_triples(
                 read,
-                places,
+                selected,
                 [(one, options.seed) for one in conditions],
                 source="triples",
                 open_target=lambda one: files.enter_context(write_triples(paths[one])),

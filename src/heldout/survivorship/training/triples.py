@@ -101,7 +101,7 @@ class Triple(NamedTuple):
     negative: DocId
 
 
-SelectedPlaces = Mapping[QueryId, Mapping[DocId, int]]
+SelectedRanks = Mapping[QueryId, Mapping[DocId, int]]
 """Query -> selected document -> place at which it was shown, from 1."""
 
 
@@ -135,7 +135,7 @@ class TripleCounts:
         return len({query for query, _ in self.per_label})
 
 
-def places_of(annotations: Annotations) -> SelectedPlaces:
+def ranks_of(annotations: Annotations) -> SelectedRanks:
     """Return where the selected documents of each query were shown."""
     return {record.query: record.selected for record in annotations.records if record.selected}
 
@@ -256,7 +256,7 @@ class TripleDraw:
 
 def draw_triples(
     read: ReadTriples,
-    places: SelectedPlaces,
+    selected: SelectedRanks,
     wanted: Sequence[tuple[Condition, int]],
     *,
     source: str,
@@ -270,7 +270,7 @@ def draw_triples(
 
     Args:
         read: the sequence.
-        places: where selected documents were shown.
+        selected: where selected documents were shown.
         wanted: conditions, each with the seed of what is drawn at random. With one seed a larger
             share holds the smaller ones. A depth is drawn once, whatever its seeds.
         source: where the triples come from, for messages.
@@ -292,7 +292,7 @@ def draw_triples(
     followed = dict.fromkeys(one.like for one, _ in wanted if one.like not in (None, *asked))
     shallow = {
         depth: TripleDraw(
-            takes=_shown_until(depth, places),
+            takes=_shown_until(depth, selected),
             put=find_target(Condition(depth=depth)) if depth in asked else len,
             left=limit,
         )
@@ -354,8 +354,8 @@ def _is_depth(condition: Condition) -> bool:
     return condition.like is None and condition.share == WHOLE
 
 
-def _shown_until(depth: int | None, places: SelectedPlaces) -> Callable[[Triple], bool]:
-    return lambda one: depth is None or places[one.query][one.positive] <= depth
+def _shown_until(depth: int | None, selected: SelectedRanks) -> Callable[[Triple], bool]:
+    return lambda one: depth is None or selected[one.query][one.positive] <= depth
 
 
 def _is_of(queries: frozenset[QueryId]) -> Callable[[Triple], bool]:
@@ -371,7 +371,7 @@ def _check_drawn(found: Iterable[tuple[Condition, TripleDraw]], source: str) -> 
 
 
 def make_triples(
-    places: SelectedPlaces,
+    labels: SelectedRanks,
     ranked: Mapping[QueryId, Sequence[DocId]],
     *,
     negatives: int,
@@ -384,7 +384,7 @@ def make_triples(
     the sequence knows all labels.
 
     Args:
-        places: the labels: where the selected documents of each query were shown.
+        labels: where the selected documents of each query were shown.
         ranked: the top of a run for each query; selected documents are never drawn.
         negatives: how many for each label, at least 1; fewer where the run has fewer.
         rng: sole source of randomness; advanced in place.
@@ -394,9 +394,9 @@ def make_triples(
         has none.
     """
     drawn = []
-    for query, selected in places.items():
-        pool = [document for document in ranked.get(query, ()) if document not in selected]
-        for positive in selected:
+    for query, own in labels.items():
+        pool = [document for document in ranked.get(query, ()) if document not in own]
+        for positive in own:
             others = [pool[at] for at in rng.permutation(len(pool))[:negatives].tolist()]
             drawn.append((query, positive, others))
     triples: list[Triple] = []
