@@ -1,7 +1,7 @@
 """How often each way of judging finds the best passage, and for how many judgments.
 
     python benchmarks/judging_designs.py --size 4 --size 6 --pools 20000
-    python benchmarks/judging_designs.py --size 20 --design pruning --pools 500
+    python benchmarks/judging_designs.py --size 20 --design lead-3 --pools 500
 
 Judges are made up, with strengths of passages that are known: normal, with a standard deviation of
 `SPREAD`. Each way is played with the functions that a campaign uses.
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import PCG64, Generator
 from scipy.special import expit
 
-from heldout.judging.campaign.drawing import prune, search
+from heldout.judging.campaign.drawing import search
 from heldout.judging.campaign.judgments import PairVotes
 from heldout.judging.labels.labels import Find, find_strongest, find_unbeaten, play
 from heldout.judging.studies.judges import SPREAD
@@ -140,10 +140,6 @@ def _duels(lead: int, cap: int) -> Plan:
     return plan
 
 
-def _pruning(names: Sequence[str], votes: PoolVotes) -> Mapping[Duel, int]:
-    return dict.fromkeys(prune("simulated", names, votes).wanted, 1)
-
-
 DESIGNS: Mapping[str, Design] = {
     "tournament-1": Design(words="tournament, 1 vote a pair", plan=_all_pairs(1), find=play),
     "tournament-3": Design(words="tournament of majorities of 3", plan=_all_pairs(3), find=play),
@@ -152,9 +148,8 @@ DESIGNS: Mapping[str, Design] = {
     ),
     "lead-2": Design(words="duels, lead 2, cap 7", plan=_duels(2, _CAP), find=find_unbeaten),
     "lead-3": Design(words="duels, lead 3, cap 7", plan=_duels(3, _CAP), find=find_unbeaten),
-    "pruning": Design(words="pruning, then all pairs", plan=_pruning, find=find_strongest),
 }
-"""Every design by name. docs/explanation/preferences.md has a table of the first five."""
+"""Every design by name. docs/explanation/preferences.md has a table of them."""
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
 """A model endpoint that misbehaves in every way, over real HTTP, and the rows on disk."""
 
 import json
-import math
 import os
 import socket
 import threading
@@ -104,23 +103,6 @@ def test_a_call_says_what_it_should_and_reads_what_came() -> None:
 def test_without_a_key_none_is_sent() -> None:
     _, chat, _ = ask(lambda _body, _n: say("B"), key="")
     assert "authorization" not in chat.headers[0]
-
-
-def test_probabilities_are_asked_for_and_read() -> None:
-    top = [{"token": "A", "logprob": math.log(0.75)}, {"token": "B", "logprob": -9999.0}]
-    logprobs = {"content": [{"token": "A", "logprob": -0.3, "top_logprobs": top}]}
-    asked, chat, _ = ask(lambda _body, _n: say("A", logprobs=logprobs), probabilities=True)
-    assert (chat.asked[0]["logprobs"], chat.asked[0]["top_logprobs"]) == (True, 5)
-    assert asked.failure is None
-    assert asked.tokens == {"A": pytest.approx(0.75), "B": 0.0}
-
-
-@pytest.mark.parametrize("logprob", [1e308, 5.0])
-def test_a_probability_above_one_is_one(logprob: float) -> None:
-    logprobs = {"content": [{"top_logprobs": [{"token": "A", "logprob": logprob}]}]}
-    asked, _, _ = ask(lambda _body, _n: say("A", logprobs=logprobs), probabilities=True)
-    assert asked.failure is None
-    assert asked.tokens == {"A": 1.0}
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 529])

@@ -157,17 +157,9 @@ def test_the_letter_is_the_passage_that_stood_there() -> None:
 )
 def test_a_failure_is_a_row_with_its_reason_and_no_number(outcome: Reply, failure: str) -> None:
     row = row_of(call(), JUDGE, outcome)
-    assert (row.chosen, row.failure, row.probability) == (None, failure, None)
+    assert (row.chosen, row.failure) == (None, failure)
     assert row.detail
     assert parse_model_judgments(format_rows([row]), path="m") == (row,)
-
-
-def test_a_probability_is_the_share_of_the_first_among_both_letters() -> None:
-    tokens = {"A": 0.3, " a": 0.1, "B": 0.1, "The": 0.5}
-    row = row_of(call(), JUDGE, Reply(text="A", tokens=tokens))
-    assert row.probability == pytest.approx(0.8)
-    for without in ({"The": 1.0}, {}, {"A": 0.0, "B": 0.0}):
-        assert row_of(call(), JUDGE, Reply(text="A", tokens=without)).probability is None
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from heldout.cli.program import prefer
 from heldout.judging.campaign.drawing import (
-    Method,
     count_planned,
     draw_batch,
     list_pairs,
@@ -71,14 +70,13 @@ def do(task: Task, judge: SimulatedJudge) -> list[Judgment]:
     ]
 
 
-@pytest.mark.parametrize("method", ["duels", "pruning"])
-def test_every_method_ends_and_keeps_to_its_caps(method: Method) -> None:
+def test_a_campaign_ends_and_stays_within_its_caps() -> None:
     pools = make_pools(1, 2, 5, 14, 21)
     judge = make_judge(pools, seed=3)
     tasks: list[Task] = []
     judged: list[Judgment] = []
     for _ in range(200):
-        wanted = plan_batch(pools, judged, _SETTINGS, planned=count_planned(tasks), method=method)
+        wanted = plan_batch(pools, judged, _SETTINGS, planned=count_planned(tasks))
         if not wanted:
             break
         batch = max((task.batch for task in tasks), default=0) + 1
@@ -86,7 +84,7 @@ def test_every_method_ends_and_keeps_to_its_caps(method: Method) -> None:
         planned = count_planned(drawn)
         assert planned == wanted
         tasks += drawn
-        waiting = plan_batch(pools, judged, _SETTINGS, planned=count_planned(tasks), method=method)
+        waiting = plan_batch(pools, judged, _SETTINGS, planned=count_planned(tasks))
         assert waiting == {}
         for task in drawn:
             judged += do(task, judge)
@@ -98,14 +96,13 @@ def test_every_method_ends_and_keeps_to_its_caps(method: Method) -> None:
     assert len(count_planned(tasks)) < everything
 
 
-@pytest.mark.parametrize("method", ["duels", "pruning"])
-def test_pairs_that_nobody_can_judge_do_not_go_on_for_ever(method: Method) -> None:
+def test_pairs_that_nobody_can_judge_do_not_go_on_for_ever() -> None:
     pools = make_pools(3, 11)
     judge = make_judge(pools, seed=1)
     tasks: list[Task] = []
     judged: list[Judgment] = []
     for _ in range(300):
-        wanted = plan_batch(pools, judged, _SETTINGS, planned=count_planned(tasks), method=method)
+        wanted = plan_batch(pools, judged, _SETTINGS, planned=count_planned(tasks))
         if not wanted:
             break
         batch = max((task.batch for task in tasks), default=0) + 1

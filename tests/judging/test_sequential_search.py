@@ -1,26 +1,15 @@
-"""The sequential mode and pruning: rules, laws, and how often they err."""
-
-from collections import Counter
+"""The sequential mode: rules, laws, and how often they err."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.judging.campaign.drawing import (
-    FEW,
-    MEETINGS,
-    Pair,
-    meeting_order,
-    plan_batch,
-    prune,
-    search,
-)
+from heldout.judging.campaign.drawing import Pair, meeting_order, plan_batch, search
 from heldout.judging.campaign.judgments import Judgment, PairVotes, count_votes
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.campaign.settings import Settings
 from heldout.judging.labels.labels import find_strongest, find_unbeaten
-from heldout.judging.studies.judges import SimulatedJudge
 
 _SETTINGS = Settings(name="c", mode="sequential", lead=2, cap=7)
 
@@ -219,78 +208,3 @@ def test_duels_err_and_cost_as_the_formulas_say(lead: int) -> None:
     error = lead_error(p, lead)
     assert abs(wrong / trials - error) < 4 * (error * (1 - error) / trials) ** 0.5
     assert abs(np.mean(asked) - expected_votes(p, lead)) < 4 * np.std(asked) / trials**0.5
-
-
-def test_a_campaign_of_batches_ends_and_asks_nobody_in_vain() -> None:
-    rng = np.random.default_rng(2)
-    pools = [pool(f"q{n}", *(f"d{n}-{m}" for m in range(n % 6 + 1))) for n in range(30)]
-    strengths = {(p.query, c.doc): float(rng.normal(0, 0.8)) for p in pools for c in p.candidates}
-    judge = SimulatedJudge(strengths=strengths, rng=rng)
-    judged: list[Judgment] = []
-    planned: Counter[tuple[str, str, str]] = Counter()
-    for batch in range(200):
-        wanted = next_pairs(pools, judged, planned=planned)
-        if not wanted:
-            break
-        assert len({pair[0] for pair, _ in wanted}) == len(wanted)
-        for pair, count in wanted:
-            planned[pair] += count
-            query, a, b = pair
-            judged += [
-                Judgment(
-                    query=query,
-                    left=b,
-                    right=a,
-                    preferred=judge.choose(query, b, a),
-                    worker=f"w{copy}",
-                    task=f"{batch}-{query}-{copy}",
-                    position=1,
-                )
-                for copy in range(count)
-            ]
-    else:
-        pytest.fail("the campaign never ends")
-    votes = count_votes(judged)
-    assert sum(one.total for found in votes.values() for one in found.values()) == len(judged)
-    assert max(one.total for found in votes.values() for one in found.values()) <= 7
-    assert {q: len(found) for q, found in votes.items()} == {
-        p.query: len(p.candidates) - 1 for p in pools if p.pairs
-    }
-
-
-@pytest.mark.parametrize("size", [10, 11, 23, 40])
-def test_in_a_round_of_pruning_everybody_meets_seven_others(size: int) -> None:
-    names = [f"{n:02}" for n in range(size)]
-    found = prune("q", names, {})
-    meetings = Counter(one for pair in found.wanted for one in pair)
-    assert set(meetings) == set(names)
-    assert set(meetings.values()) <= {MEETINGS, MEETINGS + 1}
-    assert found.wanted == prune("q", names[::-1], {}).wanted
-    assert found.wanted != prune("other", names, {}).wanted
-
-
-@pytest.mark.parametrize("size", [1, 2, 9, 10, 37])
-def test_judges_without_errors_keep_the_best_through_all_rounds(size: int) -> None:
-    names = [f"{n:02}" for n in range(size)]
-    votes: dict[tuple[str, str], PairVotes] = {}
-    for _ in range(50):
-        found = prune("q", names, votes)
-        if not found.wanted:
-            break
-        votes |= dict.fromkeys(found.wanted, votes_of(1, 0))
-    else:
-        pytest.fail("pruning never ends")
-    assert len(found.left) <= FEW
-    assert "00" in found.left
-
-
-def test_pruning_where_every_vote_is_even_ends() -> None:
-    names = [f"{n:02}" for n in range(20)]
-    votes: dict[tuple[str, str], PairVotes] = {}
-    for _ in range(50):
-        found = prune("q", names, votes)
-        if not found.wanted:
-            break
-        votes |= dict.fromkeys(found.wanted, votes_of(1, 1))
-    assert not found.wanted
-    assert len(votes) == 190

@@ -15,7 +15,6 @@ from heldout.judging.services.pools import (
     PoolOptions,
     PoolSource,
     create_campaign,
-    draw_next,
     load_pooled,
 )
 from heldout.progress_bar import Progress
@@ -77,7 +76,3 @@ def test_options_that_contradict_each_other_are_an_error_of_their_own(tmp_path: 
     both = PoolSource(published=PublishedSource(board=tmp_path), qrels="q")
     with pytest.raises(OptionError, match="name no files with it"):
         load_pooled(both, depth=1, now=NOW)
-    folder = CampaignFolder(tmp_path / "campaign")
-    create_campaign(folder, POOLED, PoolOptions(), name="ours", documents=None)
-    with pytest.raises(OptionError, match="needs mode"):
-        draw_next(folder, method="duels", seed=0)

@@ -1,4 +1,4 @@
-"""Labels for discarded queries: what people judged, and what nobody did, never mixed."""
+"""Labels for discarded queries of what people judged."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,10 @@ from heldout.survivorship.discarded.judging import (
     JudgedPassages,
     MadeLabels,
     make_labels,
-    make_pseudo_labels,
 )
 from heldout.trec.qrels import parse_qrels
 
 SOURCE = {"annotators": ["ada"], "depth": 10, "systems": ["bm25"]}
-STRONG = {"system": "strong", "depth": 1}
 JUDGED = {
     "q1": JudgedPassages(answering=("d1",), others=("d2",), disputed=(), annotators=1),
     "q2": JudgedPassages(answering=(), others=("d3",), disputed=(), annotators=1),
@@ -53,13 +51,6 @@ def test_what_just_half_of_them_ticked_is_no_label() -> None:
     own = make_labels("first", tied, SOURCE)
     assert rows(own) == ["q1 0 d1 1", "q1 0 d2 0"]
     assert (own.record["disputed"], own.record["queries"]) == (3, 1)
-
-
-def test_pseudo_labels_say_that_they_are_in_name_lines_and_record() -> None:
-    made = make_pseudo_labels("first", [("q3", "d7")], STRONG)
-    assert rows(made) == ["q3 pseudo d7 1"]
-    assert (made.name, made.record["made"]) == ("first.pseudo", "pseudo")
-    assert (made.record["judged"], made.record["system"]) == (None, STRONG)
 
 
 DOCS = st.frozensets(st.sampled_from(["a", "b", "c", "d"]), min_size=1)

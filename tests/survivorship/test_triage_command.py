@@ -213,36 +213,6 @@ def test_judgments_become_labels_with_a_record(files: Path) -> None:
     assert (files / "pool/labels/first.qrels").read_bytes() == qrels
 
 
-def test_pseudo_labels_are_a_file_of_their_own(files: Path) -> None:
-    call(files, *POOL)
-    judge(files)
-    pseudo = ("--labels", "first", "--pseudo", "@dense.run")
-    result = call(files, "answerable", "@pool", *pseudo)
-    assert result.exit_code == 0, result.output
-    assert "6 pseudo-labels that nobody judged" in result.output
-    labels = files / "pool/labels"
-    assert sorted(one.name for one in labels.glob("*.qrels")) == [
-        "first.pseudo.qrels",
-        "first.qrels",
-    ]
-    assert "pseudo" not in (labels / "first.qrels").read_text()
-    rows = (labels / "first.pseudo.qrels").read_text().splitlines()
-    assert sorted(rows) == [f"q{n} pseudo d{n} 1" for n in range(2, 8)]
-
-
-def test_pseudo_labels_never_replace_labels_of_survivors(files: Path) -> None:
-    call(files, *POOL, *SOURCE)
-    folder = QuestionFolder(files / "pool", ANSWERABLE)
-    assert "q0" not in {one.query for one in folder.questions()}
-    say(folder, answer("q1", "unanswered"))
-    pseudo = ("--labels", "first", "--pseudo", "@dense.run")
-    call(files, "answerable", "@pool", *pseudo, *SOURCE)
-    rows = (files / "pool/labels/first.pseudo.qrels").read_text()
-    assert "q0 " not in rows
-    assert "q1 " not in rows
-    assert "q7 pseudo d7 1" in rows
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -295,20 +265,6 @@ def test_labels_have_a_name_that_is_no_path_and_not_that_of_pseudo_labels(
     assert not (files / "pool/labels").exists()
 
 
-def test_labels_are_written_all_or_none(files: Path) -> None:
-    call(files, *POOL)
-    judge(files)
-    labels = ("answerable", "@pool", "--labels", "first", "--pseudo")
-    assert call(files, *labels, "@dense.run").exit_code == 0
-    for name in ("first.qrels", "first.json"):
-        (files / "pool/labels" / name).unlink()
-    other = call(files, *labels, "@bm25.run")
-    assert other.exit_code == 2
-    assert "first.pseudo.json is there already" in other.output.replace("\n", "")
-    assert "give --labels another name" in " ".join(other.output.split())
-    assert not (files / "pool/labels/first.qrels").exists()
-
-
 def test_a_tie_of_annotators_is_told_and_is_no_label(files: Path) -> None:
     call(files, *POOL)
     folder = judge(files)
@@ -320,11 +276,9 @@ def test_a_tie_of_annotators_is_told_and_is_no_label(files: Path) -> None:
     assert json.loads((files / "pool/labels/first.json").read_text())["disputed"] == 2
 
 
-def test_labels_need_a_judgment_and_pseudo_labels_a_name(files: Path) -> None:
+def test_labels_need_a_judgment(files: Path) -> None:
     call(files, *POOL)
     assert "no-judgments" in call(files, "answerable", "@pool", "--labels", "x").output
-    unnamed = call(files, "answerable", "@pool", "--pseudo", "@dense.run")
-    assert "--labels NAME" in unnamed.output
     assert not (files / "pool/labels").exists()
 
 

@@ -15,9 +15,8 @@ from heldout.options import Level, Opt, Seed
 from heldout.survivorship.depths.study import DepthOptions, study_runs
 from heldout.survivorship.depths.words import answer_depths
 from heldout.survivorship.discarded.campaign import (
-    DiscardedLabelOptions,
     DiscardedPoolOptions,
-    check_label_options,
+    check_label_name,
     count_answerable,
     count_ranks,
     count_triage,
@@ -210,7 +209,10 @@ def answerable(
             path="file",
         ),
     ] = None,
-    labels: DiscardedLabelOptions,
+    labels: Annotated[
+        str | None,
+        Opt("Name of labels of what people judged: FOLDER/labels/NAME.qrels.", metavar="NAME"),
+    ] = None,
     level: Level = 0.95,
     output: TableOutput,
 ) -> None:
@@ -240,15 +242,11 @@ def answerable(
     if pool.runs:
         print_answer(pool_discarded(asked, pool, source, TERMINAL), output)
         return
-    counted = count_answerable(
-        asked, source, labels, seed=pool.seed, level=level, progress=TERMINAL
-    )
+    counted = count_answerable(asked, labels, seed=pool.seed, level=level, progress=TERMINAL)
     print_answer(counted, output)
 
 
-def _check_answerable(
-    ranks: Path | None, pool: DiscardedPoolOptions, labels: DiscardedLabelOptions
-) -> None:
+def _check_answerable(ranks: Path | None, pool: DiscardedPoolOptions, labels: str | None) -> None:
     """Refuse options that would be left aside, before anything is read.
 
     Raises:
@@ -261,10 +259,9 @@ def _check_answerable(
         pooled = {"folder", "as_json", *_names(DiscardedPoolOptions), *_names(AnnotationSource)}
         refuse_other_options(pooled, why="systems are pooled, and counted by a call of its own")
     else:
-        check_label_options(labels)
-        own = _names(DiscardedLabelOptions) if labels.pseudo else {"labels"}
-        own |= _names(AnnotationSource) if labels.pseudo else set()
+        if labels is not None:
+            check_label_name(labels)
         refuse_other_options(
-            {"folder", "seed", "level", *_FORMS, *own},
+            {"folder", "seed", "level", "labels", *_FORMS},
             why="answers are counted; --runs would pool systems",
         )

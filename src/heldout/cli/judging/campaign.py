@@ -24,7 +24,6 @@ from heldout.cli.printing import (
     print_json,
 )
 from heldout.errors import plural
-from heldout.judging.campaign.drawing import Method
 from heldout.judging.campaign.files import CampaignFolder, CampaignPath
 from heldout.judging.campaign.pools import Pool, sizes
 from heldout.judging.campaign.rows import Task
@@ -145,10 +144,6 @@ def price(
 def tasks(
     *,
     campaign: CampaignPath = Path(),
-    method: Annotated[
-        Method | None,
-        Opt("Way to choose pairs in mode sequential; pruning is for large pools [duels]."),
-    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -164,7 +159,7 @@ def tasks(
     Example:
       heldout prefer tasks campaign --seed 1
     """
-    found = draw_next(CampaignFolder(campaign), method=method, seed=seed)
+    found = draw_next(CampaignFolder(campaign), seed=seed)
     drawn, cost = found.tasks, found.price
     if as_json:
         batch = drawn[0].batch if drawn else None

@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -181,83 +180,7 @@ def _draw_tests(
 # best, and not by how much.
 
 
-# Large pools: which pairs are worth a judgment where all pairs are too many.
-#
-# `prune` drops passages round by round: each meets seven others, drawn at random, and stays with
-# more than three wins, until nine or fewer are left, which all meet (Clarke, Vtyurina and Smucker
-# 2021, "Assessing top-k preferences", as their program has it).
-
-MEETINGS = 7
-"""Others that a passage meets in a round."""
-
-WINS = 3
-"""A passage stays with more wins than these."""
-
-FEW = 9
-"""So many passages or fewer all meet each other."""
-
 Duel = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Pruning:
-    """How far the pruning of a pool has come.
-
-    Attributes:
-        left: passages that are left, sorted.
-        wanted: pairs of the round under way that have no vote yet, the lesser id first; none when
-            all is done.
-    """
-
-    left: tuple[str, ...]
-    wanted: tuple[Duel, ...]
-
-
-def prune(query: str, passages: Sequence[str], votes: Mapping[Duel, PairVotes]) -> Pruning:
-    """Follow the rounds of a pool as far as they are judged.
-
-    The pairs of a round are a function of query, round and passages, so the same judgments always
-    give the same pairs.
-
-    Args:
-        query: its id.
-        passages: of the pool, at least one.
-        votes: by pair, the lesser id first; who has more wins.
-    """
-    left, number = sorted(passages), 1
-    while True:
-        pairs = _meetings(query, number, left)
-        wanted = tuple(pair for pair in pairs if pair not in votes)
-        if wanted or len(left) <= FEW:
-            return Pruning(tuple(left), wanted)
-        wins = Counter(votes[pair].winner(pair) for pair in pairs)
-        better = [one for one in left if wins[one] > WINS]
-        if not better or better == left:
-            # Nobody stands out this way: all that are left meet.
-            rest = tuple(pair for pair in combinations(left, 2) if pair not in votes)
-            return Pruning(tuple(left), rest)
-        left, number = better, number + 1
-
-
-def _meetings(query: str, number: int, left: Sequence[str]) -> list[Duel]:
-    """In a circle in random order each meets its three neighbours on both sides, and across."""
-    size = len(left)
-    if size <= FEW:
-        return list(combinations(left, 2))
-    text = "\n".join([query, str(number), *left])
-    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16])
-    order = np.random.Generator(np.random.PCG64(seed)).permutation(size).tolist()
-    steps = MEETINGS // 2
-    pairs = {
-        frozenset((order[index], order[(index + step) % size]))
-        for step in range(1, steps + 1)
-        for index in range(size)
-    }
-    half = size // 2
-    pairs |= {frozenset((order[index], order[index + half])) for index in range(size - half)}
-    found = [sorted(left[index] for index in pair) for pair in pairs]
-    return sorted((first, second) for first, second in found)
-
 
 _NONE = PairVotes(first=0, second=0)
 
@@ -331,12 +254,6 @@ def count_answers(judgments: Iterable[Judgment], settings: Settings) -> Mapping[
 
 
 # The next batch of a campaign; of a sequential one what the judgments so far make worth asking.
-#
-# Two ways: duels of the best so far with one challenger after another; pruning, for large pools.
-# `benchmarks/judging_designs.py` says what each finds and costs.
-
-Method = Literal["duels", "pruning"]
-"""How the pairs that are judged next are chosen."""
 
 
 def count_planned(tasks: Iterable[Task]) -> Mapping[Pair, int]:
@@ -350,40 +267,36 @@ def plan_batch(
     settings: Settings,
     *,
     planned: Mapping[Pair, int],
-    method: Method = "duels",
 ) -> Wanted:
     """Choose the pairs to be judged next; none when all is done, or while answers are to come.
 
     Args:
-        pools: the passages of each query; duels want one pair of each at most.
+        pools: the passages of each query; one pair of each at most is wanted.
         judgments: all that were recorded.
         settings: lead, cap, judges, and what failed tests exclude.
         planned: pair -> copies that are in tasks already, as `count_planned` gives it. A pair that
             waits for answers is not asked again.
-        method: how pairs are chosen.
     """
     valid = counted(judgments, exclusion=settings.exclusion, failures=settings.failures)
     votes = count_votes(valid, same=stand_for(pools))
     answers = count_answers(judgments, settings)
     waiting = {pair for pair, count in planned.items() if count > answers.get(pair, 0)}
-    busy = {query for query, *_ in waiting}
     given: defaultdict[str, dict[Duel, int]] = defaultdict(dict)
     for (query, *duel), count in answers.items():
         given[query][duel[0], duel[1]] = count
     wanted: dict[Pair, int] = {}
     for pool in pools:
-        cast, came = votes.get(pool.query, {}), given[pool.query]
-        if method == "duels":
-            order = meeting_order(pool)
-            found = search(order, cast, lead=settings.lead, cap=settings.cap, answers=came)
-            if found.challenger is not None:
-                first, second = sorted((found.best, found.challenger))
-                if (pool.query, first, second) not in waiting:
-                    wanted[pool.query, first, second] = found.wanted
-        elif pool.query not in busy:
-            ended = {duel: _NONE for duel, count in came.items() if count >= settings.cap}
-            round_ = prune(pool.query, [one.doc for one in pool.candidates], {**ended, **cast})
-            wanted |= {(pool.query, *duel): settings.judges for duel in round_.wanted}
+        found = search(
+            meeting_order(pool),
+            votes.get(pool.query, {}),
+            lead=settings.lead,
+            cap=settings.cap,
+            answers=given[pool.query],
+        )
+        if found.challenger is not None:
+            first, second = sorted((found.best, found.challenger))
+            if (pool.query, first, second) not in waiting:
+                wanted[pool.query, first, second] = found.wanted
     return wanted
 
 

@@ -90,7 +90,6 @@ def calibration_answer(found: Calibration, rates: Sequence[WinRate]) -> Answer:
         ("flips", f"{shares['flips']} of {found.verdicts:,} pairs"),
         ("side", _describe_side(found)),
         ("length", _describe_length(found)),
-        ("sure", _describe_error(found)),
     ]
     if found.compared < ENOUGH:
         lines.append(("note", f"under {ENOUGH} pairs: too few to rely on"))
@@ -160,12 +159,6 @@ def _describe_length(found: Calibration) -> str:
     return f"log odds {slope:+.2f} for a passage e times as long, {interval}, people's votes equal"
 
 
-def _describe_error(found: Calibration) -> str:
-    if found.error.value is None:
-        return "no probabilities were recorded (--probabilities)"
-    return f"expected calibration error {found.error.value:.3f} on {found.error.pairs:,} pairs"
-
-
 def _strata_table(found: Calibration) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for one in found.strata:
@@ -232,9 +225,6 @@ class EndpointOptions:
     ] = None
     concurrency: Annotated[int, Opt("Number of calls at once.", least=1, most=64)] = 4
     limit: Annotated[int | None, Opt("Most pairs, at random [all].", least=1, metavar="N")] = None
-    probabilities: Annotated[
-        bool, Opt("Probabilities of the answer's first token, asked for too.")
-    ] = False
     timeout: Annotated[float, Opt("Seconds for one try.", least=1, most=3600)] = 120.0
 
 

@@ -30,8 +30,6 @@ ENOUGH = 300
 LEADS = (0, 1, 2, 3)
 """Leads of votes that pairs are grouped by; the last stands for all greater ones."""
 
-_BINS = 10
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelVerdict:
@@ -42,14 +40,11 @@ class ModelVerdict:
         share: 1 for the passage with the lesser id, 0 for the other, a half for neither.
         chosen_twice: of a flip, which place it chose both times; `None` where it did not flip or
             the places are not known.
-        probability: that the passage with the lesser id is better, over both orders; `None` where
-            not known.
     """
 
     pair: Pair
     share: float
     chosen_twice: Literal["A", "B"] | None = None
-    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,19 +64,6 @@ class Stratum:
     agree: int
     disagree: int
     flips: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationError:
-    """Expected calibration error: how far confidence lies from accuracy, in ten bins.
-
-    Attributes:
-        value: 0 to 1; `None` where no pair has probabilities in both orders.
-        pairs: that have them.
-    """
-
-    value: float | None
-    pairs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +87,6 @@ class Calibration:
         kappa_interval: over queries; `None` where undefined.
         length: log odds of preferring a passage e times as long, people's votes being equal:
             first people's lean (-1 to 1), then the logarithm of the lengths' ratio.
-        error: expected calibration error.
         strata: by people's lead of votes.
         level: of the intervals.
     """
@@ -125,7 +106,6 @@ class Calibration:
     kappa: AgreementCoefficient
     kappa_interval: tuple[float, float] | None
     length: LogisticFit
-    error: CalibrationError
     strata: tuple[Stratum, ...]
     level: float
 
@@ -190,7 +170,6 @@ def calibrate(
         kappa=cohen_kappa(model, people),
         kappa_interval=cohen_interval(model, people, rng, groups=groups, level=level),
         length=_fit_length([(v, f) for v, f in both if f], pools, level),
-        error=_calibration_error(compared),
         strata=_strata([(one, found) for one, found in both if found]),
         level=level,
     )
@@ -198,14 +177,10 @@ def calibrate(
 
 def _verdict(pair: Pair, there: ModelJudgment, back: ModelJudgment) -> ModelVerdict:
     """From the answers with the lesser id first, and with the greater one first."""
-    probability = None
-    if there.probability is not None and back.probability is not None:
-        probability = (there.probability + 1 - back.probability) / 2
     if there.chosen == back.chosen:
-        share = float(there.chosen == pair[1])
-        return ModelVerdict(pair=pair, share=share, probability=probability)
+        return ModelVerdict(pair=pair, share=float(there.chosen == pair[1]))
     twice: Literal["A", "B"] = "A" if there.chosen == there.a else "B"
-    return ModelVerdict(pair=pair, share=0.5, chosen_twice=twice, probability=probability)
+    return ModelVerdict(pair=pair, share=0.5, chosen_twice=twice)
 
 
 def _share_of(found: PairVotes) -> float:
@@ -265,22 +240,6 @@ def _fit_length(
     return fit_logistic(rows, outcomes, groups, level=level)
 
 
-def _calibration_error(compared: Sequence[tuple[ModelVerdict, PairVotes]]) -> CalibrationError:
-    """Bins of equal width from a half, where a model guesses, to 1."""
-    sure, right = [], []
-    for one, found in compared:
-        if one.probability is not None:
-            sure.append(max(one.probability, 1 - one.probability))
-            agreed = (one.probability > 0.5) == (_share_of(found) == 1)  # noqa: PLR2004 - neither
-            right.append(0.5 if one.probability == 0.5 else float(agreed))  # noqa: PLR2004 - same
-    if not sure:
-        return CalibrationError(value=None, pairs=0)
-    confidence, hits = np.array(sure), np.array(right)
-    bins = np.minimum(((confidence - 0.5) * 2 * _BINS).astype(int), _BINS - 1)
-    apart = np.abs(np.bincount(bins, weights=hits - confidence, minlength=_BINS))
-    return CalibrationError(value=float(apart.sum() / len(sure)), pairs=len(sure))
-
-
 # What a model judge may do: say which pairs people should see next, and be checked against them.
 #
 # It orders pairs and nothing else. No vote, label or verdict on a worker comes from here.
@@ -294,8 +253,8 @@ def order_pairs(
 ) -> tuple[Pair, ...]:
     """Pairs in the order in which people should see them.
 
-    Those where a model is least sure come first: flips, then the least confident, then pairs that
-    it did not judge, then those it is sure of without a number.
+    Those where a model is least sure come first: flips, then pairs that it did not judge, then
+    those where it prefers one.
 
     Args:
         pairs: those that wait.
@@ -332,14 +291,8 @@ def draw_judged_pairs(votes: Votes, *, count: int, rng: np.random.Generator) -> 
     return tuple(pair for _, pair in placed[:count])
 
 
-def _sureness(verdict: ModelVerdict | None) -> tuple[int, float]:
-    if verdict is None:
-        return (2, 0.0)
-    if verdict.share == 0.5:  # noqa: PLR2004 - neither
-        return (0, 0.0)
-    if verdict.probability is None:
-        return (3, 0.0)
-    return (1, abs(verdict.probability - 0.5))
+def _sureness(verdict: ModelVerdict | None) -> int:
+    return 1 if verdict is None else 0 if _flipped(verdict) else 2
 
 
 # How often people would prefer a run's first passage, from their votes and a model's verdicts.

@@ -3,7 +3,6 @@
 Passages are data within one message, whatever they say. What comes of a call is a `ModelJudgment`.
 """
 
-import math
 import os
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -44,11 +43,10 @@ asked again: the same question gives the same answer."""
 Failure = CallFailure | AnswerFailure
 """Why a row has no choice."""
 
-_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class ModelJudgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ModelJudgment(msgspec.Struct, frozen=True, kw_only=True):
     """What came of asking about one pair in one order.
 
     Attributes:
@@ -64,8 +62,6 @@ class ModelJudgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         asked: SHA-256 of all that was said to the model.
         seed: sent along; endpoints need not heed it.
         text: the raw answer.
-        probability: that A is better, by the probabilities of the answer's first token; `None`
-            where none were asked for or given.
         asked_at: when it was first tried, ISO 8601 in UTC.
         latency_ms: of the last try, milliseconds.
         tries: how often it was tried, from 1.
@@ -85,7 +81,6 @@ class ModelJudgment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     asked: str
     seed: int
     text: str = ""
-    probability: _Share | None = None
     asked_at: str
     latency_ms: _Count
     tries: Annotated[int, msgspec.Meta(ge=1)]
@@ -224,7 +219,6 @@ class Reply:
         failure: why no answer came, or why one says nothing; `None` where its text has to be read.
         detail: of a failure, in words.
         served: the model's name, as the endpoint said.
-        tokens: first token -> probability; `None` where not given.
         input_tokens: as counted by the endpoint.
         output_tokens: the same.
         for_all: every other call would fail in the same way, as with a wrong key.
@@ -239,7 +233,6 @@ class Reply:
     failure: Failure | None = None
     detail: str = ""
     served: str = ""
-    tokens: Mapping[str, float] | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     for_all: bool = False
@@ -328,7 +321,6 @@ def row_of(call: Call, judge: ModelJudge, reply: Reply) -> ModelJudgment:
         prompt=judge.prompt,
         asked=digest_bytes(msgspec.json.encode(call.messages(judge.instruction))),
         seed=judge.seed,
-        probability=_probability(reply.tokens) if choice else None,
         **{name: getattr(reply, name) for name in _AS_ANSWERED},
     )
 
@@ -343,17 +335,6 @@ def choice_of(text: str) -> Literal["A", "B"] | None:
     if found is None:
         return None
     return "A" if found[1] in "aA" else "B"
-
-
-def _probability(tokens: Mapping[str, float] | None) -> float | None:
-    """The share of A among the probabilities of the two letters."""
-    mass = {"A": 0.0, "B": 0.0}
-    for token, probability in (tokens or {}).items():
-        side = token.strip().upper()
-        if side in mass:
-            mass[side] += probability
-    total = mass["A"] + mass["B"]
-    return mass["A"] / total if total > 0 else None
 
 
 # Asks a language model behind an OpenAI-compatible chat endpoint, with httpx2.
@@ -481,7 +462,6 @@ _PATH = "/chat/completions"
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 _LONGEST_KEY = 4096
 _DETAIL = 200
-_TOP_TOKENS = 5
 _ALIKE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405})
 _PASSING = frozenset({408, 425, 429})
 _OK = 200
@@ -506,19 +486,6 @@ class _Usage(msgspec.Struct, frozen=True):
     completion_tokens: Any = None
 
 
-class _Token(msgspec.Struct, frozen=True):
-    token: str
-    logprob: float
-
-
-class _TopTokens(msgspec.Struct, frozen=True):
-    top_logprobs: list[_Token] = []
-
-
-class _Logprobs(msgspec.Struct, frozen=True):
-    content: list[_TopTokens] | None = None
-
-
 class _Said(msgspec.Struct, frozen=True):
     content: str | None = None
     refusal: str | None = None
@@ -527,7 +494,6 @@ class _Said(msgspec.Struct, frozen=True):
 class _ReplyChoice(msgspec.Struct, frozen=True):
     message: _Said
     finish_reason: str | None = None
-    logprobs: _Logprobs | None = None
 
 
 class _Completion(msgspec.Struct, frozen=True):
@@ -546,7 +512,6 @@ class ModelClient:
         model: the model's name there.
         key: sent as a bearer token; empty for none. Kept out of every message.
         seed: sent along.
-        probabilities: ask for those of the first token.
         seconds: longest time of one try.
         now: the time, UTC.
         tick: seconds of a clock that never goes back.
@@ -558,7 +523,6 @@ class ModelClient:
     model: str
     key: str = field(default="", repr=False)
     seed: int = 0
-    probabilities: bool = False
     seconds: float = 120.0
     now: Callable[[], datetime]
     tick: Callable[[], float]
@@ -608,14 +572,12 @@ class ModelClient:
         return _decode(body, response)
 
     def _body(self, messages: Sequence[Message]) -> dict[str, Any]:
-        asked = {"logprobs": True, "top_logprobs": _TOP_TOKENS} if self.probabilities else {}
         return {
             "model": self.model,
             "messages": [dict(message) for message in messages],
             "temperature": 0,
             "seed": self.seed,
             "max_tokens": _MOST_TOKENS,
-            **asked,
         }
 
     def _read(self, response: httpx2.Response, begun: float) -> bytes | None:
@@ -720,16 +682,9 @@ def _decode(body: bytes | None, response: httpx2.Response) -> Reply:
         failure=failure,
         detail=detail,
         served=found.model,
-        tokens=_first_token(choice.logprobs),
         input_tokens=_count(usage.prompt_tokens),
         output_tokens=_count(usage.completion_tokens),
     )
-
-
-def _first_token(found: _Logprobs | None) -> Mapping[str, float] | None:
-    if found is None or not found.content or not found.content[0].top_logprobs:
-        return None
-    return {one.token: math.exp(min(0.0, one.logprob)) for one in found.content[0].top_logprobs}
 
 
 def _count(value: object) -> int | None:

@@ -236,22 +236,18 @@ class Drawn:
         return price_tasks(len(self.tasks), self.settings, pairs=len(planned), judgments=judgments)
 
 
-def draw_next(folder: CampaignFolder, *, method: drawing.Method | None, seed: int) -> Drawn:
+def draw_next(folder: CampaignFolder, *, seed: int) -> Drawn:
     """Draw the next tasks of a campaign and write them.
 
     Args:
         folder: the campaign.
-        method: in mode sequential, how pairs are chosen; `None` for duels.
         seed: one seed always draws the same tasks.
 
     Raises:
-        OptionError: a method in another mode.
         StoreError: the campaign has no settings or pools.
     """
     settings, earlier = folder.settings(kind=None), folder.tasks()
-    if method and settings.mode != "sequential":
-        raise OptionError('--method needs mode = "sequential" in campaign.toml')
-    drawn = _draw(folder, settings, earlier, method=method or "duels", seed=seed)
+    drawn = _draw(folder, settings, earlier, seed=seed)
     if drawn:
         folder.write_tasks([*earlier, *drawn])
     waiting = 0
@@ -264,22 +260,12 @@ def draw_next(folder: CampaignFolder, *, method: drawing.Method | None, seed: in
 
 
 def _draw(
-    folder: CampaignFolder,
-    settings: Settings,
-    earlier: Sequence[Task],
-    *,
-    method: drawing.Method,
-    seed: int,
+    folder: CampaignFolder, settings: Settings, earlier: Sequence[Task], *, seed: int
 ) -> tuple[Task, ...]:
     batch = max((task.batch for task in earlier), default=0) + 1
     if settings.mode == "sequential":
-        wanted = drawing.plan_batch(
-            folder.pools(),
-            folder.judgments(),
-            settings,
-            planned=drawing.count_planned(earlier),
-            method=method,
-        )
+        planned = drawing.count_planned(earlier)
+        wanted = drawing.plan_batch(folder.pools(), folder.judgments(), settings, planned=planned)
     else:
         planned = drawing.count_planned(first_tasks(earlier))
         listed = drawing.list_pairs if settings.kind == "preference" else drawing.list_queries

@@ -157,10 +157,10 @@ def first_ranks(judged: Mapping[str, JudgedPassages], tops: Iterable[SystemTop])
     """
     ranks: dict[str, dict[str, int | None]] = {}
     for top in tops:
-        ranks = {doc: rank for rank, doc in reversed([*enumerate(top.docs, 1)])}
+        listed = {doc: rank for rank, doc in reversed([*enumerate(top.docs, 1)])}
         shown = ranks.setdefault(top.system, dict.fromkeys(judged))
         if top.query in judged:
-            found = (ranks.get(doc) for doc in judged[top.query].answering)
+            found = (listed.get(doc) for doc in judged[top.query].answering)
             shown[top.query] = min((rank for rank in found if rank), default=None)
     return ranks
 

@@ -22,7 +22,7 @@ from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.cache import digest_file
 from heldout.scoring.options import RunOrder, RunPatterns
-from heldout.scoring.run_files import name_runs, read_each, run_name
+from heldout.scoring.run_files import name_runs, read_each
 from heldout.survivorship.annotations import Annotation, discarded_records
 from heldout.survivorship.discarded.answerable import (
     SystemTop,
@@ -34,12 +34,10 @@ from heldout.survivorship.discarded.answerable import (
 )
 from heldout.survivorship.discarded.folder import PoolRecord, QuestionFolder
 from heldout.survivorship.discarded.judging import (
-    PSEUDO,
     MadeLabels,
     judge_agreement,
     judged_passages,
     make_labels,
-    make_pseudo_labels,
 )
 from heldout.survivorship.discarded.triage import (
     count_labels,
@@ -50,8 +48,6 @@ from heldout.survivorship.discarded.triage import (
 )
 from heldout.survivorship.reading.source import AnnotationSource, read_source
 from heldout.trec.reading.sources import read_file
-from heldout.trec.reading.streams import OWN_FILES
-from heldout.trec.tops import read_tops
 
 _SAMPLE = 50
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
@@ -263,25 +259,6 @@ def _sample(
 # What people say of the pool, and labels made of it.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscardedLabelOptions:
-    """What labels are written."""
-
-    labels: Annotated[
-        str | None,
-        Opt("Name of labels of what people judged: FOLDER/labels/NAME.qrels.", metavar="NAME"),
-    ] = None
-    pseudo: Annotated[
-        Path | None,
-        Opt(
-            "Run whose first document becomes a pseudo-label of each query without "
-            "judgments: NAME.pseudo.qrels.",
-            metavar="RUN",
-            path="file",
-        ),
-    ] = None
-
-
 def count_ranks(path: Path, *, depth: int, level: float) -> Answer:
     """Count which systems answer how many queries, by a table of first ranks.
 
@@ -300,8 +277,7 @@ def count_ranks(path: Path, *, depth: int, level: float) -> Answer:
 
 def count_answerable(
     folder: QuestionFolder,
-    source: AnnotationSource,
-    options: DiscardedLabelOptions,
+    labels: str | None,
     *,
     seed: int,
     level: float,
@@ -311,8 +287,7 @@ def count_answerable(
 
     Args:
         folder: the pool and the answers.
-        source: annotations, whose discarded queries may have pseudo-labels.
-        options: labels that are written.
+        labels: name of the labels that are written; `None` for none.
         seed: of the draws of the interval of agreement.
         level: of the intervals.
         progress: gets which labels were written.
@@ -323,49 +298,42 @@ def count_answerable(
     """
     questions, given = folder.questions(), folder.answers()
     judged = judged_passages(questions, given)
-    if options.labels is not None:
-        queries = [one.query for one in questions]
-        if options.pseudo is not None and source.named:
-            queries = [str(one.query) for one in _read_discarded(source, progress=progress)]
-        made = _make_labels(folder, questions, given, options, queries)
-        for path, one in zip(folder.write_labels(made), made, strict=True):
-            _note_labels(path, one, progress)
+    if labels is not None:
+        made = _make_labels(folder, questions, given, labels)
+        record = made.record
+        queries = plural(record["queries"], "query", "queries")
+        path = folder.write_labels(made)
+        progress.note("labels", f"{path}: {queries}, {record['answered']:,} with an answer")
+        progress.note("", f"{plural(record['lines'], 'judgment')} by people")
+        if record["disputed"]:
+            documents = plural(record["disputed"], "document")
+            words = f"{documents}, ticked by just half of their annotators: no line"
+            progress.note("disputed", words)
     judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
     ranks = first_ranks(judged, folder.tops())
     return report_reach(ranks, depth=folder.pool().depth, level=level, judging=judging)
 
 
-def check_label_options(options: DiscardedLabelOptions) -> None:
-    """Refuse what cannot be written before anything is read.
+def check_label_name(name: str) -> None:
+    """Refuse a name of labels before anything is read.
 
     Raises:
-        OptionError: pseudo-labels without a name.
         InputError: code `label-name`: the name is a path, or looks like that of pseudo-labels.
     """
-    name = options.labels
-    if name is None:
-        if options.pseudo is not None:
-            raise OptionError("--labels NAME: what the files are to be called")
-        return
-    if not _NAME.fullmatch(name) or PSEUDO in name.casefold():
-        expected = f"up to 64 letters, digits, hyphens or underscores, without {PSEUDO!r}"
+    if not _NAME.fullmatch(name) or "pseudo" in name.casefold():
+        expected = "up to 64 letters, digits, hyphens or underscores, without 'pseudo'"
         raise InputError.of("label-name", "--labels", quote(name), expected)
 
 
 def _make_labels(
-    folder: QuestionFolder,
-    questions: Sequence[Pool],
-    answers: Sequence[Judgment],
-    options: DiscardedLabelOptions,
-    queries: Sequence[str],
-) -> list[MadeLabels]:
-    """Make labels of what people judged and, where asked for, pseudo-labels of other queries."""
+    folder: QuestionFolder, questions: Sequence[Pool], answers: Sequence[Judgment], name: str
+) -> MadeLabels:
     judged = judged_passages(questions, answers)
     if not judged:
         found = "no query that somebody judged"
         hint = "`heldout serve` asks people, and `heldout prefer export` takes out what they say"
         raise InputError.of("no-judgments", str(folder.path), found, "at least one", hint)
-    pool, name = folder.pool(), options.labels or ""
+    pool = folder.pool()
     # Of the rows as they were read: people may go on answering
     source = {
         "annotators": sorted({one.worker for one in answers if one.choice is not None}),
@@ -374,26 +342,4 @@ def _make_labels(
         "questions_sha256": digest_bytes(format_rows(questions)),
         "answers_sha256": digest_bytes(format_rows(answers)),
     }
-    made = [make_labels(name, judged, source)]
-    if options.pseudo is not None:
-        path = options.pseudo
-        digest = digest_file(path)
-        tops = read_file(read_tops, path, depth=1, limits=OWN_FILES)
-        open_ = [query for query in queries if query not in judged]
-        pseudo = [(query, doc) for query in open_ for doc in tops.get(query, ())]
-        system = {"system": run_name(str(path)), "run_sha256": digest, "depth": 1}
-        made.append(make_pseudo_labels(name, pseudo, system))
-    return made
-
-
-def _note_labels(path: Path, made: MadeLabels, progress: Progress) -> None:
-    record = made.record
-    lines = f"{plural(record['lines'], 'judgment')} by people"
-    if record["made"] == PSEUDO:
-        lines = f"{plural(record['lines'], 'pseudo-label')} that nobody judged"
-    queries = plural(record["queries"], "query", "queries")
-    progress.note("labels", f"{path}: {queries}, {record['answered']:,} with an answer")
-    progress.note("", lines)
-    if record["disputed"]:
-        documents = plural(record["disputed"], "document")
-        progress.note("disputed", f"{documents}, ticked by just half of their annotators: no line")
+    return make_labels(name, judged, source)

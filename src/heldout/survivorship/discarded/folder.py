@@ -146,25 +146,22 @@ class QuestionFolder(CampaignFolder):
             path = self.path / "pool.json"
             raise StoreError(f"{path} is no record of a pool: {error}") from error
 
-    def write_labels(self, made: Sequence[MadeLabels]) -> tuple[Path, ...]:
-        """Write labels and their records to `labels/`, all or none; where the labels lie.
+    def write_labels(self, made: MadeLabels) -> Path:
+        """Write labels and their record to `labels/`; return where the labels lie.
 
         Raises:
-            StoreError: there are others of a name.
+            StoreError: there are others of the name.
         """
-        folder = self.files.below("labels")
-        records = {f"{one.name}.json": _format(one.record) for one in made}
-        for name, data in records.items():
-            if folder.find(name) not in (None, data):
-                raise StoreError(
-                    f"{folder.path(name)} is there already, of other labels; nothing was written: "
-                    "give --labels another name"
-                )
-        for one in made:
-            folder.write_whole(f"{one.name}.qrels", one.qrels, mode=_PRIVATE)
-        for name, data in records.items():
-            folder.write_whole(name, data, mode=_PRIVATE)
-        return tuple(folder.path(f"{one.name}.qrels") for one in made)
+        folder, name = self.files.below("labels"), made.record["name"]
+        record = _format(made.record)
+        if folder.find(f"{name}.json") not in (None, record):
+            raise StoreError(
+                f"{folder.path(name)}.json is there already, of other labels; nothing was "
+                "written: give --labels another name"
+            )
+        folder.write_whole(f"{name}.qrels", made.qrels, mode=_PRIVATE)
+        folder.write_whole(f"{name}.json", record, mode=_PRIVATE)
+        return folder.path(f"{name}.qrels")
 
 
 def _format(record: object) -> bytes:

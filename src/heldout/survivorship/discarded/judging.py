@@ -4,10 +4,6 @@ Shares of queries have Wilson intervals; what is undefined has none.
 
 What people judged becomes qrels: 1 for a passage that answers, 0 for one that was looked at and
 does not. One that just half of its annotators ticked is neither, and has no line.
-
-Pseudo-labels are what a strong system puts first, for queries that nobody judged (Gupta and
-MacAvaney 2022, §6). They say so: in the second column of each line, in the name of the file and in
-its record, and are never put into one file with what people judged.
 """
 
 from collections import Counter, defaultdict
@@ -269,28 +265,19 @@ def say_alpha(alpha: AgreementCoefficient, interval: tuple[float, float] | None)
     return f"alpha {alpha.value:.2f}{between}"
 
 
-PSEUDO = "pseudo"
-"""The second column of a line that nobody judged, and a part of its file's name."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeLabels:
     """A file of labels and its record.
 
     Attributes:
-        record: what it is made of: `name`, `made` (`human` or `pseudo`), how many `queries`,
-            `answered` ones and `lines`, how many documents are `disputed` and have no line, what
-            was `judged` or which `system` it is of, and the digest of the labels.
+        record: what it is made of: `name`, `made` (`human`), how many `queries`, `answered` ones
+            and `lines`, how many documents are `disputed` and have no line, what was `judged`, and
+            the digest of the labels.
         qrels: its bytes.
     """
 
     record: Mapping[str, Any]
     qrels: bytes
-
-    @property
-    def name(self) -> str:
-        """Of the file, without its suffix."""
-        return str(self.record["name"])
 
 
 def make_labels(
@@ -311,34 +298,17 @@ def make_labels(
         for query, one in judged.items()
         for doc in sorted((*one.answering, *one.others))
     ]
-    disputed = sum(len(one.disputed) for one in judged.values())
-    return _make(rows, mark="0", name=name, made="human", disputed=disputed, judged=source)
-
-
-def make_pseudo_labels(
-    name: str, pseudo: Iterable[tuple[str, str]], system: Mapping[str, Any]
-) -> MadeLabels:
-    """Make a file of pseudo-labels, each marked as what nobody judged, and its record.
-
-    Args:
-        name: of the labels beside which they lie; the file gets `.pseudo` behind it.
-        pseudo: query and document of each.
-        system: whose first documents these are, for the record.
-    """
-    rows = [(query, doc, 1) for query, doc in pseudo]
-    return _make(rows, mark=PSEUDO, name=f"{name}.{PSEUDO}", made=PSEUDO, system=system)
-
-
-def _make(rows: Sequence[tuple[str, str, int]], *, mark: str, **more: Any) -> MadeLabels:
-    qrels = "".join(f"{query} {mark} {doc} {grade}\n" for query, doc, grade in rows).encode()
+    qrels = "".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in rows).encode()
     record = {
         "schema": 1,
+        "name": name,
+        "made": "human",
         "queries": len({query for query, _, _ in rows}),
         "answered": len({query for query, _, grade in rows if grade}),
         "lines": len(rows),
-        "disputed": 0,
-        "judged": None,
+        "disputed": sum(len(one.disputed) for one in judged.values()),
+        "judged": source,
         "system": None,
         "qrels_sha256": digest_bytes(qrels),
     }
-    return MadeLabels(record=record | more, qrels=qrels)
+    return MadeLabels(record=record, qrels=qrels)
