@@ -2,8 +2,7 @@
 
 A small normal prior keeps strengths finite where one won or lost everything, or where some
 were never compared with others: both are normal in pools of passages. There the prior alone says
-how far they are apart, and no interval is given. Ties follow Davidson: P(tie) is in proportion to
-nu times the root of both chances.
+how far they are apart, and no interval is given. A tie is half a win for each.
 
 Only differences mean anything; strengths are given with mean 0. Intervals are for differences, and
 take all comparisons of a cluster (a query, a judge) as one observation. A prior pulls differences
@@ -19,7 +18,7 @@ Pairs with a known answer inform about the judge alone: there s(theta_left - the
 Priors: theta normal, gamma Beta, b normal; they decide for a judge of few answers. The result is
 the mode of the posterior from a fixed start; the posterior need not have one mode alone.
 
-Sources: Bradley and Terry 1952; Davidson 1970; White 1982 for the sandwich; Efron and Tibshirani
+Sources: Bradley and Terry 1952; White 1982 for the sandwich; Efron and Tibshirani
 1993, chapter 13, for percentiles of the bootstrap; judges after Chen, Bennett, Collins-Thompson and
 Horvitz 2013, "Pairwise ranking aggregation in a crowdsourced setting", with habits of judges in the
 place of reversed answers.
@@ -53,27 +52,24 @@ class Model:
     Attributes:
         items: how many strengths there are.
         prior: precision of a normal prior of every parameter, >= 0.
-        ties: the logarithm of nu is fitted too, and stands behind the strengths.
     """
 
     items: int
     prior: float
-    ties: bool
 
 
 def fit(totals: Floats, model: Model) -> Floats:
     """The most likely parameters, by Newton's method on all tables at once.
 
     Args:
-        totals: shape (tables, 2 x items x items): wins by (winner, loser), then ties, each in both
-            orders. Without `ties` in the model a tie is half a win for each.
+        totals: shape (tables, items x items): wins by (winner, loser), a tie as half of one each.
         model: what is fitted; without a prior the maximum has to be finite.
 
     Returns:
-        Shape (tables, parameters); strengths with mean 0.
+        Strengths with mean 0, shape (tables, items).
     """
     items = model.items
-    at = np.zeros((len(totals), model.items + model.ties))
+    at = np.zeros((len(totals), items))
     cost = _cost(at, totals, model)
     close = _CLOSE * max(1.0, float(totals.sum(axis=1).max(initial=0)))
     for _ in range(_STEPS):
@@ -81,10 +77,10 @@ def fit(totals: Floats, model: Model) -> Floats:
         if np.abs(slope).max(initial=0) < close:
             break
         if not model.prior:
-            curve = curve + np.pad(np.ones((items, items)) / items, (0, int(model.ties)))
+            curve = curve + 1 / items
         step = np.linalg.solve(curve, slope[..., np.newaxis])[..., 0].astype(np.float64)
         at, cost = _descend(at, cost, step, totals, model)
-    at[:, :items] -= at[:, :items].mean(axis=1, keepdims=True)
+    at -= at.mean(axis=1, keepdims=True)
     return at
 
 
@@ -103,28 +99,16 @@ def _descend(
     return np.where(select, at, tried), np.where(worse, cost, costs)
 
 
-def _split(totals: Floats, model: Model) -> tuple[Floats, Floats]:
-    """Wins and ties by item; ties that are not modelled are half a win for each."""
-    items = model.items
-    wins, tied = np.moveaxis(totals.reshape(len(totals), 2, items, items), 1, 0)
-    return (wins, tied) if model.ties else (wins + tied / 2, np.zeros_like(tied))
-
-
-def _chances(at: Floats, model: Model) -> tuple[Floats, Floats, Floats]:
-    """Half the differences, and the logarithms of what chances are divided by; log nu."""
-    items = model.items
-    half = (at[:, :items, np.newaxis] - at[:, np.newaxis, :items]) / 2
-    log_nu = at[:, items:, np.newaxis] if model.ties else np.full((len(at), 1, 1), -np.inf)
-    scale = np.logaddexp(np.logaddexp(half, -half), log_nu)
-    return half, scale, log_nu
+def _halves(at: Floats) -> tuple[Floats, Floats]:
+    """Half the differences, and the logarithms of what chances are divided by."""
+    half = (at[:, :, np.newaxis] - at[:, np.newaxis, :]) / 2
+    return half, np.logaddexp(half, -half)
 
 
 def _cost(at: Floats, totals: Floats, model: Model) -> Floats:
-    wins, tied = _split(totals, model)
-    half, scale, log_nu = _chances(at, model)
+    wins = totals.reshape(len(totals), model.items, model.items)
+    half, scale = _halves(at)
     cost = (wins * (scale - half)).sum(axis=(1, 2))
-    if model.ties:
-        cost += (tied * (scale - log_nu)).sum(axis=(1, 2)) / 2
     cost += model.prior * (at**2).sum(axis=1) / 2
     far = np.abs(at).max(axis=1, initial=0) > _LONGEST
     return np.where(far, np.inf, cost)
@@ -134,32 +118,22 @@ def slopes(at: Floats, totals: Floats, model: Model) -> tuple[Floats, Floats]:
     """First and second derivatives of minus the logarithm of likelihood and prior.
 
     Args:
-        at: parameters, shape (tables, parameters).
+        at: strengths, shape (tables, items).
         totals: as `fit` takes them.
         model: what is fitted.
     """
     items = model.items
-    wins, tied = _split(totals, model)
-    half, scale, log_nu = _chances(at, model)
+    wins = totals.reshape(len(totals), items, items)
+    half, scale = _halves(at)
     win, lose = np.exp(half - scale), np.exp(-half - scale)
-    tie = np.exp(log_nu - scale)
-    count = wins + np.swapaxes(wins, 1, 2) + tied
+    count = wins + np.swapaxes(wins, 1, 2)
     lead = (win - lose) / 2
-    slope = model.prior * at
     seen = (wins - np.swapaxes(wins, 1, 2)) / 2
-    slope[:, :items] += (count * lead - seen).sum(axis=2)
+    slope = model.prior * at + (count * lead - seen).sum(axis=2)
     weight = count * ((win + lose) / 4 - lead**2)
-    curve = np.zeros((len(at), at.shape[1], at.shape[1]))
-    curve[:, :items, :items] = -weight
-    diagonal = np.arange(items)
-    curve[:, diagonal, diagonal] += weight.sum(axis=2)
-    if model.ties:
-        slope[:, items] += (count * tie - tied).sum(axis=(1, 2)) / 2
-        mixed = -(count * lead * tie).sum(axis=2)
-        curve[:, :items, items] = curve[:, items, :items] = mixed
-        curve[:, items, items] = (count * tie * (1 - tie)).sum(axis=(1, 2)) / 2
-    everyone = np.arange(at.shape[1])
-    curve[:, everyone, everyone] += model.prior
+    curve = -weight
+    everyone = np.arange(items)
+    curve[:, everyone, everyone] += weight.sum(axis=2) + model.prior
     return slope, curve
 
 
@@ -168,9 +142,7 @@ PRIOR = 0.01
 
 _LEAST_PRIOR = 1e-6
 _LEAST_WIDTH = 1e-6
-_MOST_LOG_NU = 14.0
-"""A tie is a million times as likely as a win between equals: no data say so, no maximum does."""
-_TIE = 0.5
+_HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -200,7 +172,6 @@ class Strengths:
 
     Attributes:
         values: of each item, in logits, with mean 0.
-        nu: Davidson's, 0 where no tie was seen; `None` where ties counted as half a win each.
         components: items that were compared with each other, by way of others or not, have the
             same number, from 0; between components nothing but the prior says who is stronger.
         bounded: items with a way of wins from each to each other have the same number, from 0; all
@@ -209,7 +180,6 @@ class Strengths:
     """
 
     values: Floats
-    nu: float | None
     components: NDArray[np.int64]
     bounded: NDArray[np.int64]
     prior: float
@@ -239,41 +209,27 @@ class Differences:
     clusters: int
 
 
-def fit_strengths(
-    comparisons: Comparisons, *, prior: float = PRIOR, ties: bool = False
-) -> Strengths:
+def fit_strengths(comparisons: Comparisons, *, prior: float = PRIOR) -> Strengths:
     """The most likely strengths under the prior.
 
     Args:
         comparisons: at least one item.
         prior: precision, >= 0; 0 for none.
-        ties: fit ties by Davidson's model; otherwise a tie is half a win for each.
 
     Raises:
         InputError: code `no-finite-strengths`: without a prior, or with one next to nothing, and an
-            item won or lost everything or was not compared with the others, or ties alone hold
-            items together, so that Davidson's parameter has no maximum.
+            item won or lost everything or was not compared with the others.
     """
     tables = _tables(comparisons)
     total = np.asarray(tables.sum(axis=0), np.float64)[np.newaxis]
     components, bounded = _structure(total[0], comparisons.items)
     if not prior and bounded.max(initial=0) > 0:
         raise _not_finite("items that won or lost everything, or were never compared")
-    drawn = ties and bool(total[0, comparisons.items**2 :].any())
     try:
-        found = fit(total, Model(items=comparisons.items, prior=prior, ties=drawn))[0]
+        found = fit(total, Model(items=comparisons.items, prior=prior))[0]
     except np.linalg.LinAlgError:
         raise _not_finite("strengths that grow without an end") from None
-    if drawn and prior < _LEAST_PRIOR and found[-1] > _MOST_LOG_NU:
-        raise _not_finite("items that ties alone hold together")
-    nu = float(np.exp(found[-1])) if drawn else 0.0
-    return Strengths(
-        values=found[: comparisons.items],
-        nu=nu if ties else None,
-        components=components,
-        bounded=bounded,
-        prior=prior,
-    )
+    return Strengths(values=found, components=components, bounded=bounded, prior=prior)
 
 
 def _not_finite(found: str) -> InputError:
@@ -294,18 +250,15 @@ def sandwich_differences(
         found: what it found.
         level: in (0, 1).
     """
-    items = comparisons.items
-    model = Model(items=items, prior=found.prior, ties=bool(found.nu))
-    at = np.append(found.values, np.log(found.nu)) if found.nu else found.values
-    tables = _tables(comparisons)
-    total = np.asarray(tables.sum(axis=0), np.float64)[np.newaxis]
-    _, curve = slopes(at[np.newaxis], total, model)
-    pulls = _pulls(comparisons, at, model)
+    total = np.asarray(_tables(comparisons).sum(axis=0), np.float64)[np.newaxis]
+    model = Model(items=comparisons.items, prior=found.prior)
+    _, curve = slopes(found.values[np.newaxis], total, model)
+    pulls = _pulls(comparisons, found.values)
     groups = comparisons.clusters
     inverse = np.linalg.pinv(curve[0], hermitian=True)
     spread = inverse @ (pulls.T @ pulls) @ inverse * (groups / max(groups - 1, 1))
-    variance = np.diag(spread)[:items]
-    squared = variance[:, np.newaxis] + variance - 2 * spread[:items, :items]
+    variance = np.diag(spread)
+    squared = variance[:, np.newaxis] + variance - 2 * spread
     reach = np.sqrt(np.maximum(squared, 0)) * stdtrit(max(groups - 1, 1), (1 + level) / 2)
     return _differences(comparisons, found, (-reach, reach), level)
 
@@ -339,7 +292,7 @@ def bootstrap_differences(
     blocks = map_blocks(
         _fit_block,
         _tables(comparisons),
-        Model(items=items, prior=prior, ties=bool(found.nu)),
+        Model(items=items, prior=prior),
         rng=rng,
         draws=draws,
         size=block_size(2 * items * items),
@@ -367,28 +320,24 @@ def _differences(
 
 
 def _tables(comparisons: Comparisons) -> "csr_array":
-    """Clusters by (winner, loser) and then (item, item) of ties; a tie stands in both orders."""
+    """Clusters by (winner, loser); a tie is half a win for each."""
     n = comparisons.items
     first, second, won = comparisons.first, comparisons.second, comparisons.won
-    winner, loser = np.where(won > _TIE, first, second), np.where(won > _TIE, second, first)
-    tied = won == _TIE
-    cells = np.where(tied, n * n, 0) + winner * n + loser
-    turned = (n * n + loser * n + winner)[tied]
-    rows = np.concatenate([comparisons.cluster, comparisons.cluster[tied]])
-    columns = np.concatenate([cells, turned])
-    counts = np.ones(len(rows))
+    columns = np.concatenate([first * n + second, second * n + first])
+    rows, wins = np.tile(comparisons.cluster, 2), np.concatenate([won, 1 - won])
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
 
-    return csr_array((counts, (rows, columns)), shape=(comparisons.clusters, 2 * n * n))
+    seen = wins > 0
+    table = (wins[seen], (rows[seen], columns[seen]))
+    return csr_array(table, shape=(comparisons.clusters, n * n))
 
 
 def _structure(total: Floats, items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Components, and the items of each that can be reached from each other by wins."""
-    wins, tied = total.reshape(2, items, items)
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to load
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - slow to load
 
-    beats = csr_array((wins + tied) > 0)
+    beats = csr_array(total.reshape(items, items) > 0)
     _, weak = connected_components(beats, directed=True, connection="weak")
     _, strong = connected_components(beats, directed=True, connection="strong")
     return weak.astype(np.int64), strong.astype(np.int64)
@@ -400,21 +349,18 @@ def _fit_block(tables: "csr_array", model: Model, rng: Generator, draws: int) ->
     weights = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
     totals = np.asarray(weights @ tables, np.float64)
     bounded = [_structure(total, model.items)[1] for total in totals]
-    return np.concatenate([fit(totals, model)[:, : model.items], bounded], axis=1)
+    return np.concatenate([fit(totals, model), bounded], axis=1)
 
 
-def _pulls(comparisons: Comparisons, at: Floats, model: Model) -> Floats:
-    """Return what each cluster says of the slope, shape (clusters, parameters)."""
-    first, second, won = comparisons.first, comparisons.second, comparisons.won
+def _pulls(comparisons: Comparisons, at: Floats) -> Floats:
+    """Return what each cluster says of the slope, shape (clusters, items)."""
+    first, second = comparisons.first, comparisons.second
     half = (at[first] - at[second]) / 2
-    log_nu = at[-1] if model.ties else -np.inf
-    scale = np.logaddexp(np.logaddexp(half, -half), log_nu)
-    pull = (won - _TIE) - (np.exp(half - scale) - np.exp(-half - scale)) / 2
+    scale = np.logaddexp(half, -half)
+    pull = comparisons.won - _HALF - (np.exp(half - scale) - np.exp(-half - scale)) / 2
     found: Floats = np.zeros((comparisons.clusters, len(at)))
     np.add.at(found, (comparisons.cluster, first), pull)
     np.add.at(found, (comparisons.cluster, second), -pull)
-    if model.ties:
-        np.add.at(found[:, -1], comparisons.cluster, (won == _TIE) - np.exp(log_nu - scale))
     return found
 
 

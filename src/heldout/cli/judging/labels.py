@@ -207,7 +207,6 @@ def contests(
 def strengths(
     *,
     source: JudgedSource,
-    ties: Annotated[bool, Opt("Davidson's model of ties, instead of half a win each.")] = False,
     prior: Annotated[
         float, Opt("Precision of the prior on strengths; 0 for none.", least=0)
     ] = PRIOR,
@@ -232,7 +231,6 @@ def strengths(
     answer = compare_strengths(
         judged,
         _read_tops(source, judged),
-        ties=ties,
         prior=prior,
         draws=draws,
         level=level,

@@ -233,7 +233,6 @@ class RunStrengths:
     Attributes:
         strengths: run -> strength in logits, mean 0, the strongest first.
         differences: each two runs once, the stronger as a, in that order.
-        nu: Davidson's measure of ties; `None` where ties counted as half a win each.
         groups: runs that were compared with each other, by way of others or not; of different
             groups nothing can be said.
         separated: without the prior some difference would be infinite.
@@ -247,7 +246,6 @@ class RunStrengths:
 
     strengths: Mapping[str, float]
     differences: tuple[RunDifference, ...]
-    nu: float | None
     groups: tuple[tuple[str, ...], ...]
     separated: bool
     queries: int
@@ -264,7 +262,6 @@ def compare_runs(
     *,
     rng: Generator,
     prior: float = bt.PRIOR,
-    ties: bool = False,
     level: float = 0.95,
     draws: int = 1000,
 ) -> RunStrengths:
@@ -275,14 +272,12 @@ def compare_runs(
         votes: those that count.
         rng: where queries are drawn from.
         prior: precision of the normal prior.
-        ties: fit queries with as many votes on each side by Davidson's model; else they are half
-            a win for each.
         level: of each interval by itself.
         draws: of the bootstrap.
     """
     runs = sorted(first)
     compared = _compare(runs, first, votes)
-    found = bt.fit_strengths(compared, prior=prior, ties=ties)
+    found = bt.fit_strengths(compared, prior=prior)
     sandwich = bt.sandwich_differences(compared, found, level=level)
     boot = bt.bootstrap_differences(compared, found, rng, level=level, draws=draws)
     order = sorted(range(len(runs)), key=lambda index: (-found.values[index], runs[index]))
@@ -300,7 +295,6 @@ def compare_runs(
             )
             for a, b in combinations(order, 2)
         ),
-        nu=found.nu,
         groups=_groups(runs, found.components.tolist()),
         separated=found.separated,
         queries=compared.clusters,

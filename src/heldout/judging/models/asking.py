@@ -387,7 +387,6 @@ def _ask(
             model=judge.model,
             key=key,
             seed=judge.seed,
-            probabilities=called.probabilities,
             seconds=called.timeout,
             now=lambda: datetime.now(UTC),
             tick=time.monotonic,

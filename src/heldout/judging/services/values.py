@@ -206,7 +206,6 @@ def strengths(
     judged: Judged,
     runs: GivenRuns | None = None,
     *,
-    ties: bool = False,
     prior: float = PRIOR,
     draws: int = 1000,
     level: float = 0.95,
@@ -217,7 +216,6 @@ def strengths(
     Args:
         judged: of `read_judgments`.
         runs: which; without them those of the pools.
-        ties: Davidson's model of ties, instead of half a win each.
         prior: precision of the prior on strengths; 0 for none.
         draws: bootstrap samples of the queries.
         level: of the intervals.
@@ -229,9 +227,7 @@ def strengths(
     Example:
         heldout.judging.strengths(judged, "runs/*.gz").to_pandas()
     """
-    return compare_strengths(
-        judged, _tops(runs), ties=ties, prior=prior, draws=draws, level=level, seed=seed
-    )
+    return compare_strengths(judged, _tops(runs), prior=prior, draws=draws, level=level, seed=seed)
 
 
 def bias(judged: Judged, *, level: float = 0.95) -> Answer:

@@ -279,7 +279,6 @@ def compare_strengths(
     judged: Judged,
     tops: Mapping[str, Tops] | None,
     *,
-    ties: bool = False,
     prior: float = PRIOR,
     draws: int = 1000,
     level: float = 0.95,
@@ -290,7 +289,6 @@ def compare_strengths(
     Args:
         judged: judgments and what they are of.
         tops: run -> query -> first documents; `None` for those of the pools.
-        ties: Davidson's model of ties, instead of half a win each.
         prior: precision of the prior on strengths; 0 for none.
         draws: bootstrap samples of the queries.
         level: of the intervals.
@@ -304,7 +302,6 @@ def compare_strengths(
         count_votes(count_valid(judged), same=stand_for(judged.pools)),
         rng=Generator(PCG64(seed)),
         prior=prior,
-        ties=ties,
         level=level,
         draws=draws,
     )
@@ -451,14 +448,11 @@ def _differences(found: compared.RunStrengths) -> Table:
 
 
 def _method_of_strengths(found: compared.RunStrengths) -> tuple[str, ...]:
-    if found.nu is None:
-        ties = "Queries with as many votes on each side are half a win for each."
-    else:
-        ties = f"Ties by Davidson's model, nu {found.nu:.3f}."
     return (
         (
             f"Bradley and Terry's model with a normal prior of precision {found.prior:g}; logits, "
-            f"mean 0. {found.tied:,} of {found.comparisons:,} comparisons tied. {ties}"
+            f"mean 0. {found.tied:,} of {found.comparisons:,} comparisons tied. Queries "
+            "with as many votes on each side are half a win for each."
         ),
         (
             f"{found.level:.0%} intervals of differences, each by itself; a query is one "
