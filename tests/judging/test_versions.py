@@ -123,7 +123,7 @@ def test_qrels_name_the_best_of_each_query_and_the_known_answer_where_nobody_jud
     assert found.qrels == b"q1 0 b 1\nq2 0 a 1\n"
     assert parse_qrels(found.qrels, path="").judgments == {"q1": {"b": 1}, "q2": {"a": 1}}
     one = found.version
-    assert (one.queries, one.labels, one.kept, one.unjudged) == (2, 1, 1, 1)
+    assert (one.queries, one.labels, one.unvoted, one.unjudged) == (2, 1, 1, 1)
 
 
 def test_votes_on_a_document_count_for_the_one_of_the_same_text() -> None:

@@ -190,10 +190,8 @@ def _load_trained(settings: CrossEncoderSettings) -> CrossEncoder:
     encoder = load_cross_encoder(settings)
     if not encoder.new_weights:
         return encoder
-    found = f"no weights for {', '.join(encoder.new_weights)}"
-    expected = "a model that was trained to score pairs"
-    hint = "train it first: heldout survive train"
-    raise InputError.of("model-untrained", printable(settings.model), found, expected, hint)
+    names = ", ".join(encoder.new_weights)
+    raise InputError.of("model-untrained", printable(settings.model), names=names)
 
 
 def find_method(name: str) -> Method:

@@ -194,8 +194,7 @@ def check_known(
     if unknown is None:
         return
     found = f"document {quote(unknown)} of query {quote(query)}"
-    hint = "was the run made on this collection?"
-    raise InputError.of("rerank-document", path, found, "only documents of the collection", hint)
+    raise InputError.of("rerank-document", path, found)
 
 
 def _reorder(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
@@ -288,9 +287,7 @@ def _choose_first(first: str, depth: int, progress: Progress) -> Callable[[Ranki
     if Path(first).is_file():
         return _read_first(Path(first), progress)
     if first not in METHODS:
-        found = f"{quote(first)}, which is no method and no file"
-        expected = "a run file, or a method that ranks, such as bm25"
-        raise InputError.of("rank-first", "--first", found, expected)
+        raise InputError.of("rank-first", "--first", name=quote(first))
     rank = choose_method(first, {}, progress)
     return lambda task: rank(replace(task, depth=max(task.depth, depth)))
 

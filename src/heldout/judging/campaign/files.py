@@ -101,12 +101,9 @@ class CampaignFolder:
         tests = self._read("tests.jsonl", Item)
         for number, test in enumerate(tests, 1):
             if test.left == test.right or test.answer not in (test.left, test.right):
-                raise InputError.of(
-                    "bad-test",
-                    str(self.path / "tests.jsonl"),
-                    f"{test.left} against {test.right}, answer {test.answer}",
-                    line=number,
-                )
+                path = str(self.path / "tests.jsonl")
+                found = f"{test.left} against {test.right}, answer {test.answer}"
+                raise InputError.of("bad-test", path, found, line=number)
         return tests
 
     def tasks(self) -> tuple[Task, ...]:

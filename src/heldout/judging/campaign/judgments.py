@@ -176,22 +176,15 @@ def _refuse_repeated(found: Sequence[Judgment], path: str) -> None:
     bare = [one for one in found if not one.position]
     period = _period(bare)
     if period >= _SURELY_REPEATED and period < len(bare):
-        raise _doubled(
-            path,
-            f"the same {period:,} rows {len(bare) // period:,} times over",
-            "remove the copies; votes of several judges who agree in every row need JSON lines "
-            "with a `worker`",
-        )
+        repeated = f"the same {period:,} rows {len(bare) // period:,} times over"
+        raise InputError.of("doubled-judgments", path, repeated)
     seen: set[Judgment] = set()
     for one in bare:
         if one.worker and one in seen:
             pair = f"{show(one.left)} and {show(one.right)} of query {show(one.query)}"
-            raise _doubled(path, f"{show(one.worker)} on {pair}, twice the same", "remove the copy")
+            same = f"{show(one.worker)} on {pair}, twice the same"
+            raise InputError.of("doubled-judgments", path, same, hint="remove the copy")
         seen.add(one)
-
-
-def _doubled(path: str, found: str, hint: str) -> InputError:
-    return InputError.of("doubled-judgments", path, found, "each judgment once", hint)
 
 
 def _period(rows: Sequence[Judgment]) -> int:
@@ -320,23 +313,13 @@ def _find_error(row: Judgment, path: str, number: int) -> Problem | None:
         or not {row.preferred, row.answer} <= {*sides}
         or (row.reason is not None and row.preferred is not None)
     ):
-        return Problem(
-            "bad-preference",
-            path,
-            f"{show(row.left)} against {show(row.right)}: {show(str(row.preferred))}",
-            "two different passages, and one of them or null",
-            line=number,
-        )
+        found = f"{show(row.left)} against {show(row.right)}: {show(str(row.preferred))}"
+        return Problem.of("bad-preference", path, found, line=number)
     times = (getattr(row, name) for name in _TIMES)
     wrong = next((one for one in times if one and not _is_time(one)), None)
     if wrong is not None:
-        return Problem(
-            "bad-row",
-            path,
-            show(wrong),
-            "a time in UTC, as in 2026-11-21T12:03:11.204Z",
-            line=number,
-        )
+        expected = "a time in UTC, as in 2026-11-21T12:03:11.204Z"
+        return Problem.of("bad-row", path, show(wrong), expected, line=number)
     names = (row.query, row.left, row.right, row.worker, row.task, *row.ticked)
     return hidden_name(names, path=path, line=number)
 

@@ -165,7 +165,7 @@ def pool_check() -> Check[Pool]:
             code, found, expected = "repeated-answer", pool.query, "one known answer in a pool"
         seen.add(pool.query)
         if code:
-            return Problem(code=code, path=path, line=line, found=show(found), expected=expected)
+            return Problem.of(code=code, path=path, line=line, found=show(found), expected=expected)
         return hidden_name((pool.query, pool.split, *names), path=path, line=line)
 
     return check
@@ -218,16 +218,7 @@ def _check_texts(holders: Mapping[str, Mapping[str, object]], documents: Mapping
     if missing:
         near = say_near(find_near(missing, documents.keys() - set().union(*holders.values())))
         hint = f"{near}: write the ids alike in all files" if near else ""
-        raise_problems(
-            Problem(
-                "no-text",
-                "documents",
-                f"no text for {doc}",
-                "the text of every document that is pooled",
-                hint,
-            )
-            for doc in missing
-        )
+        raise_problems(Problem.of("no-text", "documents", hint=hint, name=doc) for doc in missing)
 
 
 def _candidates(
@@ -300,14 +291,10 @@ def changed_text(name: str, line: int | None = None) -> Problem:
         name: the id, of a query or passage.
         line: of the pools, where it is known.
     """
-    return Problem(
-        "changed-text",
-        "pool.jsonl",
-        f"another text of {quote(name)} than before",
-        "one text for each query and passage",
-        "judgments are of the text that was shown; give another text another id",
-        line=line,
-    )
+    expected = "one text for each query and passage"
+    hint = "judgments are of the text that was shown; give another text another id"
+    found = f"another text of {quote(name)} than before"
+    return Problem.of("changed-text", "pool.jsonl", found, expected, hint, line=line)
 
 
 def missing_texts(items: Iterable[Item], texts: Texts) -> list[Problem]:

@@ -96,14 +96,8 @@ def hidden_name(names: Iterable[str], *, path: str, line: int) -> Problem | None
     hidden = next((name for name in names if not name.isprintable()), None)
     if hidden is None:
         return None
-    return Problem(
-        "bad-row",
-        path,
-        show(hidden),
-        "ids of visible characters",
-        "control characters, line ends and marks of direction are not seen",
-        line=line,
-    )
+    hint = "control characters, line ends and marks of direction are not seen"
+    return Problem.of("bad-row", path, show(hidden), "ids of visible characters", hint, line=line)
 
 
 class _RepeatedKeyError(ValueError):
@@ -124,9 +118,8 @@ def _refuse_repeated(pairs: list[tuple[str, object]]) -> None:
 
 def _bad(error: Exception, line: bytes, path: str, number: int, kind: type) -> Problem:
     fields = ", ".join(field.name for field in msgspec.structs.fields(kind) if field.required)
-    return Problem(
-        "bad-row", path, show(line), f"a JSON object with {fields}", str(error), line=number
-    )
+    expected = f"a JSON object with {fields}"
+    return Problem.of("bad-row", path, show(line), expected, str(error), line=number)
 
 
 # Tasks: what one worker does in one go; ten pairs and three tests (Arabzadeh et al. 2021, §3.1).
@@ -213,7 +206,7 @@ def task_check() -> Check[Task]:
         seen.add(task.task)
         if code:
             found = show(task.task)
-            return Problem(code=code, path=path, line=line, found=found, expected=expected)
+            return Problem.of(code=code, path=path, line=line, found=found, expected=expected)
         names = [name for item in task.items for name in (item.query, item.left, item.right)]
         return hidden_name((task.task, *names), path=path, line=line)
 

@@ -176,7 +176,9 @@ def parse_campaign(data: bytes, *, path: str = "campaign.toml") -> Settings:
     problems = []
     for name, expected in _contradictions(settings):
         line, row = _line_of(name, text)
-        problems.append(Problem("campaign-settings", path, show(row or name), expected, line=line))
+        problems.append(
+            Problem.of("campaign-settings", path, show(row or name), expected, line=line)
+        )
     if problems:
         raise InputError(problems)
     return settings

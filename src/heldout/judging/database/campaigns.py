@@ -165,16 +165,10 @@ def _check_settings(settings: Settings, terms: Mapping[int, Settings]) -> tuple[
             if old == new:
                 continue
             if name in _FIXED:
-                as_there = f"{old}, as in batch {number}"
-                hint = "it is fixed once a campaign runs; create a new campaign for another one"
-                problems.append(Problem("changed-setting", path, str(new), as_there, hint))
+                words = {"old": old, "batch": number}
+                problems.append(Problem.of("changed-setting", path, str(new), **words))
             elif settings.consent_version == before.consent_version:
-                other, hint = (
-                    f"another text than in batch {number}",
-                    "each is recorded by its version",
-                )
-                wanted = "another consent_version with it"
-                problems.append(Problem("changed-consent", path, other, wanted, hint))
+                problems.append(Problem.of("changed-consent", path, batch=number))
     raise_problems(problems)
     return tuple(
         name
@@ -200,7 +194,7 @@ def _check_tasks(
     new: dict[str, Task] = {}
     for line, task in enumerate(given, 1):
         problems += (
-            Problem(code=code, path="tasks.jsonl", line=line, found=found, expected=expected)
+            Problem.of(code=code, path="tasks.jsonl", line=line, found=found, expected=expected)
             for code, found, expected in _list_errors(task, known, new, batches)
         )
         if task.task not in known:

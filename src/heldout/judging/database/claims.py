@@ -115,12 +115,8 @@ def claim(
         DatabaseError: see `offer`.
     """
     if not _is_usable(worker.platform_id):
-        raise InputError.of(
-            "worker-id",
-            "worker",
-            quote(worker.platform_id),
-            f"1 to {assignments.LONGEST_WORKER} printable characters",
-        )
+        found, most = quote(worker.platform_id), assignments.LONGEST_WORKER
+        raise InputError.of("worker-id", "worker", found, most=most)
 
     def write(connection: sa.Connection) -> assignments.Assignment | NoTask:
         terms = _read_terms(connection)

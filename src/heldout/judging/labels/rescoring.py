@@ -220,13 +220,11 @@ def score_each(
         )
         found = score(see_through(copied, labels), judged).scores[measure]
         if not found.defined.all():
-            raise InputError.of(
-                "missing-scores",
-                run,
-                f"{measure} is not defined for {int((~found.defined).sum()):,} of the label sets",
-                "a score for every query",
-                "RR@10 is 0 where nothing is found; FirstRel has no value there",
+            wrong = (
+                f"{measure} is not defined for {int((~found.defined).sum()):,} of the label sets"
             )
+            hint = "RR@10 is 0 where nothing is found; FirstRel has no value there"
+            raise InputError.of("missing-scores", run, wrong, "a score for every query", hint)
         rows.append(found.values[columns])
     return np.array(rows, np.float64).reshape(len(runs), *which.shape)
 
@@ -246,6 +244,8 @@ def _distinct(
 
 
 Interval = tuple[float, float]
+
+_OTHER_SET = "are these the qrels of another query set?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,14 +356,10 @@ def rescore(
         query for query, one in after.labels.items() if one and before.labels.get(query)
     )
     if not queries:
-        raise InputError.of(
-            "no-common-query",
-            before.name,
-            f"labels of {len(before.labels):,} queries",
-            f"labels of some of the {len(after.labels):,} queries with {after.name}",
-            say_near(find_near(before.labels, after.labels))
-            or "are these the qrels of another query set?",
-        )
+        found = f"labels of {len(before.labels):,} queries"
+        expected = f"labels of some of the {len(after.labels):,} queries with {after.name}"
+        hint = say_near(find_near(before.labels, after.labels)) or _OTHER_SET
+        raise InputError.of("no-common-query", before.name, found, expected, hint)
     scores = _Scores(
         runs=tuple(runs),
         before=before.sign * score_labels(runs, before, queries=queries),

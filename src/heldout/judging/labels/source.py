@@ -178,14 +178,9 @@ def count_valid(judged: Judged) -> tuple[Judgment, ...]:
     valid, rules = judged.valid, judged.rules
     if not valid:
         by_then = f" up to {rules.until}" if rules.until else ""
-        raise InputError.of(
-            "no-judgments",
-            "judgments",
-            f"{plural(len(judged.judgments), 'judgment')}, of which none counts{by_then}",
-            "at least one that counts",
-            "tests, answers without a preference, unfinished tasks and tasks with failed "
-            "tests do not count",
-        )
+        found = f"{plural(len(judged.judgments), 'judgment')}, of which none counts{by_then}"
+        hint = "tests, answers without a preference, unfinished and failed tasks do not count"
+        raise InputError.of("no-judgments", "judgments", found, hint=hint)
     return valid
 
 
@@ -205,13 +200,9 @@ def name_judged_runs(patterns: Sequence[str]) -> Mapping[str, str]:
     """
     named = name_runs(patterns)
     if PERFECT in named:
-        raise InputError.of(
-            "repeated-system",
-            named[PERFECT],
-            f"a run called {PERFECT}",
-            "another name: so is the run that always shows the known answer",
-            "rename the file",
-        )
+        expected = "another name: so is the run that always shows the known answer"
+        found, hint = f"a run called {PERFECT}", "rename the file"
+        raise InputError.of("repeated-system", named[PERFECT], found, expected, hint)
     return named
 
 
@@ -239,13 +230,8 @@ def _read_judgments(source: JudgedSource, folder: CampaignFolder | None) -> tupl
 
 
 def _no_judgments(source: JudgedSource, found: str) -> InputError:
-    return InputError.of(
-        "no-judgments",
-        str(source.judgments or source.campaign or Path()),
-        found,
-        "at least one",
-        "`heldout prefer export` writes those of the judging pages",
-    )
+    path = str(source.judgments or source.campaign or Path())
+    return InputError.of("no-judgments", path, found)
 
 
 def _within(

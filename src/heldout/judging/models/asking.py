@@ -330,13 +330,8 @@ def _instruction(prompt: Path | None) -> str:
     except UnicodeDecodeError:
         text = ""
     if not text.strip() or len(data) > _LONGEST_PROMPT:
-        raise InputError.of(
-            "bad-prompt",
-            str(prompt),
-            f"{len(data):,} bytes",
-            f"a text in UTF-8, at most {_LONGEST_PROMPT >> 10} KiB",
-            "the question and the two passages are sent after it, as one JSON object",
-        )
+        size, most = f"{len(data):,} bytes", _LONGEST_PROMPT >> 10
+        raise InputError.of("bad-prompt", str(prompt), size, most=most)
     return text
 
 

@@ -101,13 +101,7 @@ def parse_model_judgments(data: bytes, *, path: str) -> tuple[ModelJudgment, ...
     """
     rows = parse_rows(data, ModelJudgment, path=path)
     wrong = [
-        Problem(
-            "bad-preference",
-            path,
-            f"{row.a} against {row.b}: {row.chosen}, {row.failure}",
-            "two different passages, and one of them or a failure",
-            line=number,
-        )
+        Problem.of("bad-preference", path, f"{row.a} against {row.b}: {row.chosen}", line=number)
         for number, row in enumerate(rows, 1)
         if not _fits(row)
     ]
@@ -276,12 +270,7 @@ def plan_calls(
     for query, *both in dict.fromkeys(pairs):
         for doc in both:
             if not texts.get((query, doc)):
-                raise InputError.of(
-                    "no-text",
-                    "pool.jsonl",
-                    f"no text for {doc} of query {query}",
-                    "the text of every passage that a model is asked about",
-                )
+                raise InputError.of("no-text", "pool.jsonl", name=f"{doc} of query {query}")
         for a, b in (both, both[::-1]):
             if (query, a, b) not in answered:
                 a_text, b_text = texts[query, a], texts[query, b]

@@ -436,4 +436,4 @@ def _read_time(text: str) -> str:
 
 
 def _problem(code: str, row: CsvRow, path: str, found: str, expected: str) -> Problem:
-    return Problem(code=code, path=path, line=row.line, found=found, expected=expected)
+    return Problem.of(code=code, path=path, line=row.line, found=found, expected=expected)

@@ -271,19 +271,12 @@ def read_ids(path: Path) -> list[str]:
     for number, line in enumerate(text.splitlines(), 1):
         name = line.strip()
         if len(name) > LONGEST_WORKER or not name.isprintable():
-            problems.append(
-                Problem(
-                    "worker-id",
-                    str(path),
-                    show(name),
-                    f"an id of at most {LONGEST_WORKER} visible characters",
-                    line=number,
-                )
-            )
+            found, most = show(name), LONGEST_WORKER
+            problems.append(Problem.of("worker-id", str(path), found, line=number, most=most))
         elif name:
             names[name] = number
     if problems or not names:
-        no_id = Problem("worker-id", str(path), "no id", "one a line")
+        no_id = Problem.of("worker-id", str(path), "no id", "one a line")
         raise InputError(problems or no_id)
     return list(names)
 

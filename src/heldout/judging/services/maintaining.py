@@ -421,13 +421,8 @@ def publish_version(
     """
     until = None if options.until is None else format_time(options.until)
     if not _count_valid(held, until):
-        raise InputError.of(
-            "no-judgments",
-            "judgments.jsonl",
-            f"{len(held.judgments):,} judgments, of which none counts",
-            "at least one that counts, before labels are published",
-            "`heldout prefer export` writes those of the judging pages",
-        )
+        found = f"{len(held.judgments):,} judgments, of which none counts"
+        raise InputError.of("no-judgments", "judgments.jsonl", found)
     labels, record = make_record(held, query_set, rule, until=until)
     return publish_labels(session, labels, record, measure=options.measure, public=options.public)
 

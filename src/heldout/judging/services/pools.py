@@ -198,12 +198,8 @@ def _cut_to_split(
 ) -> tuple[Mapping[str, Tops], Mapping[str, Sequence[str]]]:
     """The run's one document that each query's known answer is compared with."""
     if len(tops) > 1:
-        raise InputError.of(
-            "one-run",
-            "--split",
-            plural(len(tops), "run"),
-            "one run, whose first documents are compared with the labels",
-        )
+        expected = "one run, whose first documents are compared with the labels"
+        raise InputError.of("one-run", "--split", plural(len(tops), "run"), expected)
     ((run, answered),) = tops.items()
     pairs = split_queries(answered, known, queries=queries)
     return {run: {one.query: (one.other,) for one in pairs}}, {

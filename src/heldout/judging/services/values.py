@@ -99,7 +99,7 @@ def read_judgments(
     else:
         found = tuple(map(_as_judgment, source))
     if not found:
-        raise InputError.of("no-judgments", "judgments", "no judgment", "at least one")
+        raise InputError.of("no-judgments", "judgments", "no judgment")
     return join_judged(found, rules, pools=pools, labels=labels, tops=tops)
 
 
@@ -109,12 +109,8 @@ def _as_judgment(row: judgments.Judgment | Sequence[str]) -> judgments.Judgment:
     cells = tuple(row)
     right = len(cells) == _COLUMNS and all(isinstance(one, str) for one in cells)
     if not right or cells[1] == cells[2] or cells[3] not in cells[1:3]:
-        raise InputError.of(
-            "bad-preference",
-            "judgments",
-            repr(cells)[:100],
-            "query, two different passages, and one of the two again, all of them texts",
-        )
+        expected = "query, two different passages, and one of the two again, all of them texts"
+        raise InputError.of("bad-preference", "judgments", repr(cells)[:100], expected)
     query, left, right_, preferred = cells
     return judgments.Judgment(query=query, left=left, right=right_, preferred=preferred)
 

@@ -191,12 +191,8 @@ def draw_examples(
     """
     judged = [(pool, pairs) for pool in pools if (pairs := _pairs(pool, votes))]
     if not judged:
-        raise InputError.of(
-            "no-text",
-            "pools",
-            "no judged pair has its texts",
-            "a campaign that was pooled with --documents",
-        )
+        hint = "pool the campaign with --documents"
+        raise InputError.of("no-text", "pools", "no judged pair has its texts", hint=hint)
     chosen = rng.choice(len(judged), size=min(count, len(judged)), replace=False)
     found = []
     for index in chosen.tolist():
@@ -335,12 +331,8 @@ def _examples(section: ReportSection, given: ReportInput) -> ReportSection:
 def _categories(section: ReportSection, given: ReportInput) -> ReportSection:
     run = given.split or _best(given)
     if run not in given.tops:
-        raise InputError.of(
-            "one-run",
-            "--split",
-            f"no run file of {run}" if run else "no run files",
-            "one run with its first two documents",
-        )
+        found = f"no run file of {run}" if run else "no run files"
+        raise InputError.of("one-run", "--split", found, "one run with its first two documents")
     top = given.tops[run]
     return section.saying(split_answer(run, top, given.judged, given.votes, level=given.level))
 

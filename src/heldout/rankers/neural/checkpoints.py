@@ -419,9 +419,7 @@ def check_scores(scores: NDArray[Number], model: str) -> NDArray[Number]:
     wrong = int((~np.isfinite(scores)).sum())
     if not wrong:
         return scores
-    found = f"{wrong} of {scores.size} numbers NaN or infinite"
-    hint = "try precision=float32; if that does not help, the weights are damaged"
-    raise InputError.of("model-scores", printable(model), found, "finite numbers", hint)
+    raise InputError.of("model-scores", printable(model), wrong=wrong, size=scores.size)
 
 
 def find_checkpoint(model: str) -> Checkpoint | None:
@@ -442,20 +440,12 @@ def _check_weights(known: Checkpoint, model: str, source: str) -> None:
     found = digest_file(path) if path else None
     if found != known.weights:
         what = f"{_WEIGHTS} with SHA-256 {found}" if found else f"no {_WEIGHTS}"
-        expected = f"{_WEIGHTS} with SHA-256 {known.weights}"
-        hint = f"delete this copy of {known.name}; to use other weights, name their folder"
-        raise InputError.of("model-weights", printable(model), what, expected, hint)
+        words = {"file": _WEIGHTS, "digest": known.weights, "name": known.name}
+        raise InputError.of("model-weights", printable(model), what, **words)
 
 
 def _refusal(model: str, error: Exception) -> InputError:
     first = next(iter(str(error).splitlines()), "")
-    folder = Path(model).is_dir()
-    return InputError.of(
-        "model-checkpoint",
-        printable(model),
-        printable(f"{type(error).__name__}: {first}"[:200]),
-        "a model with its tokenizer that transformers can load",
-        hint="is the folder complete, and of this kind of model?"
-        if folder
-        else "is the name right? Offline, give a folder, or set HF_HOME to a cache that has it",
-    )
+    found = printable(f"{type(error).__name__}: {first}"[:200])
+    hint = "is the folder complete, and of this kind of model?" if Path(model).is_dir() else ""
+    return InputError.of("model-checkpoint", printable(model), found, hint=hint)

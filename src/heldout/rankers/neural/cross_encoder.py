@@ -535,7 +535,8 @@ def train(
                 loss = _loss(encoder, batch, settings.loss)
                 losses.append(float(loss.detach()))
                 if not math.isfinite(losses[-1]):
-                    raise _diverged(losses)
+                    words = {"loss": losses[-1], "step": len(losses)}
+                    raise InputError.of("training-diverged", "training", **words)
                 optimizer.zero_grad(set_to_none=True)
                 scaler.scale(loss).backward()
                 scaler.unscale_(optimizer)
@@ -580,9 +581,3 @@ def _parameter_groups(model: Any) -> list[dict[str, Any]]:
         {"params": [one for one in parameters if one.ndim > 1], "weight_decay": _WEIGHT_DECAY},
         {"params": [one for one in parameters if one.ndim <= 1], "weight_decay": 0.0},
     ]
-
-
-def _diverged(losses: Sequence[float]) -> InputError:
-    found = f"a loss of {losses[-1]} at step {len(losses)}"
-    hint = "a lower learning rate, or precision float32"
-    return InputError.of("training-diverged", "training", found, "a finite loss", hint)

@@ -111,12 +111,8 @@ def score_depths(
     """
     survivors = [record for record in annotations.records if record.selected]
     if not survivors:
-        raise InputError.of(
-            "no-survivor",
-            annotations.source,
-            f"{plural(len(annotations.records), 'query', 'queries')}, and no document "
-            "selected for any",
-        )
+        queries = plural(len(annotations.records), "query", "queries")
+        raise InputError.of("no-survivor", annotations.source, queries=queries)
     depths = tuple(range(1, annotations.depth + 1))
     queries = tuple(record.query for record in survivors)
     first = np.array([record.first for record in survivors], np.int64)
@@ -152,9 +148,8 @@ def pick_depths(scores: DepthScores, depths: Sequence[int]) -> DepthScores:
     """
     beyond = [depth for depth in depths if depth not in scores.depths]
     if beyond:
-        expected = f"a depth from 1 to {scores.depths[-1]}"
-        hint = "deeper than annotators looked there are no labels"
-        raise InputError.of("depth-beyond-list", "--depth", f"depth {beyond[0]}", expected, hint)
+        last, found = scores.depths[-1], f"depth {beyond[0]}"
+        raise InputError.of("depth-beyond-list", "--depth", found, last=last)
     wanted = sorted({*depths, scores.depths[-1]})
     columns = [scores.depths.index(depth) for depth in wanted]
     return replace(
@@ -204,11 +199,8 @@ def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, .
     """
     shown = {record.query: record.shown for record in annotations.records if record.shown}
     if not shown:
-        raise InputError.of(
-            "no-shown",
-            annotations.source,
-            f"{plural(len(annotations.records), 'query', 'queries')}, and what was shown for none",
-        )
+        queries = plural(len(annotations.records), "query", "queries")
+        raise InputError.of("no-shown", annotations.source, queries=queries)
     return shown
 
 

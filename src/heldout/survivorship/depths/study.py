@@ -211,13 +211,8 @@ def _depths_beyond(last: int, to: int | None) -> tuple[int, ...]:
         return ()
     deepest = 2 * last if to is None else to
     if not last < deepest <= FARTHEST * last:
-        raise InputError.of(
-            "depth-beyond-list",
-            "--to",
-            found=f"depth {deepest:,}",
-            expected=f"a depth beyond the last, {last}, and at most {FARTHEST} times as deep, "
-            f"{FARTHEST * last:,}; or 0 for no extrapolation",
-        )
+        expected = f"a depth above {last}, at most {FARTHEST * last:,}; or 0 for no extrapolation"
+        raise InputError.of("depth-beyond-list", "--to", f"depth {deepest:,}", expected)
     return tuple(sorted({last + (deepest - last + 1) // 2, deepest}))
 
 

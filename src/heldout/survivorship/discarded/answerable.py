@@ -416,17 +416,17 @@ def read_first_ranks(source: BinaryIO, *, path: str) -> FirstRanks:
             text = line.rstrip(b"\r")
             problem = check_line(text, path=path, number=number, prose=True)
             if problem is None and (fault := _add(found, text, head=number == 1)):
-                problem = Problem(fault[0], path, fault[1], fault[2], line=number)
+                problem = Problem.of(fault[0], path, fault[1], fault[2], line=number)
             if problem is not None:
                 log.add(problem)
     if not log.errors and not found:
-        log.add(Problem("empty-file", path, "no rank", "a line for each"))
+        log.add(Problem.of("empty-file", path, "no rank", "a line for each"))
     queries = {query: None for ranks in found.values() for query in ranks}
     lost = [(one, query) for one, ranks in found.items() for query in queries if query not in ranks]
     for system, query in lost if not log.errors else ():
         expected = "the same queries for every system, NA where none was found"
         what = f"no rank of {show(system)} for {show(query)}"
-        log.add(Problem("missing-query", path, what, expected))
+        log.add(Problem.of("missing-query", path, what, expected))
     log.raise_errors()
     return found
 

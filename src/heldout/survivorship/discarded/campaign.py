@@ -227,8 +227,7 @@ def _queries_of(
         lost = [str(one.query) for one in discarded if not one.text]
         if lost:
             location = str(source.queries or source.annotations or source.shown)
-            found = f"no text for query {lost[0]}"
-            raise InputError.of("no-text", location, found, "discarded queries and their texts")
+            raise InputError.of("no-text", location, name=f"query {lost[0]}")
         return {str(one.query): one.text or "" for one in discarded}
     if source.queries is None:
         raise OptionError("which queries? --triage FOLDER, --annotations PATH or --queries")
@@ -330,9 +329,7 @@ def _make_labels(
 ) -> MadeLabels:
     judged = judged_passages(questions, answers)
     if not judged:
-        found = "no query that somebody judged"
-        hint = "`heldout serve` asks people, and `heldout prefer export` takes out what they say"
-        raise InputError.of("no-judgments", str(folder.path), found, "at least one", hint)
+        raise InputError.of("no-judgments", str(folder.path), "no query that somebody judged")
     pool = folder.pool()
     # Of the rows as they were read: people may go on answering
     source = {

@@ -79,9 +79,8 @@ class QuestionFolder(CampaignFolder):
         for number, one in enumerate(found, 1):
             if fault := self._find_fault(one, shown.get(one.query)):
                 wrong = f"{show(one.query)} by {show(one.worker)}: {fault}"
-                expected = f"an answer to a question of this campaign ({self.form.kind})"
-                path = str(self.path / "judgments.jsonl")
-                raise InputError.of("bad-answer", path, wrong, expected, line=number)
+                path, kind = str(self.path / "judgments.jsonl"), self.form.kind
+                raise InputError.of("bad-answer", path, wrong, kind=kind, line=number)
         return found
 
     def _find_fault(self, given: Judgment, docs: Collection[str] | None) -> str:

@@ -119,9 +119,8 @@ def count_types(annotations: Annotations) -> Mapping[str, TypeCount]:
     out = Counter(record.kind or "" for record in discarded_records(annotations))
     total = Counter(record.kind or "" for record in annotations.records)
     if not any(total):
-        found = f"{plural(len(annotations.records), 'query', 'queries')}, none with a type"
-        hint = "--types FILE has a query and its type on each line"
-        raise InputError.of("no-types", annotations.source, found, "a type for queries", hint)
+        queries = plural(len(annotations.records), "query", "queries")
+        raise InputError.of("no-types", annotations.source, queries=queries)
     return {kind: TypeCount(total=count, discarded=out[kind]) for kind, count in total.items()}
 
 

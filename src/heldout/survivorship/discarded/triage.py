@@ -230,14 +230,8 @@ def _check_texts(source: str, drawn: Sequence[Annotation]) -> None:
     missing = [str(one.query) for one in drawn if not one.text]
     missing += [str(doc) for one in drawn for doc in one.shown if doc not in one.texts]
     if missing:
-        expected = "the text of every query and passage that people look at"
-        raise InputError(
-            [
-                Problem("no-text", source, f"no text for {show(name)}", expected)
-                for name in missing[:_SHOWN]
-            ],
-            counts={"no-text": len(missing)},
-        )
+        shown = [Problem.of("no-text", source, name=show(name)) for name in missing[:_SHOWN]]
+        raise InputError(shown, counts={"no-text": len(missing)})
 
 
 _MEANS = {

@@ -21,7 +21,7 @@ from pathlib import Path
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.reading.records import make_note, no_common_query, show_some
+from heldout.survivorship.reading.records import no_common_query, show_some
 from heldout.trec.groups import read_query_list
 from heldout.trec.qrels import read_qrels
 from heldout.trec.reading.sources import open_input, read_file
@@ -88,8 +88,7 @@ def read_depth_qrels(folder: Path) -> Annotations:
         if labelled:
             queries = plural(len(labelled), "query", "queries")
             found = f"{queries} with a label in {depths[-1].path.name}: {show_some(labelled)}"
-            hint = "are these files of the same set?"
-            raise InputError.of("query-lists", str(path), found, "queries without a label", hint)
+            raise InputError.of("query-lists", str(path), found)
     notes = [note for depth in reversed(depths) for note in depth.notes]
     left_out = () if discarded is None else sorted(discarded[1] - known)
     return Annotations(
@@ -116,20 +115,13 @@ def _find_depths(folder: Path) -> tuple[list[Path], bool]:
     numbers = [number for number, _ in numbered]
     if not numbers or numbers != list(range(1, len(numbers) + 1)) or len(whole) > 1:
         given = ", ".join([*map(str, numbers), *(["all"] * len(whole))])
-        raise _wrong_files(
-            folder, f"depths {given}", hint="without every depth nobody knows the places"
-        )
+        hint = "without every depth nobody knows the places"
+        raise _wrong_files(folder, f"depths {given}", hint=hint)
     return [*(path for _, path in numbered), *whole], bool(whole)
 
 
 def _wrong_files(folder: Path, found: str, *, hint: str) -> InputError:
-    return InputError.of(
-        "depth-files",
-        str(folder),
-        found=found,
-        expected="each depth from 1 on once, as in dev-1.qrels, and perhaps dev-all.qrels",
-        hint=hint,
-    )
+    return InputError.of("depth-files", str(folder), found, hint=hint)
 
 
 def _read(rank: int, path: Path) -> _Depth:
@@ -151,7 +143,7 @@ def _check_nested(depths: Sequence[_Depth]) -> None:
             found = f"{show(doc)} for {show(query)}, grade {grade}; {deep.path.name} has {there}"
             expected = "each label again, with its grade, at every greater depth"
             line = _find_line(shallow.path, query, doc)
-            log.add(Problem(code, str(shallow.path), found, expected, line=line))
+            log.add(Problem.of(code, str(shallow.path), found, expected, line=line))
     log.raise_errors()
 
 
@@ -245,9 +237,7 @@ def reselect(
             only what was selected.
     """
     if not any(record.shown for record in annotations.records):
-        what = "annotations that say what was selected, and not what was shown"
-        expected = "the passages shown, for other labels to select from"
-        raise InputError.of("nothing-shown", annotations.source, what, expected)
+        raise InputError.of("nothing-shown", annotations.source)
     records = [
         _select(one, labels[one.query]) for one in annotations.records if one.query in labels
     ]
@@ -259,7 +249,7 @@ def reselect(
     lost = relevant - sum(len(one.selected) for one in records)
     left = len(annotations.records) - len(records)
     notes = [
-        make_note(code, path, found, "labels of what was shown", "these were left out")
+        Problem.of(code, path, found)
         for code, found, count in (
             ("unlabelled-query", f"no label for {plural(left, 'query', 'queries')} shown", left),
             ("label-not-shown", f"{plural(lost, 'relevant document')} not shown", lost),
@@ -287,10 +277,6 @@ def _check(shown: Tops, answers: Mapping[str, object], depth: int, source: str) 
         found = f"{queries} with relevant documents, none of which the run answers"
         raise no_common_query(source, found, "queries with documents shown")
     if max(lengths) < depth:
-        raise InputError.of(
-            "depth-beyond-list",
-            source,
-            found=f"annotators are to see {plural(depth, 'document')}, and the longest list "
-            f"has {max(lengths)}",
-            expected=f"a depth of 1 to {max(lengths)}",
-        )
+        documents = plural(depth, "document")
+        found = f"annotators are to see {documents}, and the longest list has {max(lengths)}"
+        raise InputError.of("depth-beyond-list", source, found, last=max(lengths))

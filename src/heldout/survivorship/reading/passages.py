@@ -16,7 +16,7 @@ from typing import BinaryIO
 from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId
 from heldout.survivorship.annotations import Annotation, Annotations
-from heldout.survivorship.reading.records import LIMITS, id_fault, make_note
+from heldout.survivorship.reading.records import LIMITS, id_fault
 from heldout.trec.reading.streams import TextReader, read_lines
 from heldout.trec.text import ProblemLog, show
 
@@ -143,14 +143,11 @@ def name_passages(
     seen = seen_documents(annotations)
     lost = seen - names.keys()
     found = plural(len(lost), "passage")
-    expected = "each passage that was shown, with the same words"
     if not names:
-        raise InputError.of(
-            "no-common-document", path=path, found=f"none of {found}", expected=expected
-        )
-    hint = "these have ids made from their texts, and match no label"
-    missing = f"{found} missing of {len(seen):,} that were shown"
-    unmatched = [make_note("unmatched-passage", path, missing, expected, hint)] if lost else []
+        expected = "each passage that was shown, with the same words"
+        raise InputError.of("no-common-document", path, f"none of {found}", expected)
+    note = Problem.of("unmatched-passage", path, lost=found, seen=len(seen))
+    unmatched = [note] if lost else []
     return replace(
         annotations,
         records=tuple(_named(record, names) for record in annotations.records),
@@ -182,12 +179,9 @@ def drop_unknown(
     )
     before = sum(len(record.selected) for record in annotations.records)
     lost = before - sum(len(record.selected) for record in records)
-    found = f"{lost:,} of {plural(before, 'selected passage')} missing"
-    expected, hint = (
-        "each passage that was selected, with the same words",
-        "these labels were left out",
-    )
-    notes = [make_note("selected-not-there", path, found, expected, hint)] if lost else []
+    passages = plural(before, "selected passage")
+    note = Problem.of("selected-not-there", path, lost=lost, passages=passages)
+    notes = [note] if lost else []
     return replace(annotations, records=records, notes=(*annotations.notes, *notes))
 
 
@@ -218,5 +212,5 @@ def _rows(source: BinaryIO, path: str) -> Iterator[tuple[DocId, str]]:
                 else:
                     yield row
             if code:
-                log.add(Problem(code, path, show(found), expected, line=number))
+                log.add(Problem.of(code, path, show(found), expected, line=number))
     log.raise_errors()

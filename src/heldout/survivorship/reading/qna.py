@@ -22,7 +22,7 @@ from heldout.errors import InputError, Problem, SetupError, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.passages import passage_id
-from heldout.survivorship.reading.records import LIMITS, RecordLog, make_note
+from heldout.survivorship.reading.records import LIMITS, RecordLog
 from heldout.trec.reading.streams import TextReader
 from heldout.trec.text import show
 
@@ -95,23 +95,7 @@ _COLUMNS: Mapping[str, tuple[Any, Store, str]] = {
 }
 """Of each column that is read its type, what is stored of a value, and its values in words."""
 
-_NOTES: Mapping[str, tuple[str, str, str]] = {
-    "repeated-passage": (
-        "that were shown the same text twice",
-        "each text once in a list",
-        "it counts where it was shown first, or selected first",
-    ),
-    "answer-not-selected": (
-        "with an answer, and no passage selected",
-        "the passages that the answer was taken from",
-        "for ranking these were discarded too",
-    ),
-    "selected-without-answer": (
-        "with a passage selected, and no answer",
-        "no passage selected where no answer is present",
-        "these survived, since a passage is labelled",
-    ),
-}
+_NOTES = ("repeated-passage", "answer-not-selected", "selected-without-answer")
 
 
 def read_qna(source: BinaryIO, *, path: str, texts: bool = True) -> Annotations:
@@ -207,8 +191,8 @@ def _check_columns(rows: Mapping[str, Sequence[Any]], log: RecordLog, path: str)
 def _list_notes(counts: Mapping[str, int], path: str) -> list[Problem]:
     """A note of each code that was counted."""
     return [
-        make_note(code, path, f"{plural(counts[code], 'query', 'queries')} {found}", expected, hint)
-        for code, (found, expected, hint) in _NOTES.items()
+        Problem.of(code, path, queries=plural(counts[code], "query", "queries"))
+        for code in _NOTES
         if counts[code]
     ]
 

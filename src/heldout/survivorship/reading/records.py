@@ -9,7 +9,6 @@ the annotators of MS MARCO selected it; the order shown there is that of BM25.
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, BinaryIO, Literal
 
 import msgspec
@@ -31,11 +30,9 @@ def kinds_by_query(groups: Mapping[str, frozenset[str]], *, path: str) -> dict[s
     kinds = dict(rows)
     twice = [(query, kind, kinds[query]) for query, kind in rows if kinds[query] != kind]
     if twice:
-        expected = "one type for each query"
-        found = ((show(query), show(one), show(other)) for query, one, other in sorted(twice)[:5])
         raise InputError(
-            Problem("two-types", path, f"{query} of type {one} and of type {other}", expected)
-            for query, one, other in found
+            Problem.of("two-types", path, query=show(query), one=show(one), other=show(other))
+            for query, one, other in sorted(twice)[:5]
         )
     return kinds
 
@@ -142,9 +139,6 @@ def no_common_document(annotations: Annotations, path: str) -> InputError:
     )
 
 
-make_note = partial(Problem, severity="note")
-"""A problem that is reported, and does not stop the reader."""
-
 LIMITS = Limits(compressed_bytes=1 << 35, bytes=1 << 37, line_bytes=1 << 26, ratio=1000)
 """For files of annotations, which are the reader's own: 128 GiB of text, a record of 64 MiB."""
 
@@ -186,7 +180,7 @@ class RecordLog:
         """Add a problem."""
         code, found, expected = fault
         self.problems.add(
-            Problem(code=code, path=path, line=line, found=found, expected=expected, hint=hint)
+            Problem.of(code=code, path=path, line=line, found=found, expected=expected, hint=hint)
         )
 
 

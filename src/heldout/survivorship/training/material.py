@@ -130,8 +130,7 @@ class CollectionReader:
         base, subset = _split_source(source)
         collection = take_subset(self._whole(base), subset, 0)
         if labelled and not collection.qrels:
-            found, hint = "a collection without labels", "put them into the folder as qrels.txt"
-            raise InputError.of("collection-without-labels", quote(source), found, "labels", hint)
+            raise InputError.of("collection-without-labels", quote(source))
         return collection
 
 
@@ -431,8 +430,7 @@ def read_tests(
     names = [test.name for test in tests]
     for name in names:
         if names.count(name) > 1:
-            found, expected = f"two test sets called {quote(name)}", "a name for each"
-            raise InputError.of("repeated-test", "--test", found, expected, "rename a folder")
+            raise InputError.of("repeated-test", "--test", name=quote(name))
     return tuple(tests)
 
 

@@ -202,18 +202,13 @@ def _check_shares(cells: Sequence[TrainingCell], counts: TripleCounts, seed: int
         labels = sum(query in queries for query, _ in counts.per_label)
         seen = cell.drawn.counts.labels
         if seen < labels:
-            found = f"{seen:,} of {labels:,} labels of {cell.condition.name} are seen"
-            expected = "steps enough to see each label once"
-            hint = "more --steps or a larger --batch; or smaller shares"
-            raise InputError.of("curve-steps", "--steps", found, expected, hint)
+            name = cell.condition.name
+            raise InputError.of("curve-steps", "--steps", seen=seen, labels=labels, condition=name)
         other = shares.setdefault((cell.seed, len(queries)), cell.condition)
         if other != cell.condition:
-            raise InputError.of(
-                "equal-shares",
-                "--learning-curve",
-                f"{other.name} and {cell.condition.name} have the same "
-                f"{plural(len(queries), 'query', 'queries')}",
-            )
+            same = plural(len(queries), "query", "queries")
+            found = f"{other.name} and {cell.condition.name} have the same {same}"
+            raise InputError.of("equal-shares", "--learning-curve", found)
 
 
 def _compute_cells(

@@ -129,7 +129,7 @@ def _rows(block: Block, path: str, log: ProblemLog) -> Iterator[PlacedTriple]:
             code, found = "same-document", f"{show(columns[1])} as positive and as negative"
             expected = "two documents"
         if problem is None and found:
-            problem = Problem(code, path, line=number, found=found, expected=expected, hint=hint)
+            problem = Problem.of(code, path, line=number, found=found, expected=expected, hint=hint)
         if problem is not None:
             log.add(problem)
         elif not log.errors:
@@ -215,10 +215,9 @@ def triples_with_texts(
         if len(missing) >= _MOST:
             break
     if missing:
-        expected = "triples of the collection's queries and documents"
         raise InputError(
-            Problem("triple-without-text", path, f"no text of {kind} {show(identity)}", expected)
-            for kind, identity in islice(missing, _MOST)
+            Problem.of("triple-without-text", path, kind=kind, name=show(name))
+            for kind, name in islice(missing, _MOST)
         )
 
 
@@ -228,9 +227,7 @@ def _unknown(row: PlacedTriple, selected: SelectedRanks, path: str) -> Problem:
     if query not in selected:
         of = "a query without labels in the annotations"
     found = f"positive {show(positive)} of query {show(query)}, {of}"
-    expected = "positives whose position the annotations have"
-    hint = "are both of the same collection? --skip-unknown leaves such triples out"
-    return Problem("unknown-positive", path, found, expected, hint, row.line)
+    return Problem.of("unknown-positive", path, found, line=row.line)
 
 
 _MOST_DEPTH = 100
