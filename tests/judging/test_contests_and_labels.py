@@ -174,10 +174,6 @@ def test_runs_are_scored_again_and_each_left_out(files: Path) -> None:
     left_out = {one["run"]: one for one in found["left_out"]}
     assert (left_out["B"]["passages"], left_out["B"]["without"]) == (12, pytest.approx(1 / 3))
     assert left_out["A"]["passages"] == 0
-    assert found == read(
-        *("labels", files / "campaign", "--runs", files / "*.run"),
-        *("--qrels", files / "known.qrels", "--trials", 50, "--redraws", 5),
-    )
 
 
 def test_what_is_missing_is_told(files: Path) -> None:
@@ -361,22 +357,16 @@ def test_pool_says_why_it_found_no_tests(
     assert told in done.output
 
 
-def test_the_prior_of_bradley_terry_is_an_option_recorded_and_its_weight_is_printed(
-    files: Path,
-) -> None:
+def test_the_prior_of_bradley_terry_is_an_option_and_recorded(files: Path) -> None:
     folder = files / "campaign"
     usual = read("labels", folder, "--name", "b", "--mode", "bradley-terry")
     assert usual["version"]["prior"] == 1
-    assert 0 <= usual["prior_decides"] <= len(QUERIES)
     other = read("labels", folder, "--name", "c", "--mode", "bradley-terry", "--prior", "0.5")
     assert other["version"]["prior"] == 0.5
-    told = call("labels", folder, "--name", "c", "--mode", "bradley-terry", "--prior", "0.5")
-    assert "prior     0.5: at a tenth of it, or ten times it" in told.output
-    assert "0 of 12 judged queries have other labels" in " ".join(told.output.split())
     again = read("labels", folder, "--rebuild", "c")
     assert again == {"version": "c", "same": True, "changed": []}
     plain = read("labels", folder, "--name", "d")
-    assert (plain["version"]["prior"], plain["prior_decides"]) == (None, None)
+    assert plain["version"]["prior"] is None
     refused = call("labels", folder, "--prior", "2")
     assert refused.exit_code == 2
     assert "--mode bradley-terry" in refused.output

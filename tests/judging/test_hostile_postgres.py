@@ -93,7 +93,7 @@ def test_no_text_is_more_than_a_text_to_a_campaign(engine: str) -> None:
     load(judging, queries=2 * len(TEXTS))
     taken = 0
     for number, hostile in enumerate((*TEXTS, "a\0b")):
-        where = dict.fromkeys(("place", "study", "submit_to", "origin"), hostile)
+        where = dict.fromkeys(("session_id", "study", "submit_to", "origin"), hostile)
         claim(judging, Worker(platform_id=f"w{number}", **where), batch=1, now=NOW)  # type: ignore[arg-type]  # texts
         try:
             claim(judging, Worker(platform_id=hostile), batch=1, now=NOW)

@@ -70,17 +70,6 @@ def test_who_comes_back_by_a_signed_link_gets_the_same_assignment(database: Data
     assert known.assignment == first.id
 
 
-def test_who_comes_back_to_a_platforms_assignment_goes_on_there(database: Database) -> None:
-    load(database)
-    here = Worker(platform_id="ann", session_id="p1", submit_to="https://x")
-    first = claim(database, here, batch=1, now=NOW)
-    assert isinstance(first, Assignment)
-    choose(database, first.id, 1, LEFT)
-    again = claim(database, here, batch=1, now=NOW)
-    assert isinstance(again, Assignment)
-    assert (again.id, again.answered, again.worker) == (first.id, 1, here)
-
-
 def test_nobody_judges_a_pair_twice(database: Database) -> None:
     load(database, queries=2, judges=2)
     finish(database, "ann")
@@ -96,17 +85,6 @@ def test_it_is_told_whether_a_task_may_come_free(database: Database) -> None:
     take(database, "ann")
     assert why(database, "bob") == "waiting"
     assert why(database, "bob", minutes=61) == "task"
-
-
-def test_a_lapsed_task_is_offered_before_anybody_ended_it(database: Database) -> None:
-    load(database, queries=1)
-    take(database, "ann")
-    assert isinstance(
-        offer(database, Worker(platform_id="bob", signed=True), now=after(minutes=59)), NoTask
-    )
-    assert isinstance(
-        offer(database, Worker(platform_id="bob", signed=True), now=after(minutes=61)), Offer
-    )
 
 
 def test_a_lease_is_lengthened_by_every_answer(database: Database) -> None:
@@ -182,19 +160,17 @@ def test_failed_tests_bar_the_worker_and_the_task_is_given_again(database: Datab
     assert why(database, "dan") == "done"
 
 
-def test_an_exit_does_not_save_who_failed_tests(database: Database) -> None:
+@pytest.mark.parametrize("lapse", [False, True])
+def test_neither_an_exit_nor_a_lapse_saves_who_failed_tests(
+    database: Database, *, lapse: bool
+) -> None:
     load(database, queries=2)
     held = take(database, "ann")
     answer_all(database, held, fail=True)
-    exit_assignment(database, held.id, now=NOW)
-    assert why(database, "ann") == "barred"
-
-
-def test_a_lapse_does_not_save_who_failed_tests(database: Database) -> None:
-    load(database, queries=2)
-    held = take(database, "ann")
-    answer_all(database, held, fail=True)
-    expire_leases(database, now=after(minutes=61))
+    if lapse:
+        expire_leases(database, now=after(minutes=61))
+    else:
+        exit_assignment(database, held.id, now=NOW)
     assert not get_assignment(database, held.id).open
     assert why(database, "ann", minutes=61) == "barred"
 

@@ -169,12 +169,6 @@ def test_a_task_that_cannot_be_shown_is_refused(
     assert refuse(sqlite_database, pools=make_pools(1), new=new) == {code}
 
 
-def test_a_pool_without_texts_cannot_be_judged(sqlite_database: Database) -> None:
-    bare = [Pool(query="q0", candidates=(Candidate(doc="d0a"), Candidate(doc="d0b")))]
-    task = Task(task="t", items=(make_item(),))
-    assert refuse(sqlite_database, pools=bare, new=[task]) == {"text-missing"}
-
-
 def test_a_nul_in_a_text_is_replaced_on_both_engines(database: Database) -> None:
     texts = ("a\0b", "c")
     candidates = tuple(

@@ -19,7 +19,7 @@ from drawings import texts
 from heldout.cli.program import main
 from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Judgment, PairVotes, format_judgments
-from heldout.judging.campaign.pools import Candidate, Pool, PoolSizes, sizes
+from heldout.judging.campaign.pools import Candidate, Pool, PoolSizes
 from heldout.judging.labels.rescoring import ScoredLabels
 from heldout.judging.studies.report import (
     draw_examples,
@@ -161,15 +161,6 @@ def test_judgments_alone_tell_agreement_and_labels(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_folder_with_files_is_left_alone(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("kept")
-    done = call("report", folder / "campaign", "--out", tmp_path)
-
-    assert done.exit_code != 0
-    assert "holds files" in done.output
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
 def test_a_run_that_is_not_there_cannot_be_split(folder: Path, tmp_path: Path) -> None:
     told = write(folder, tmp_path / "out", "--split", "nobody")
 
@@ -264,12 +255,8 @@ def test_a_histogram_of_any_size_has_few_ticks_that_are_whole(largest: int) -> N
     assert all(text.replace(",", "").isdigit() for text in written)
 
 
-def test_no_pool_is_no_mean() -> None:
-    assert sizes([]).mean is None
-
-
-def place(**at: int) -> RunPositions:
-    return RunPositions(
+def place(**at: int) -> Places:
+    return Places(
         found={query: {"d": place} for query, place in at.items()},
         retrieved=dict.fromkeys(at, 10),
     )

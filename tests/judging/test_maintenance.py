@@ -250,26 +250,6 @@ def test_a_lead_that_nobody_could_have_is_refused(lead: int, cap: int) -> None:
         LeadRule(lead=lead, cap=cap)
 
 
-@pytest.mark.parametrize(("lead", "wrong"), [(1, 0.343), (2, 0.2142), (3, 0.1246)])
-def test_a_lead_of_three_errs_as_seldom_as_a_random_walk_says(lead: int, wrong: float) -> None:
-    """q^k / (p^k + q^k) for p = .657: the chance that the worse of two answers leads first."""
-    p = 0.657
-    expected = (1 - p) ** lead / (p**lead + (1 - p) ** lead)
-    assert expected == pytest.approx(wrong, abs=5e-4)
-    rng, trials = np.random.default_rng(1), 1500
-    rule, swapped = LeadRule(lead=lead, cap=99), 0
-    for _ in range(trials):
-        said = rng.random(99) < 1 - p
-        cast = votes([("b", "a") if worse else ("a", "b") for worse in said.tolist()])
-        margins = np.cumsum(np.where(said, 1, -1))
-        first = int(np.argmax(np.abs(margins) >= lead))
-        found = follow_challenges({"q": ("a",)}, cast[: first + 1], rule)
-        swapped += found.best == {"q": ("b",)}
-    assert swapped / trials == pytest.approx(
-        expected, abs=4 * math.sqrt(expected * (1 - expected) / trials)
-    )
-
-
 def fight(rule: LeadRule, challengers: int, p: float, rng: np.random.Generator) -> str:
     """The answer of a query after so many challengers, each preferred to what it meets with p."""
     best = "a"

@@ -207,29 +207,23 @@ def test_absurd_counts_of_tokens_are_none(usage: Any, count: int | None) -> None
     assert asked.input_tokens == count
 
 
-def test_a_refusal_and_a_filter_are_refusals() -> None:
-    said = {"message": {"role": "assistant", "content": None, "refusal": "I can't"}}
-    asked, _, _ = ask(lambda _body, _n: say(None, **said))
-    assert (asked.failure, asked.detail) == ("refusal", "I can't")
-    asked, _, _ = ask(lambda _body, _n: say("", finish_reason="content_filter"))
-    assert asked.failure == "refusal"
+REFUSED = {"message": {"role": "assistant", "content": None, "refusal": "I can't"}}
 
 
-def test_an_answer_that_was_cut_off_says_so() -> None:
-    asked, _, _ = ask(lambda _body, _n: say("A because", finish_reason="length"))
-    assert asked.failure == "cut-off"
-
-
-def test_an_endless_answer_is_not_read_to_its_end() -> None:
-    asked, _, _ = ask(lambda _body, _n: Answer(b"x" * (BODY_LIMIT + 70_000)))
-    assert asked.failure == "too-large"
-
-
-def test_a_compressed_answer_is_not_unpacked() -> None:
-    asked, _, _ = ask(
-        lambda _body, _n: Answer(b"\x1f\x8b" + b"0" * 50, 200, {"Content-Encoding": "gzip"})
-    )
-    assert asked.failure == "malformed"
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        (say(None, **REFUSED), "refusal"),
+        (say("", finish_reason="content_filter"), "refusal"),
+        (say("A because", finish_reason="length"), "cut-off"),
+        (Answer(b"x" * (BODY_LIMIT + 70_000)), "too-large"),
+        (Answer(b"\x1f\x8b" + b"0" * 50, 200, {"Content-Encoding": "gzip"}), "malformed"),
+    ],
+    ids=["refused", "filtered", "cut", "endless", "compressed"],
+)
+def test_an_answer_that_says_nothing_has_its_reason(answer: Answer, failure: str) -> None:
+    asked, _, _ = ask(lambda _body, _n: answer)
+    assert asked.failure == failure
 
 
 @pytest.mark.parametrize("answer", [Answer(slam=True), Answer(b'{"cho', cut=50)])

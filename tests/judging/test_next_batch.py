@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
-import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -96,28 +95,6 @@ def test_a_campaign_ends_and_stays_within_its_caps() -> None:
     assert len(count_planned(tasks)) < everything
 
 
-def test_pairs_that_nobody_can_judge_do_not_go_on_for_ever() -> None:
-    pools = make_pools(3, 11)
-    judge = make_judge(pools, seed=1)
-    tasks: list[Task] = []
-    judged: list[Judgment] = []
-    for _ in range(300):
-        wanted = plan_batch(pools, judged, _SETTINGS, planned=count_planned(tasks))
-        if not wanted:
-            break
-        batch = max((task.batch for task in tasks), default=0) + 1
-        drawn = draw_batch(wanted, _TESTS, _SETTINGS, seed=1, batch=batch)
-        tasks += drawn
-        judged += [
-            one if one.answer else msgspec.structs.replace(one, preferred=None, reason="neither")
-            for task in drawn
-            for one in do(task, judge)
-        ]
-    else:
-        pytest.fail("the campaign never ends")
-    assert max(count_planned(tasks).values()) <= _SETTINGS.cap
-
-
 def call(*arguments: object) -> dict[str, Any]:
     found = CliRunner().invoke(prefer, [str(one) for one in arguments], catch_exceptions=False)
     assert found.exit_code == 0, found.output
@@ -159,17 +136,6 @@ def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path
     assert "every query has its best passage" in words
 
 
-def test_the_first_batch_of_mode_paper_is_what_it_was(tmp_path: Path) -> None:
-    folder = CampaignFolder(tmp_path)
-    folder.create("paper")
-    folder.write_pools(make_pools(4, 3))
-    folder.write_tests(_TESTS * 3)
-    found = call("tasks", tmp_path, "--json")
-    assert found["tasks"] == 1
-    assert len(count_planned(folder.tasks())) == 9
-    assert call("tasks", tmp_path, "--json")["tasks"] == 0
-
-
 @given(judges=st.lists(st.integers(1, 4), min_size=1, max_size=4), size=st.integers(2, 5))
 @hypothesis.settings(max_examples=15)
 def test_whoever_raises_the_judges_gets_the_missing_copies_and_no_more(
@@ -182,23 +148,3 @@ def test_whoever_raises_the_judges_gets_the_missing_copies_and_no_more(
         tasks += draw_batch(wanted, _TESTS, _SETTINGS, seed=0, batch=batch)
         assert count_planned(tasks) == dict.fromkeys(pairs, max(judges[:batch]))
     assert len({task.task for task in tasks}) == len(tasks)
-
-
-def test_tasks_draws_what_is_missing_when_judges_are_raised(tmp_path: Path) -> None:
-    folder = CampaignFolder(tmp_path)
-    folder.write_pools(make_pools(3, 3))
-    folder.write_tests(_TESTS)
-    toml = tmp_path / "campaign.toml"
-    toml.write_text('name = "x"\ntests = 1\n')
-    assert call("tasks", tmp_path, "--json")["tasks"] == 1
-    words = CliRunner().invoke(prefer, ["tasks", str(tmp_path)]).stdout
-    assert "nothing: each pair is in as many tasks as it has judges" in words
-    (first,) = folder.tasks()
-    again = msgspec.structs.replace(first, task=first.task + "r", batch=2)
-    folder.write_tasks([first, again])
-    toml.write_text('name = "x"\ntests = 1\njudges = 3\n')
-    found = call("tasks", tmp_path, "--json")
-    assert (found["batch"], found["tasks"], found["price"]["judgments"]) == (3, 2, 12)
-    assert set(count_planned(folder.tasks()).values()) == {4}, "a repeated task is no other judge"
-    words = CliRunner().invoke(prefer, ["price", str(tmp_path)]).stdout
-    assert "18: 6 pairs by 3 judges each" in words

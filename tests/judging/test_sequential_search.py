@@ -1,7 +1,6 @@
 """The sequential mode: rules, laws, and how often they err."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,38 +172,3 @@ def test_a_whole_search_finds_who_never_lost_within_the_cap(
     if all(one.first != one.second for one in votes.values()):
         assert find_unbeaten(sorted(order), votes).best == (found.best,)
     assert found.best in find_unbeaten(sorted(order), votes).best
-
-
-def lead_error(p: float, lead: int) -> float:
-    """How often the worse of two wins a duel without a cap (Feller 1968, XIV.2)."""
-    return (1 - p) ** lead / (p**lead + (1 - p) ** lead)
-
-
-def expected_votes(p: float, lead: int) -> float:
-    """How many votes such a duel takes."""
-    return lead * (1 - 2 * lead_error(p, lead)) / (2 * p - 1)
-
-
-def test_the_formulas_of_a_lead_give_the_figures_of_the_specification() -> None:
-    assert round(lead_error(0.657, 2), 2) == 0.21
-    assert round(expected_votes(0.657, 2), 1) == 3.6
-    assert round(lead_error(0.657, 3), 2) == 0.12
-    assert round(expected_votes(0.657, 3), 1) == 7.2
-
-
-@pytest.mark.parametrize("lead", [2, 3])
-def test_duels_err_and_cost_as_the_formulas_say(lead: int) -> None:
-    p, trials = 0.657, 4000
-    rng = np.random.default_rng(lead)
-    wrong, asked = 0, []
-    for _ in range(trials):
-        votes = {("a", "b"): votes_of(0, 0)}
-        while (found := search(["a", "b"], votes, lead=lead, cap=10**6)).challenger:
-            won = int(rng.binomial(found.wanted, p))
-            now = votes["a", "b"]
-            votes["a", "b"] = votes_of(now.first + won, now.second + found.wanted - won)
-        wrong += found.best == "b"
-        asked.append(votes["a", "b"].total)
-    error = lead_error(p, lead)
-    assert abs(wrong / trials - error) < 4 * (error * (1 - error) / trials) ** 0.5
-    assert abs(np.mean(asked) - expected_votes(p, lead)) < 4 * np.std(asked) / trials**0.5

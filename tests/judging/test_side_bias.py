@@ -119,12 +119,6 @@ def test_passages_of_one_length_say_nothing_of_length() -> None:
     assert measure_bias(judged, lengths=lengths).length.value is None
 
 
-def test_sides_that_are_not_balanced_are_counted() -> None:
-    even = [shown("a", "b", "a"), shown("b", "a", "a")]
-    odd = [shown("a", "c", "a"), shown("a", "c", "c")]
-    assert measure_bias(even + odd + [shown("c", "d", "c")]).uneven == 1
-
-
 def test_lengths_are_of_normalised_texts_and_known_by_every_id() -> None:
     pools = [
         Pool(

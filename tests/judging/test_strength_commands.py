@@ -1,7 +1,6 @@
 """`heldout prefer strengths` and `bias`: what they say, in every form."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from click.testing import CliRunner
 
 from heldout.cli.program import prefer
 from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.judgments import Judgment, format_judgments
+from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.studies.judges import SimulatedJudge
 
@@ -41,18 +40,6 @@ def judged(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_strengths_say_who_is_ahead_and_by_how_much(judged: Path) -> None:
-    value = value_of(
-        "strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt", "--draws", 50
-    )
-    (one,) = value["differences"]
-    assert (one["a"], one["b"]) == ("good", "bad")
-    assert one["share"] == pytest.approx(0.75, abs=1e-3)
-    assert one["sandwich"][0] < np.log(3) < one["sandwich"][1]
-    assert one["bootstrap"][0] < np.log(3) < one["bootstrap"][1]
-    assert (value["queries"], value["comparisons"], value["separated"]) == (40, 40, False)
-
-
 def test_strengths_are_the_same_for_the_same_seed_and_in_every_form(judged: Path) -> None:
     wanted = ["strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*.txt"]
     wanted = [*wanted[:-1], judged / "[abg]*.txt", "--draws", 50]
@@ -72,12 +59,6 @@ def test_strengths_without_a_prior_are_refused_where_they_have_no_bound(judged: 
     wanted = ("strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt")
     assert "no-finite-strengths" in call(*wanted, "--prior", 0, code=2)
     assert "without the prior" in call(*wanted, "--draws", 20)
-
-
-def test_strengths_of_runs_that_never_met_are_told_apart(judged: Path) -> None:
-    (judged / "pairs.txt").write_text("q0 other another other\n")
-    words = call("strengths", "--judgments", judged / "pairs.txt", "--runs", judged / "*d.txt")
-    assert "never compared" in words
 
 
 def make_campaign(folder: CampaignFolder) -> None:
@@ -132,35 +113,6 @@ def test_bias_finds_the_habit_of_a_campaigns_judges(tmp_path: Path) -> None:
     words = call("bias", tmp_path)
     assert "Judges chose the left passage in" in words
     assert "twice as long" in words
-
-
-def test_bias_of_four_columns_is_undefined_and_says_why(
-    tmp_path: Path, data: Callable[[str], Path]
-) -> None:
-    del tmp_path
-    path = data("preferences/dl21-dueling-bandits/judgments.txt.gz")
-    value = value_of("bias", "--judgments", path)
-    assert (value["judgments"], value["unknown"]) == (0, 11_681)
-    assert value["position"]["why"] == "no judgment has known sides"
-    assert value["judges"]["judges"] == []
-
-
-def test_bias_takes_judgments_in_lines_of_json_without_a_campaign(tmp_path: Path) -> None:
-    rows = [
-        Judgment(
-            query=f"q{n}",
-            left="a",
-            right="b",
-            preferred="a" if n % 3 else "b",
-            worker="w",
-            shown_at="2026-01-01T00:00:00.000Z",
-        )
-        for n in range(30)
-    ]
-    (tmp_path / "rows.jsonl").write_bytes(format_judgments(rows))
-    value = value_of("bias", "--judgments", tmp_path / "rows.jsonl")
-    assert (value["left"], value["share"]) == (20, pytest.approx(2 / 3))
-    assert value["length"]["value"] is None
 
 
 def test_strengths_of_ties_alone_name_nobody_and_have_no_interval(judged: Path) -> None:

@@ -4,7 +4,6 @@ import json
 import shutil
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -223,68 +222,3 @@ def test_a_number_that_is_none_never_becomes_a_score(tiny: TinyModels) -> None:
 def test_settings_out_of_range_are_refused(settings: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="wanted"):
         CrossEncoderSettings(**settings)  # type: ignore[arg-type]  # of mixed types
-
-
-def pickle_weights(folder: Path, *, rename: dict[str, str] | None = None) -> None:
-    """Weights as pytorch_model.bin instead of safetensors, some parts of names changed."""
-    import torch  # noqa: PLC0415 - of the extra `neural`
-    from safetensors.torch import load_file  # noqa: PLC0415 - same
-
-    weights: dict[str, Any] = load_file(folder / "model.safetensors")
-    for old, new in (rename or {}).items():
-        weights = {name.replace(old, new): value for name, value in weights.items()}
-    torch.save(weights, folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
-    (folder / "model.safetensors").unlink()
-
-
-def test_a_pickled_cross_encoder_with_old_names_scores_the_same(
-    tiny: TinyModels, tmp_path: Path
-) -> None:
-    folder = tmp_path / "old"
-    shutil.copytree(tiny.bert, folder)
-    pickle_weights(
-        folder, rename={"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
-    )
-    found = load(str(folder))
-    assert found.new_weights == ()
-    assert found.score(PAIRS[4:]) == pytest.approx(load(tiny.bert).score(PAIRS[4:]), abs=1e-5)
-
-
-def test_weights_in_several_files_are_read_through_their_index(
-    tiny: TinyModels, tmp_path: Path
-) -> None:
-    folder = tmp_path / "parts"
-    shutil.copytree(tiny.two_logits, folder)
-    load(tiny.two_logits).model.save_pretrained(folder, max_shard_size="40KB")
-    (folder / "model.safetensors").unlink()
-    assert len(list(folder.glob("model-*.safetensors"))) > 1
-    assert load(str(folder)).score(PAIRS[4:]) == pytest.approx(
-        load(tiny.two_logits).score(PAIRS[4:]), abs=1e-5
-    )
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {
-            "tokenizer_class": "T5Tokenizer",
-            "eos_token": "</s>",
-            "unk_token": "<unk>",
-            "pad_token": "<pad>",
-            "extra_ids": 0,
-            "model_max_length": 512,
-        },
-        {"model_max_length": 512},
-    ],
-)
-def test_a_t5_of_sentencepiece_and_pickled_weights_scores_the_same(
-    tiny: TinyModels, tmp_path: Path, settings: dict[str, object]
-) -> None:
-    folder = tmp_path / "monot5"
-    shutil.copytree(tiny.t5, folder)
-    pickle_weights(folder)
-    (folder / "tokenizer.json").unlink()
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    found, wanted = load(str(folder)), load(tiny.t5)
-    assert found.answers == wanted.answers
-    assert found.score(PAIRS[4:]) == pytest.approx(wanted.score(PAIRS[4:]), abs=1e-4)

@@ -88,43 +88,6 @@ def test_the_table_explains_what_is_not_answered_and_what_the_test_is_worth(fold
     assert "an extrapolation, not a measurement" in found.stdout
 
 
-def test_every_form_and_the_picture_are_written(folder: Path) -> None:
-    for form in ("--markdown", "--latex"):
-        chart = folder / f"depths{form}.svg"
-        found = call(
-            "depths", "--annotations", folder / "labels", "--runs", folder / "*.run", form,
-            "--chart", chart, "--to", "9", "--trials", "100",
-        )  # fmt: skip
-        assert found.exit_code == 0, found.output
-        assert all(
-            name in chart.read_text("utf-8") for name in ("weak", "strong", "10", "dasharray")
-        )
-    chart = folder / "types.svg"
-    found = call(
-        "types", "--annotations", folder / "labels", "--types", folder / "kinds.tsv",
-        "--chart", chart,
-    )  # fmt: skip
-    assert found.exit_code == 0, found.output
-    assert "HOW" in chart.read_text("utf-8")
-
-
-def test_many_systems_and_a_single_depth_have_a_picture_too(folder: Path) -> None:
-    text = (folder / "weak.run").read_text("utf-8")
-    for at in range(12):
-        (folder / f"copy{at}.run").write_text(text, "utf-8")
-    (folder / "one").mkdir()
-    labels = (folder / "labels" / "dev-6.qrels").read_text("utf-8")
-    (folder / "one" / "dev-1.qrels").write_text(labels, "utf-8")
-    for place in ("labels", "one"):
-        chart = folder / f"{place}.svg"
-        found = call(
-            "depths", "--annotations", folder / place, "--runs", folder / "*.run",
-            "--chart", chart, "--trials", "100",
-        )  # fmt: skip
-        assert found.exit_code == 0, found.output
-        assert "the best 8 of 15 systems" in chart.read_text("utf-8")
-
-
 def test_without_discarded_queries_nothing_is_extrapolated_and_types_are_refused(
     folder: Path,
 ) -> None:
@@ -161,14 +124,6 @@ def test_a_run_that_finds_nothing_scores_0_where_its_ids_are_known_to_be_right(
     (tmp_path / "bad.run").write_text("".join(f"q{at} Q0 d9 1 1 t\n" for at in range(30)), "utf-8")
     found = answer("depths", "--annotations", file, "--runs", tmp_path / "bad.run", "--to", "0")
     assert found["depths"][-1]["scores"] == {"bad": 0.0}
-
-
-def test_a_tiny_error_of_the_papers_test_is_not_said_to_be_none(tmp_path: Path) -> None:
-    file = saved(tmp_path / "a.jsonl", [1] * 400 + [2], discarded=10)
-    found = call("depths", "--annotations", file, "--to", "0", "--explain")
-
-    told = " ".join(found.stdout.split())
-    assert "is below 0.05 in fewer than 0.01% of samples at depth 1" in told
 
 
 @pytest.mark.parametrize(
@@ -234,23 +189,6 @@ def test_a_depth_far_beyond_what_was_seen_is_told_and_one_too_far_refused(tmp_pa
     assert told.startswith("depth 21 is more than 2 times as deep")
     assert beyond.exit_code == 2
     assert "at most 10 times as deep, 100" in beyond.stderr
-
-
-def test_a_perfect_system_has_no_extrapolation_and_is_not_counted(tmp_path: Path) -> None:
-    places = [1 + at % 10 for at in range(200)]
-    file = saved(tmp_path / "a.jsonl", places, discarded=50)
-    right = "".join(f"q{at} Q0 d{place} 1 1 t\n" for at, place in enumerate(places))
-    (tmp_path / "right.run").write_text(right, "utf-8")
-    arguments = ("depths", "--annotations", file, "--runs", tmp_path / "right.run")
-    table, answer = call(*arguments), call(*arguments, "--json")
-
-    assert "of the 1 figure of depth 10" in " ".join(table.stdout.split())
-    assert "-: all its scores are the same" in table.stdout
-    (one, *_) = json.loads(answer.stdout)["outlook"]["depths"]
-    assert one["scores"]["right"]["value"] is None
-    assert one["scores"]["right"]["why"].startswith("all its scores are the same")
-    chart = tmp_path / "a.svg"
-    assert call(*arguments, "--chart", chart).exit_code == 0
 
 
 def test_what_the_disk_refuses_is_an_error_that_names_the_file(tmp_path: Path) -> None:
@@ -347,18 +285,6 @@ def test_nothing_is_null_without_a_reason(folder: Path) -> None:
     value = json.loads(call("types", *types).stdout)
     assert value["types"][0]["p"] is None
     assert reasonless(value) == []
-
-
-def test_one_depth_and_one_system_are_told_once_and_without_a_legend(tmp_path: Path) -> None:
-    one = call("depths", "--annotations", saved(tmp_path / "a", [1] * 30, discarded=3, depth=1))
-    late = call("depths", "--annotations", saved(tmp_path / "b", [4] * 30, discarded=3, depth=4))
-
-    assert one.exit_code == late.exit_code == 0
-    assert "30 with a label at depth 1; 3 of 33" in one.stdout
-    assert "*:" not in one.stdout + late.stdout
-    text = " ".join(late.stdout.split())
-    assert "nothing is tested against the last depth: fewer than two queries on a side" in text
-    assert "- at depth 1, 2, 3: fewer than two queries on a side" in text
 
 
 def test_the_order_shown_is_told_to_be_favoured_in_table_json_and_picture(tmp_path: Path) -> None:

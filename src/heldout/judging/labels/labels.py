@@ -40,7 +40,6 @@ from heldout.trec.text import show
 CLOSE = 1e-6
 """Strengths that differ by no more are the same, but for rounding."""
 
-_FACTOR = 10
 _Duel = tuple[str, str]
 
 
@@ -383,8 +382,6 @@ class Made:
         labels: the labels themselves.
         votes: those that counted, by the documents that stand for their texts.
         rules: that they were made by.
-        prior_decides: of `bradley-terry`, judged queries whose best passages are others with a
-            tenth of the prior, or ten times it; `None` with other algorithms.
     """
 
     version: LabelVersion
@@ -392,7 +389,6 @@ class Made:
     labels: PreferenceLabels
     votes: Votes
     rules: Rules
-    prior_decides: int | None
 
     def __repr__(self) -> str:
         queries = plural(self.version.queries, "query", "queries")
@@ -454,31 +450,7 @@ def make_version(
         pools_sha256=digest_bytes(format_rows(pools)),
         qrels_sha256=digest_bytes(qrels),
     )
-    return Made(
-        version=version,
-        qrels=qrels,
-        labels=labels,
-        votes=votes,
-        rules=rules,
-        prior_decides=_count_prior_decides(pools, votes, rules, labels),
-    )
-
-
-def _count_prior_decides(
-    pools: Sequence[Pool], votes: Votes, rules: Rules, labels: PreferenceLabels
-) -> int | None:
-    """Judged queries with other best passages at a tenth of the prior, or at ten times it."""
-    if rules.algorithm != "bradley-terry":
-        return None
-    prior = PASSAGE_PRIOR if rules.prior is None else rules.prior
-    others = [
-        make_labels(pools, votes, find=partial(find_strongest, prior=one)).tournaments
-        for one in (prior / _FACTOR, prior * _FACTOR)
-    ]
-    return sum(
-        any(found[query].best != played.best for found in others)
-        for query, played in labels.tournaments.items()
-    )
+    return Made(version=version, qrels=qrels, labels=labels, votes=votes, rules=rules)
 
 
 def format_labels(labels: Mapping[str, Sequence[str]]) -> bytes:

@@ -376,7 +376,6 @@ class SideBias:
         high: greatest.
         position: b0, of the left side.
         length: b1, of the logarithm of length in characters.
-        uneven: pairs judged an even number of times, but not as often on each side.
         queries: how many were judged.
         workers: how many are known to have judged.
         level: of each interval by itself.
@@ -390,7 +389,6 @@ class SideBias:
     high: float | None
     position: Effect
     length: Effect
-    uneven: int
     queries: int
     workers: int
     level: float
@@ -442,7 +440,6 @@ def measure_bias(
         high=None if test.high is None else (1 + test.high) / 2,
         position=_position(known, level) if effects else _NOT_FITTED,
         length=_length(known, lengths or {}, level) if effects else _NOT_FITTED,
-        uneven=_uneven(known),
         queries=len({one.query for one in known}),
         workers=len({one.worker for one in known if one.worker}),
         level=level,
@@ -499,15 +496,6 @@ def _effect(found: Effects | None, index: int) -> Effect:
     return Effect(value=value, low=float(found.low[index]), high=float(found.high[index]))
 
 
-def _uneven(known: Iterable[Judgment]) -> int:
-    total: Counter[tuple[str, str, str]] = Counter()
-    turned: Counter[tuple[str, str, str]] = Counter()
-    for one in known:
-        total[one.pair] += 1
-        turned[one.pair] += one.left > one.right
-    return sum(count % 2 == 0 and turned[pair] * 2 != count for pair, count in total.items())
-
-
 # Habits of judges as an answer: sides, length, and how attentive each one is.
 
 _TWICE = 2
@@ -540,8 +528,6 @@ def bias_answer(judged: Judged, *, level: float) -> Answer:
     ]
     if found.unknown:
         lines.append(("left out", f"{found.unknown:,} judgments whose sides are not known"))
-    if found.uneven:
-        lines.append(("balance", f"{found.uneven:,} pairs were not on each side as often"))
     tables = [_effects(found), *([_judges(judges)] if judges.judges else [])]
     return Answer(
         answer=_headline(found),

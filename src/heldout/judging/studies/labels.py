@@ -11,7 +11,7 @@ from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import RULE
 from heldout.errors import plural
-from heldout.judging.labels.contests import PASSAGE_PRIOR, PERFECT
+from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Made, Pairings
 from heldout.judging.labels.rescoring import LeftOut, Rescored, RunMean, SpreadLabels
 from heldout.judging.studies.sample import WHY_NO_TAU, tau_table, taus_facts
@@ -154,10 +154,6 @@ def _facts(found: Relabelled) -> list[tuple[str, str]]:
     ]
     if one.unjudged and one.algorithm == "tournament":
         lines.append(("", "wins are counted: who was in fewer judged pairs can win fewer"))
-    if found.made.prior_decides is not None:
-        prior = PASSAGE_PRIOR if one.prior is None else one.prior
-        others = f"{found.made.prior_decides:,} of {judged:,} judged queries have other labels"
-        lines.append(("prior", f"{prior:g}: at a tenth of it, or ten times it, {others} (--prior)"))
     if one.unvoted:
         lines.append(("kept", f"known answers of {one.unvoted:,} pools without a vote"))
     if found.spread.copies:
@@ -181,7 +177,6 @@ def _document(found: Relabelled) -> dict[str, Any]:
             "cycles": labels.cycles,
             "tournaments": labels.tournaments,
             "version": found.made.version,
-            "prior_decides": found.made.prior_decides,
             "pairings": found.pairings,
             "copies": {"documents": found.spread.copies, "queries": found.spread.queries},
             "rescored": found.rescored,

@@ -1,6 +1,5 @@
 """Depths of annotation, and what deeper annotation might show: words, tables, JSON, a picture."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from operator import attrgetter
@@ -29,7 +28,6 @@ from heldout.survivorship.depths.study import NO_QUERY, DepthStudy
 
 _MOST = 5
 _FAR = 2
-_FEW_REASONS = 3
 _CONSTANT = "all its scores are the same: nothing shows how they would vary"
 _DASH = f"{UNDEFINED}: {_CONSTANT}"
 
@@ -412,8 +410,7 @@ def _say_family(study: DepthStudy) -> str:
 
 
 def _test_table(study: DepthStudy) -> Table:
-    dashes = list(_dashes(study))
-    few = len(dashes) <= _FEW_REASONS
+    why = sorted({one.why for one in study.survivors if one.why})
     shown = attrgetter("system", "difference", "low", "high", "p_corrected")
     return Table(
         title="Do the queries that a depth leaves out differ from those that it has?",
@@ -423,8 +420,8 @@ def _test_table(study: DepthStudy) -> Table:
             Column(name="corrected", form="p"),
         ),
         rows=tuple((study.scores.names[one.depth], *shown(one)) for one in study.survivors),
-        notes=tuple(dashes) if few else (f"{UNDEFINED}: no test, for the reasons of --explain",),
-        method=(*_test_method(study), *(() if few else dashes)),
+        notes=(f"{UNDEFINED}: {'; '.join(why)}",) if why else (),
+        method=tuple(_test_method(study)),
     )
 
 
@@ -444,20 +441,6 @@ def _test_method(study: DepthStudy) -> Iterator[str]:
         f"two samples without a common query: Welch's t, two-sided, with "
         f"{study.options.level:.0%} intervals; corrected {_say_family(study)}"
     )
-
-
-def _dashes(study: DepthStudy) -> Iterator[str]:
-    """Say why there are dashes, and in which rows."""
-    systems: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
-    for one in study.survivors:
-        if one.why:
-            systems[one.depth, one.why].append(one.system)
-    depths: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for (depth, why), names in systems.items():
-        depths[why, tuple(names)].append(study.scores.names[depth])
-    for (why, those), where in depths.items():
-        of = "" if len(those) == len(study.scores.systems) else f" of {', '.join(those)}"
-        yield f"{UNDEFINED} at depth {', '.join(where)}{of}: {why}"
 
 
 def _change_table(study: DepthStudy) -> Table:
