@@ -137,7 +137,7 @@ def _spread(scores: Floats) -> float:
     return float(scores.std()) if np.ptp(scores) > 0 else 0.0
 
 
-FARTHEST = 10
+FARTHEST = 2
 """A depth is predicted up to this many times the last one that was seen."""
 
 _LEAST_RANKS = 4

@@ -68,7 +68,7 @@ class DepthOptions:
     to: Annotated[
         int | None,
         Opt(
-            f"Depth to extrapolate to, at most {FARTHEST} times the last; 0 for none [twice].",
+            "Depth to extrapolate to, at most twice the last; 0 for none [twice].",
             least=0,
             metavar="K",
         ),

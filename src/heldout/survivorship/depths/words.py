@@ -27,7 +27,6 @@ from heldout.survivorship.depths.scores import (
 from heldout.survivorship.depths.study import NO_QUERY, DepthStudy
 
 _MOST = 5
-_FAR = 2
 _CONSTANT = "all its scores are the same: nothing shows how they would vary"
 _DASH = f"{UNDEFINED}: {_CONSTANT}"
 
@@ -88,7 +87,6 @@ def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
         ),
         notes=(
             "an extrapolation, not a measurement",
-            *_warnings(outlook, study),
             *([_DASH] if None in outlook.predicted[-1].scores else []),
         ),
         method=(
@@ -141,7 +139,6 @@ def _outlook_document(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
         "why": outlook.why,
         "model": "logit of the hazard, and score added per query added, linear in log place",
         "trials": study.options.trials,
-        "warnings": _warnings(outlook, study),
         "depths": [_ahead_document(one, systems) for one in outlook.predicted],
         "backtest_why": outlook.backtest_why,
         "backtest": known,
@@ -156,20 +153,6 @@ def _ahead_document(one: Extrapolation, systems: Sequence[str]) -> dict[str, Any
     )
     scored = dict(zip(systems, scores, strict=True))
     return {"depth": one.depth, "queries": queries, "scores": scored}
-
-
-def _warnings(outlook: Outlook, study: DepthStudy) -> list[str]:
-    """Warn of depths far beyond those that were seen."""
-    deepest = max((one.depth for one in outlook.predicted), default=0)
-    if deepest <= _FAR * study.scores.depths[-1]:
-        return []
-    return [
-        (
-            f"depth {deepest} is more than {_FAR} times as deep as anybody "
-            "looked: nothing here shows whether the lines stay lines so far, and no interval holds "
-            "that"
-        )
-    ]
 
 
 def _say_ends(name: str, found: Predicted | None) -> tuple[Cell, Cell, Cell]:
