@@ -84,8 +84,8 @@ def test_contests_are_those_of_the_command(folder: Path, judged: Judged) -> None
 
 
 def test_strengths_are_those_of_the_command(folder: Path, judged: Judged) -> None:
-    found = ho.judging.strengths(judged, f"{folder}/*.run", draws=50, ties=True, seed=3)
-    assert plain(found) == command(folder, "strengths", "--draws", "50", "--ties", "--seed", "3")
+    found = ho.judging.strengths(judged, f"{folder}/*.run", draws=50, seed=3)
+    assert plain(found) == command(folder, "strengths", "--draws", "50", "--seed", "3")
 
 
 @pytest.mark.parametrize("mode", ["tournament", "bradley-terry"])

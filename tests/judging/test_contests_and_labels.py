@@ -3,13 +3,13 @@
 import csv
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from heldout.cli.program import main
+import calling
 from heldout.judging.campaign.judgments import Judgment, format_judgments
 from heldout.trec.qrels import parse_qrels, read_qrels
 from heldout.trec.reading.sources import open_input
@@ -19,15 +19,7 @@ QUERIES = [f"q{n}" for n in range(12)]
 LATE = "2026-11-09T00:00:00.000Z"
 
 
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["prefer", *map(str, arguments)])
-
-
-def read(*arguments: object) -> dict[str, Any]:
-    done = call(*arguments, "--json")
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+call, read = partial(calling.call, "prefer"), partial(calling.answer, "prefer")
 
 
 def read_file(path: Path) -> Mapping[str, Mapping[str, int]]:

@@ -3,20 +3,20 @@
 import csv
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser
 
+import calling
 import chromium
 from drawings import texts
-from heldout.cli.program import main
 from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Judgment, PairVotes, format_judgments
 from heldout.judging.campaign.pools import Candidate, Pool, PoolSizes
@@ -37,8 +37,7 @@ QUERIES = [f"q{n}" for n in range(12)]
 HOSTILE = "<script>alert(1)</script> \u202egnp.exe\x1b[2J " + "x" * 3000
 
 
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["prefer", *map(str, arguments)])
+call = partial(calling.call, "prefer")
 
 
 @pytest.fixture(name="folder", scope="module")

@@ -1,18 +1,16 @@
 """Batches of a sequential campaign: through the command line to its end, and in each way."""
 
-import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.cli.program import prefer
+import calling
 from heldout.judging.campaign.drawing import (
     count_planned,
     draw_batch,
@@ -95,11 +93,7 @@ def test_a_campaign_ends_and_stays_within_its_caps() -> None:
     assert len(count_planned(tasks)) < everything
 
 
-def call(*arguments: object) -> dict[str, Any]:
-    found = CliRunner().invoke(prefer, [str(one) for one in arguments], catch_exceptions=False)
-    assert found.exit_code == 0, found.output
-    value: dict[str, Any] = json.loads(found.stdout)
-    return value
+call = partial(calling.answer, "prefer", "tasks")
 
 
 def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path) -> None:
@@ -117,10 +111,10 @@ def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path
     done: set[str] = set()
     prices = 0
     for _ in range(60):
-        found = call("tasks", tmp_path, "--seed", 1, "--json")
+        found = call(tmp_path, "--seed", 1)
         if not found["tasks"]:
             break
-        assert call("tasks", tmp_path, "--seed", 1, "--json")["tasks"] == 0
+        assert call(tmp_path, "--seed", 1)["tasks"] == 0
         prices += found["price"]["total"]
         for task in folder.tasks():
             if task.task not in done:
@@ -132,7 +126,7 @@ def test_a_sequential_campaign_is_drawn_batch_by_batch_to_its_end(tmp_path: Path
     assert prices == len(folder.tasks()) * 240
     pairs = count_planned(folder.tasks())
     assert Counter(query for query, _, _ in pairs) == {"q0": 1, "q1": 2, "q2": 5, "q4": 3}
-    words = CliRunner().invoke(prefer, ["tasks", str(tmp_path)]).stdout
+    words = calling.call("prefer", "tasks", tmp_path).stdout
     assert "every query has its best passage" in words
 
 

@@ -1,29 +1,24 @@
 """`heldout prefer strengths` and `bias`: what they say, in every form."""
 
-import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from heldout.cli.program import prefer
+import calling
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
 from heldout.judging.studies.judges import SimulatedJudge
 
+value_of = partial(calling.answer, "prefer")
+
 
 def call(*arguments: object, code: int = 0) -> str:
-    found = CliRunner().invoke(prefer, [str(one) for one in arguments], catch_exceptions=False)
+    found = calling.call("prefer", *arguments)
     assert found.exit_code == code, found.output
     return found.output
-
-
-def value_of(*arguments: object) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(call(*arguments, "--json"))
-    return value
 
 
 def write_runs(folder: Path, queries: int) -> None:

@@ -61,7 +61,7 @@ def make(
     folder.add(questions or tuple(asked(number, *TEXTS) for number in (1, 2)))
     place = folder.path / "campaign.toml"
     place.write_text(place.read_text().replace("judges = 1", "judges = 2"))
-    draw_next(folder, method=None, seed=0)
+    draw_next(folder, seed=0)
     database = load(folder, **more)
     stages.ends.callback(database.close)
     clock = Clock()

@@ -110,7 +110,7 @@ def play_campaign(
         documents={str(doc): text for doc, text in split.dev.documents.items()},
         tests=_TESTS,
     ).pools
-    drawn = draw_next(folder_of, method=None, seed=seed)
+    drawn = draw_next(folder_of, seed=seed)
     found = sizes(chosen)
     say("pools", f"{found.pairs:,} pairs of passages for {found.queries} of the dev queries")
     good = _make_minds(chosen, drawn.tasks, np.random.Generator(np.random.PCG64([seed, 1])))
@@ -128,7 +128,7 @@ def play_campaign(
         changed=sum(
             not set(best) & set(known[query])
             for query, best in labels.labels.items()
-            if query not in labels.kept
+            if query not in labels.unvoted
         ),
     )
 

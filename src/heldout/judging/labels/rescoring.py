@@ -356,10 +356,10 @@ def rescore(
         query for query, one in after.labels.items() if one and before.labels.get(query)
     )
     if not queries:
-        found = f"labels of {len(before.labels):,} queries"
+        labelled = f"labels of {len(before.labels):,} queries"
         expected = f"labels of some of the {len(after.labels):,} queries with {after.name}"
         hint = say_near(find_near(before.labels, after.labels)) or _OTHER_SET
-        raise InputError.of("no-common-query", before.name, found, expected, hint)
+        raise InputError.of("no-common-query", before.name, labelled, expected, hint)
     scores = _Scores(
         runs=tuple(runs),
         before=before.sign * score_labels(runs, before, queries=queries),

@@ -129,9 +129,9 @@ def score_sample(
     queries = sorted(query for query, grades in wanted.labels.items() if grades)
     inside = [index for index, query in enumerate(queries) if query in set(sample)]
     if not 0 < len(inside) < len(queries):
-        found = f"{len(inside):,} judged of {len(queries):,} labelled queries"
+        part = f"{len(inside):,} judged of {len(queries):,} labelled queries"
         expected = "a sample: some of the labelled queries, and not all"
-        raise InputError.of("no-common-query", wanted.name, found, expected)
+        raise InputError.of("no-common-query", wanted.name, part, expected)
     values = score_labels(runs, wanted, queries=queries)
     sign = 1.0 if wanted.measure.kind.better == "higher" else -1.0
     means = Both(before=sign * means_of(values), after=sign * means_of(values[:, inside]))

@@ -440,7 +440,11 @@ def _check_weights(known: Checkpoint, model: str, source: str) -> None:
     found = digest_file(path) if path else None
     if found != known.weights:
         what = f"{_WEIGHTS} with SHA-256 {found}" if found else f"no {_WEIGHTS}"
-        words = {"file": _WEIGHTS, "digest": known.weights, "name": known.name}
+        words: dict[str, Any] = {
+            "file": _WEIGHTS,
+            "digest": known.weights,
+            "name": known.name,
+        }
         raise InputError.of("model-weights", printable(model), what, **words)
 
 

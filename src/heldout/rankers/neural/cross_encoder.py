@@ -535,7 +535,7 @@ def train(
                 loss = _loss(encoder, batch, settings.loss)
                 losses.append(float(loss.detach()))
                 if not math.isfinite(losses[-1]):
-                    words = {"loss": losses[-1], "step": len(losses)}
+                    words: dict[str, Any] = {"loss": losses[-1], "step": len(losses)}
                     raise InputError.of("training-diverged", "training", **words)
                 optimizer.zero_grad(set_to_none=True)
                 scaler.scale(loss).backward()

@@ -111,8 +111,8 @@ def score_depths(
     """
     survivors = [record for record in annotations.records if record.selected]
     if not survivors:
-        queries = plural(len(annotations.records), "query", "queries")
-        raise InputError.of("no-survivor", annotations.source, queries=queries)
+        annotated = plural(len(annotations.records), "query", "queries")
+        raise InputError.of("no-survivor", annotations.source, queries=annotated)
     depths = tuple(range(1, annotations.depth + 1))
     queries = tuple(record.query for record in survivors)
     first = np.array([record.first for record in survivors], np.int64)
