@@ -41,7 +41,9 @@ def test_a_document_that_no_published_run_showed_takes_nobodys_place() -> None:
     assert label(campaign(*votes("b", "a", 3)), LeadRule()).best == {"q": ("b",)}
 
 
-@pytest.mark.parametrize("hostile", ["a 1\nq 0 planted", "a\tb", "", " ", "a\x00b\n"])
+@pytest.mark.parametrize(
+    "hostile", ["a 1\nq 0 planted", "a\tb", "", " ", "a\x00b\n", "x 1", "\u200bx", "\u202ex"]
+)
 def test_an_id_that_writes_a_row_of_its_own_is_refused(hostile: str) -> None:
     for labels in ({"q": (hostile,)}, {hostile: ("a",)}):
         with pytest.raises(InputError, match="label-id"):

@@ -125,13 +125,6 @@ def test_what_a_failed_test_excludes_is_part_of_a_version() -> None:
         assert getattr(by_task.version, name) != getattr(by_worker.version, name)
 
 
-@pytest.mark.parametrize("doc", ["x 1", "x 1\nq2 0 evil", "x\t", "\u200bx", "\u202ex", ""])
-def test_an_id_that_would_write_rows_of_its_own_into_qrels_is_refused(doc: str) -> None:
-    rows = [Judgment(query="q1", left=doc, right="b", preferred=doc)]
-    with pytest.raises(InputError, match="label-id"):
-        make_version("v1", pool_judged(rows), rows, Rules())
-
-
 def test_a_changed_judgment_is_seen_when_a_version_is_made_again(tmp_path: Path) -> None:
     first = make(judged("q1", "ba", TIMES[0]))
     assert write_version(tmp_path, first)

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from question_samples import answer
 
-from heldout.cli.program import main
+import calling
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.questions import ANSWERABLE, TRIAGE
@@ -39,15 +40,11 @@ def files(tmp_path: Path) -> Path:
 
 def call(files: Path, *arguments: str) -> Result:
     """A command, with the folder's name for `@`."""
-    told = [one.replace("@", f"{files}/") for one in arguments]
-    return CliRunner().invoke(main, ["survive", *told])
+    return calling.call("survive", *(one.replace("@", f"{files}/") for one in arguments))
 
 
-def value(files: Path, *arguments: str) -> dict[str, object]:
-    result = call(files, *arguments, "--json")
-    assert result.exit_code == 0, result.output
-    found: dict[str, object] = json.loads(result.stdout)
-    return found
+def value(files: Path, *arguments: str) -> Any:
+    return calling.answer("survive", *(one.replace("@", f"{files}/") for one in arguments))
 
 
 SOURCE = ("--shown", "@bm25.run", "--qrels", "@labels.qrels", "--shown-depth", "4")
@@ -111,7 +108,6 @@ def test_the_table_is_counted_from_what_people_said(files: Path) -> None:
     )
     found = value(files, "triage", "@triage")
     all_ = found["all"]
-    assert isinstance(all_, dict)
     assert {label: share["count"] for label, share in all_["labels"].items()} == {
         "no_ans": 1,
         "partial_ans": 0,
@@ -156,10 +152,9 @@ def test_systems_are_pooled_judged_and_compared(files: Path) -> None:
     judge(files)
     found = value(files, "answerable", "@pool")
     assert (found["queries"], found["depth"]) == (2, 4)
-    systems = found["systems"]
-    assert isinstance(systems, list)
     assert {
-        one["system"]: [share["count"] for share in one["within"].values()] for one in systems
+        one["system"]: [share["count"] for share in one["within"].values()]
+        for one in found["systems"]
     } == {"bm25": [1, 1], "dense": [1, 1]}
     assert found["unanswered"] == {
         "count": 1,
@@ -252,13 +247,10 @@ def test_documents_without_a_text_are_named(files: Path) -> None:
     assert not (files / "pool").exists()
 
 
-@pytest.mark.parametrize("name", ["../first", "a/b", "", ".hidden", "x" * 65, "Pseudo", "x.pseudo"])
-def test_labels_have_a_name_that_is_no_path_and_not_that_of_pseudo_labels(
-    files: Path, name: str
-) -> None:
+def test_labels_have_a_name_that_is_no_path(files: Path) -> None:
     call(files, *POOL)
     judge(files)
-    result = call(files, "answerable", "@pool", "--labels", name)
+    result = call(files, "answerable", "@pool", "--labels", "../first")
     assert result.exit_code == 2
     assert "label-name" in result.output
     assert not list(files.rglob("*first*"))
@@ -285,7 +277,7 @@ def test_labels_need_a_judgment(files: Path) -> None:
 @pytest.mark.real
 def test_the_published_table_comes_out_of_the_command(data: Callable[[str], Path]) -> None:
     place = data("msmarco-annotation-depth") / "discarded_rankings_by_model.tsv"
-    result = CliRunner().invoke(main, ["survive", "answerable", "--ranks", str(place)])
+    result = calling.call("survive", "answerable", "--ranks", place)
     assert result.exit_code == 0, result.output
     assert "15 of 50 are answered by none of them" in result.output
     lines = [line.split() for line in result.output.splitlines()]

@@ -11,12 +11,12 @@ from heldout.cli.options import refuse_other_options, with_options
 from heldout.cli.printing import TERMINAL, Output, TableOutput, print_answer
 from heldout.errors import quote
 from heldout.judging.campaign.questions import ANSWERABLE, TRIAGE
+from heldout.judging.labels.labels import check_label_name
 from heldout.options import Level, Opt, Seed
 from heldout.survivorship.depths.study import DepthOptions, study_runs
 from heldout.survivorship.depths.words import answer_depths
 from heldout.survivorship.discarded.campaign import (
     DiscardedPoolOptions,
-    check_label_name,
     count_answerable,
     count_ranks,
     count_triage,
@@ -260,7 +260,7 @@ def _check_answerable(ranks: Path | None, pool: DiscardedPoolOptions, labels: st
         refuse_other_options(pooled, why="systems are pooled, and counted by a call of its own")
     else:
         if labels is not None:
-            check_label_name(labels)
+            check_label_name(labels, "--labels")
         refuse_other_options(
             {"folder", "seed", "level", "labels", *_FORMS},
             why="answers are counted; --runs would pool systems",

@@ -18,7 +18,7 @@ from typing import Literal
 
 import msgspec
 
-from heldout.errors import InputError, StoreError, plural
+from heldout.errors import InputError, StoreError, plural, quote
 from heldout.files.durable import Folder
 from heldout.ids import Digest, digest_bytes
 from heldout.judging.campaign.judgments import (
@@ -494,7 +494,7 @@ def read_version(folder: Path, name: str) -> LabelVersion:
         InputError: code `bad-row`: this is no description of a label version.
         StoreError: it is missing, or its labels are missing or were changed.
     """
-    _check_name(name)
+    check_label_name(name)
     path, labels = (Folder(folder).file(f"{name}.{suffix}") for suffix in ("json", "qrels"))
     for file in (path, labels):
         if not file.is_file():
@@ -517,7 +517,8 @@ def write_version(folder: Path, made: Made) -> bool:
         InputError: code `label-name`.
         StoreError: there is another version of this name.
     """
-    name = _check_name(made.version.name)
+    name = made.version.name
+    check_label_name(name)
     files = Folder(folder)
     path = files.file(f"{name}.json")
     if path.is_file():
@@ -530,12 +531,15 @@ def write_version(folder: Path, made: Made) -> bool:
     return True
 
 
-def _check_name(name: str) -> str:
-    """The name of a version, if it can be that of a file.
+def check_label_name(name: str, path: str = "--name") -> None:
+    """Refuse a name of labels that is not that of a file.
+
+    Args:
+        name: of the version, or of the labels.
+        path: the option that has the name.
 
     Raises:
         InputError: code `label-name`.
     """
-    if _NAME.fullmatch(name):
-        return name
-    raise InputError.of("label-name", "--name", name)
+    if not _NAME.fullmatch(name):
+        raise InputError.of("label-name", path, quote(name))

@@ -1,6 +1,5 @@
 """Discarded queries: drawn or pooled for people to look at, and what people say of them."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 from heldout.answers.answer import Answer
 from heldout.collections.named import load_queries
 from heldout.collections.tables import read_documents
-from heldout.errors import InputError, OptionError, plural, printable, quote
+from heldout.errors import InputError, OptionError, plural, printable
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Pool
@@ -50,7 +49,6 @@ from heldout.survivorship.reading.source import AnnotationSource, read_source
 from heldout.trec.reading.sources import read_file
 
 _SAMPLE = 50
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 
 # Triage: why were queries discarded?
@@ -311,17 +309,6 @@ def count_answerable(
     judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
     ranks = first_ranks(judged, folder.tops())
     return report_reach(ranks, depth=folder.pool().depth, level=level, judging=judging)
-
-
-def check_label_name(name: str) -> None:
-    """Refuse a name of labels before anything is read.
-
-    Raises:
-        InputError: code `label-name`: the name is a path, or looks like that of pseudo-labels.
-    """
-    if not _NAME.fullmatch(name) or "pseudo" in name.casefold():
-        expected = "up to 64 letters, digits, hyphens or underscores, without 'pseudo'"
-        raise InputError.of("label-name", "--labels", quote(name), expected)
 
 
 def _make_labels(
