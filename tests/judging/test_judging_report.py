@@ -254,8 +254,8 @@ def test_a_histogram_of_any_size_has_few_ticks_that_are_whole(largest: int) -> N
     assert all(text.replace(",", "").isdigit() for text in written)
 
 
-def place(**at: int) -> Places:
-    return Places(
+def place(**at: int) -> RunPositions:
+    return RunPositions(
         found={query: {"d": place} for query, place in at.items()},
         retrieved=dict.fromkeys(at, 10),
     )

@@ -31,7 +31,7 @@ from heldout.judging.labels.rescoring import (
 from heldout.judging.studies.sample import fold_ranks, order_agreement
 from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import TauRange, kendall
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 RR = parse_measure("RR@10")
 LISTS = st.dictionaries(st.sampled_from("pqrs"), st.permutations("abcdef"), min_size=1)

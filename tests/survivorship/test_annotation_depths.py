@@ -11,7 +11,7 @@ from heldout.ids import DocId, QueryId
 from heldout.scoring.measures import parse_measure
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.depths.scores import DepthScores, pick_depths, score_depths, shown_ranks
-from heldout.trec.tops import Places
+from heldout.trec.tops import RunPositions
 
 RR = parse_measure("RR@10")
 K = 4

@@ -16,7 +16,7 @@ ASKED = [question(f"q{n}", "d1", "d2") for n in range(3)]
 
 
 def unexplained(value: Any, place: str = "") -> list[str]:
-    """Places of nulls in an object without a why; a why may itself be null."""
+    """RunPositions of nulls in an object without a why; a why may itself be null."""
     if isinstance(value, list):
         return [one for n, item in enumerate(value) for one in unexplained(item, f"{place}[{n}]")]
     if not isinstance(value, dict):

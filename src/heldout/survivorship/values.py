@@ -123,7 +123,7 @@ def score_depths(
         wanted: dict[str, Sequence[str]] = {
             one.query: tuple(one.selected) for one in annotations.records if one.selected
         }
-        listed = read_given_places(runs, documents=wanted)
+        listed = read_given_positions(runs, documents=wanted)
         for name, found in listed.items():
             if wanted and not found.found:
                 raise no_common_query(name, f"none of the {len(wanted):,} queries with a label")

@@ -159,7 +159,7 @@ def grade(labels: Mapping[str, Sequence[str]]) -> Labels:
     return {query: dict.fromkeys(documents, 1) for query, documents in labels.items() if documents}
 
 
-def perfect_ranks(known: Mapping[str, Sequence[str]]) -> Places:
+def perfect_ranks(known: Mapping[str, Sequence[str]]) -> RunPositions:
     """A run that shows the known answer of each query, the first of them, and nothing else."""
     found = {query: {documents[0]: 1} for query, documents in known.items() if documents}
     return RunPositions(found=found, retrieved=dict.fromkeys(found, 1))
@@ -214,7 +214,7 @@ def score_each(
     rows = []
     for run, listed in runs.items():
         seen = {name: owners[name] for name in labels if owners[name] in listed.found}
-        copied = Places(
+        copied = RunPositions(
             found={name: listed.found[query] for name, query in seen.items()},
             retrieved={name: listed.retrieved[query] for name, query in seen.items()},
         )

@@ -118,7 +118,7 @@ class ScoredRuns:
     """
 
     tops: Mapping[str, Tops]
-    ranks: Mapping[str, Places]
+    ranks: Mapping[str, RunPositions]
 
 
 def open_set(source: PublishedSource, *, now: datetime) -> PublishedSet:

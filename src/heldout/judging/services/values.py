@@ -316,7 +316,7 @@ def rescore(
         tops = read_given_tops(runs, depth=1)
         pools = judgments.pool_judged(judged.judgments, known=judged.known, tops=tops)
         judged = replace(judged, pools=pools)
-    listed = read_given_places(runs, documents=documents_to_find(judged))
+    listed = read_given_positions(runs, documents=documents_to_find(judged))
     return relabelled_answer(judged, labels, scoring, listed)
 
 

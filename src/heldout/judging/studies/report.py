@@ -272,7 +272,7 @@ class ReportInput:
 
     judged: Judged
     tops: Mapping[str, Tops]
-    ranks: Mapping[str, Places]
+    ranks: Mapping[str, RunPositions]
     before: ScoredLabels | None
     relabelled: Relabelled
     split: str | None = None

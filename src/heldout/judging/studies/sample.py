@@ -25,8 +25,8 @@ from heldout.trec.tops import RunPositions
 # orders as most votes do. Run L of the study came to 63.07%, the most of all.
 
 
-def fold_ranks(listed: Places, same: Mapping[str, Mapping[str, str]]) -> Places:
-    """Places by the document that stands for a text: the first place where the text is shown.
+def fold_ranks(listed: RunPositions, same: Mapping[str, Mapping[str, str]]) -> RunPositions:
+    """Positions by the document that stands for a text: the first place where the text is shown.
 
     Args:
         listed: of a run.
@@ -38,11 +38,11 @@ def fold_ranks(listed: Places, same: Mapping[str, Mapping[str, str]]) -> Places:
         folded[query] = {}
         for doc, rank in sorted(found.items(), key=lambda one: one[1]):
             folded[query].setdefault(stands.get(doc, doc), rank)
-    return Places(found=folded, retrieved=listed.retrieved)
+    return RunPositions(found=folded, retrieved=listed.retrieved)
 
 
 def order_agreement(
-    listed: Places, votes: Votes, *, depth: int = 10, level: float = 0.95
+    listed: RunPositions, votes: Votes, *, depth: int = 10, level: float = 0.95
 ) -> MeanFit:
     """Compare the order of a run with what people prefer.
 

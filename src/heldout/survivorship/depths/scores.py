@@ -204,7 +204,7 @@ def shown_documents(annotations: Annotations) -> Mapping[QueryId, tuple[DocId, .
     return shown
 
 
-def shown_ranks(annotations: Annotations) -> Places:
+def shown_ranks(annotations: Annotations) -> RunPositions:
     """Return where the order shown has what was selected.
 
     Args:

@@ -266,9 +266,9 @@ def _read_runs(
 
 def _read_run(
     path: str, wanted: Mapping[str, Sequence[str]], annotations: Annotations, order: Order | None
-) -> Places:
-    read = partial(read_file, read_places, path, order=order, limits=OWN_FILES)
-    listed: Places = read(documents=wanted)
+) -> RunPositions:
+    read = partial(read_file, read_positions, path, order=order, limits=OWN_FILES)
+    listed: RunPositions = read(documents=wanted)
     if not wanted:
         return listed
     if not listed.found:
