@@ -17,7 +17,7 @@ import numpy as np
 from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
 from heldout.board.policy.ensembles import RunLikeness, Sampled
-from heldout.board.policy.similarity import DEPTH, list_alike
+from heldout.board.policy.similarity import DEPTH, Neighbour, list_alike
 from heldout.board.scores.compared import compare_runs
 from heldout.board.scores.stored import read_signatures
 from heldout.board.store.vault import Vault
@@ -128,7 +128,7 @@ def _compare_all(root: Path, earlier: int) -> None:
     def read(name: str) -> Signature:
         return read_signatures(Vault(root), name)["eval"]
 
-    sampled, found = Sampled(read(last)), []
+    sampled, found = Sampled(read(last)), list[Neighbour]()
     for index, name in enumerate(before):
         signature = read(name)
         sampled.note(index, name, signature)

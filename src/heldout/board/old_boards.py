@@ -183,9 +183,9 @@ def parse_table(data: bytes, *, path: str) -> OldTable:
     days = [row.read_day() for row in rows]
     undated = [row for row, day in zip(rows, days, strict=True) if day is None]
     if undated:
-        words, where = {"first_year": _FIRST_YEAR}, f"{path}:date"
+        where, year = f"{path}:date", _FIRST_YEAR
         raise InputError(
-            Problem.of("no-date", where, quote(row.raw["date"]), line=row.line, **words)
+            Problem.of("no-date", where, quote(row.raw["date"]), line=row.line, first_year=year)
             for row in undated
         )
     dated = [(row, day) for row, day in zip(rows, days, strict=True) if day is not None]
