@@ -281,7 +281,7 @@ def _make(number: int) -> Made:
     )
     scores = open_and_score(session, sets, as_received)
     store_scores(vault, name, scores)
-    kept = vault.kept(name)
+    kept = vault.result_digests(name)
 
     def reviewed(manifest: Manifest) -> dict[str, Any]:
         signature = _sign(session, plan, number, manifest)[1]

@@ -42,8 +42,10 @@ class Document(HTMLParser):
 
 @pytest.fixture(scope="module")
 def shown() -> Callable[[str], Document]:
-    names = ("busy", "hostile", "empty", "crowded")
-    rendered = {name: render_board(BOARDS[name], RULES[name], facts()) for name in names}
+    rendered = {
+        name: render_board(BOARDS[name], RULES[name], facts())
+        for name in ("busy", "hostile", "empty", "crowded")
+    }
 
     def find(path: str) -> Document:
         name, _, rest = path.partition("/")

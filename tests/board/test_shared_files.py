@@ -1,29 +1,32 @@
 """Which files of a shared vault the log vouches for; judged without git."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from boardlog import BoardLog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.log.events import Entry
+from heldout.board.log.events import Draft, Entry, link
 from heldout.board.log.history import read_history
 from heldout.board.store.git import Change
-from heldout.board.store.sharing import KEPT, check_plain, judge_file, kept_path, logged_files
+from heldout.board.store.sharing import RESULTS, check_plain, judge_file, logged_files, result_path
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes
 
 NAME = "20261101-a"
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
 RULES = "no rules are read here"
 Told = tuple[str, str | None, dict[str, Any], dict[str, Any]]
 
 
 def chain(*told: Told) -> list[Entry]:
-    log = BoardLog(private=b"")
-    for one in told:
-        log.add(*one)
-    return log.entries
+    entries: list[Entry] = []
+    for kind, submission, public, sealed in told:
+        draft = Draft(kind=kind, by="ann", submission=submission, public=public, sealed=sealed)
+        last = entries[-1] if entries else None
+        entries.append(link(draft, last, at=NOW, new_salt=lambda: "00" * 16))
+    return entries
 
 
 def digest(data: bytes) -> str:
@@ -87,10 +90,10 @@ def test_a_file_is_held_against_what_it_has_to_be(case: str) -> None:
     assert judge_file(path, data, LOGGED) == standing
 
 
-@given(folder=st.sampled_from(sorted(KEPT)), data=st.binary(max_size=40))
+@given(folder=st.sampled_from(sorted(RESULTS)), data=st.binary(max_size=40))
 def test_no_other_bytes_pass_for_what_is_kept(folder: str, data: bytes) -> None:
-    logged = {kept_path(folder, NAME): digest(b"as logged")}
-    standing = judge_file(kept_path(folder, NAME), data, logged)
+    logged = {result_path(folder, NAME): digest(b"as logged")}
+    standing = judge_file(result_path(folder, NAME), data, logged)
     assert (standing == "logged") == (data == b"as logged")
 
 

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from heldout.cli.options import add_options, with_options
+from heldout.cli.options import command
 from heldout.options import Jobs, Level, Opt, Seed, options_of, parameters_of
 
 
@@ -51,23 +51,22 @@ def _idle(*, settings: Settings) -> None:
 
 
 def run(function: Callable[..., Any], *args: str, env: dict[str, str] | None = None) -> Result:
-    return CliRunner().invoke(click.command(function), args, env=env)
+    return CliRunner().invoke(command(function), args, env=env)
 
 
 def settings_of(*args: str, env: dict[str, str] | None = None) -> Settings:
     taken = []
 
-    @with_options
-    def command(*, settings: Settings) -> None:
+    def take(*, settings: Settings) -> None:
         taken.append(settings)
 
-    result = run(command, *args, env=env)
+    result = run(take, *args, env=env)
     assert result.exit_code == 0, result.output
     return taken[0]
 
 
 def refusal(*args: str) -> str:
-    result = run(add_options(settings=Settings)(_idle), *args)
+    result = run(_idle, *args)
     assert result.exit_code == 2
     return result.stderr
 
@@ -117,7 +116,7 @@ def test_an_environment_variable_is_read() -> None:
 
 
 def test_the_help_shows_type_default_and_bounds() -> None:
-    result = run(add_options(settings=Settings)(_idle), "--help")
+    result = run(_idle, "--help")
     lines = " ".join(result.output.split())
     assert "--samples INTEGER RANGE Number of bootstrap samples. [default: 1000; x>=1]" in lines
     assert "-m, --measure MEASURE Measures. [default: RR@10, nDCG@10]" in lines
@@ -126,10 +125,8 @@ def test_the_help_shows_type_default_and_bounds() -> None:
 
 
 def test_a_command_declares_options_as_parameters_and_others_stay() -> None:
-    @add_options(level=(Level, 0.95))
     @click.option("--other")
-    @with_options
-    def command(
+    def show(
         *,
         runs: Annotated[tuple[str, ...], Opt(argument=True, metavar="RUN...")],
         inner: Inner,
@@ -140,8 +137,8 @@ def test_a_command_declares_options_as_parameters_and_others_stay() -> None:
     ) -> None:
         click.echo(repr((runs, inner, seed, jobs, level, other)))
 
-    assert [option.field for option in parameters_of(command)] == ["runs", "inner", "seed", "jobs"]
-    program, runner = click.command(command), CliRunner()
+    assert [option.field for option in parameters_of(show)] == ["runs", "inner", "seed", "jobs"]
+    program, runner = command(show, level=(Level, 0.95)), CliRunner()
     result = runner.invoke(program, ["a", "b", "--seed", "3", "--other", "x"])
     assert result.output == f"{(('a', 'b'), Inner(), 3, None, 0.95, 'x')!r}\n"
     assert "Missing argument 'RUN...'" in runner.invoke(program, []).stderr

@@ -13,7 +13,7 @@ from heldout.answers.answer import Answer
 from heldout.answers.table import Column, Table
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, PlotRow
-from heldout.cli.options import add_options
+from heldout.cli.options import command
 from heldout.cli.printing import Output, print_answer, reported_errors, waiting
 
 TABLE = Table(
@@ -45,16 +45,14 @@ def answer(*, drawn: bool = True) -> Answer:
     )
 
 
-@click.command
-@add_options(output=Output)
+@command
 @reported_errors()
 def drawing(output: Output) -> None:
     """Stands for an analysis with a picture."""
     print_answer(answer(), output)
 
 
-@click.command
-@add_options(output=Output)
+@command
 @reported_errors()
 def telling(output: Output) -> None:
     """Stands for an analysis without one."""
@@ -136,8 +134,7 @@ def test_a_chart_is_written_once_and_named(tmp_path: Path) -> None:
 
 
 def test_a_form_that_no_chart_has_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
-    @click.command
-    @add_options(output=Output)
+    @command
     def slow(output: Output) -> None:
         raise AssertionError(output)
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 import calling
 from heldout.cli.analyses.sources import Source, load_measures, load_scores
-from heldout.cli.options import add_options
+from heldout.cli.options import command
 from heldout.cli.printing import reported_errors
 from heldout.errors import InputError
 
@@ -125,8 +125,7 @@ def test_a_run_with_errors_stops_the_analysis_with_its_line(folder: Path) -> Non
     assert {(p.path, p.line) for p in error.value.problems} == {(str(folder / "broken.run"), 1)}
 
 
-@click.command
-@add_options(source=Source)
+@command
 @reported_errors()
 def loading(source: Source) -> None:
     """Stands for any analysis."""

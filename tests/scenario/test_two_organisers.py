@@ -11,7 +11,6 @@ from two_organisers import LATER, Pair, before_push, copy_pair, shell
 
 from heldout.board.log.events import parse_log
 from heldout.board.store import git as git_module
-from heldout.board.store.sharing import find_sharing
 from heldout.board.store.vault import Vault
 from heldout.cli import context
 
@@ -68,7 +67,7 @@ def test_what_one_did_the_other_goes_on_with(pair: Pair) -> None:
 def test_a_vault_without_git_never_asks_git(tmp_path: Path, monkeypatch: Patch) -> None:
     lab = found_lab(tmp_path)
     monkeypatch.setattr(git_module, "subprocess", None)
-    assert find_sharing(lab.vault) is None
+    assert not Vault(lab.vault).is_shared()
     with Vault(lab.vault).locked() as news:
         assert news == ()
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from qna_files import as_columns, pack, query
 
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import TERMINAL, reported_errors
 from heldout.options import Opt
 from heldout.survivorship.reading.passages import passage_id
@@ -28,8 +28,7 @@ SHOWN = {
 }
 
 
-@click.command
-@with_options
+@command
 @reported_errors()
 def tell(*, source: TypedSource, texts: Annotated[bool, Opt()] = False) -> None:
     """What was read, as JSON."""

@@ -1,15 +1,14 @@
 """Options that the commands on a board share: the board, its vault, the time; questions."""
 
-import functools
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
     from heldout.board.scores.commitments import RuleChange
     from heldout.board.scores.session import Session
     from heldout.board.store.repository import Repository
-
-T = TypeVar("T")
-
-_ATTEMPTS = 3
 
 
 Why = Annotated[str, Opt("Reason; it is public.", check=check_reason, metavar="TEXT")]
@@ -44,10 +39,6 @@ SendTo = Annotated[
     Opt("Folder, or address of the board's server [a branch].", names=("--to",), metavar="DIR|URL"),
 ]
 """`--to`; see `find_target`."""
-
-
-class _BegunAgain(Exception):  # noqa: N818 - no error yet; no command handles it as one
-    """Another organiser's event came first: the command looks at the new history."""
 
 
 def read_clock() -> datetime:
@@ -164,13 +155,8 @@ class OrganiserCall(VaultCall):
             sure=late,
             restore=restore,
         )
-        try:
-            with ended_in_order(), opened as session:
-                yield session
-        except StoreError as error:
-            if error.code != "overtaken":
-                raise
-            raise _BegunAgain(str(error)) from None
+        with ended_in_order(), opened as session:
+            yield session
 
 
 @contextmanager
@@ -185,27 +171,6 @@ def ended_in_order() -> Iterator[None]:
     finally:
         for one in ours:
             signal.signal(one, signal.SIG_DFL)
-
-
-def persistent(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command that opens the organiser's session be called again, as `persist` does."""
-
-    @functools.wraps(command)
-    def call(**given: Any) -> None:
-        persist(lambda: command(**given))
-
-    return call
-
-
-def persist(step: Callable[[], T]) -> T:
-    """Call what opens the organiser's session, again where another organiser was first."""
-    for _ in range(_ATTEMPTS):
-        try:
-            return step()
-        except _BegunAgain as again:
-            text = str(again)
-            print_facts(messages(), [("note", text)])
-    raise StoreError(f"{_ATTEMPTS} times {text}; call again")
 
 
 def _show_rules(change: "RuleChange", *, accepted: bool) -> None:

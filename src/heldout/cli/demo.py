@@ -10,11 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
-import click
-
 from heldout.board.standings.standings import Standings
 from heldout.cli.context import read_clock
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import answers, fill_facts, messages, print_facts, print_json, print_table
 from heldout.collections.collection import QuerySplit
 from heldout.demo.campaign import play_campaign, publish_version
@@ -30,8 +28,7 @@ from heldout.errors import SetupError, plural
 from heldout.options import Json, Now, Opt, Seed
 
 
-@click.command()
-@with_options
+@command
 def demo(
     *,
     folder: Annotated[Path, Opt(argument=True, metavar="[DIR]")] = Path("heldout-demo"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 import heldout
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import Console, answers, print_facts, print_json, print_table
 from heldout.errors import plural
 from heldout.files.process import count_cores
@@ -15,8 +15,7 @@ from heldout.installation import PartState, find_parts
 from heldout.options import Json
 
 
-@click.command
-@with_options
+@command
 @click.pass_context
 def doctor(context: click.Context, *, as_json: Json = False) -> None:
     """Show what is installed, what each missing part would add, and how to get it.

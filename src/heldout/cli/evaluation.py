@@ -8,7 +8,7 @@ from typing import Annotated
 
 import click
 
-from heldout.cli.options import Dask, open_cluster, refuse_other_options, with_options
+from heldout.cli.options import Dask, command, open_cluster, refuse_other_options
 from heldout.cli.printing import (
     TERMINAL,
     Console,
@@ -89,8 +89,7 @@ class ScoreOutput:
             raise ValueError("-q, --csv and --json exclude each other")
 
 
-@click.command
-@with_options
+@command
 @click.pass_context
 def evaluate(
     context: click.Context,
@@ -502,8 +501,7 @@ def _print_kinds(
         print_facts(console, undefined)
 
 
-@click.command
-@with_options
+@command
 @click.pass_context
 def validate(
     context: click.Context,

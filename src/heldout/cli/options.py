@@ -1,6 +1,5 @@
 """Options that are declared once (`heldout.options`), as options of the command line."""
 
-import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
@@ -8,13 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from heldout.errors import OptionError
+from heldout.cli.printing import messages, print_facts
+from heldout.errors import OptionError, StoreError
 from heldout.options import Declared, Nested, Opt, option_of, options_of, parameters_of
 
 if TYPE_CHECKING:
@@ -102,8 +102,9 @@ def refuse_repeated(command: click.Command, context: click.Context, args: list[s
 
 
 Function = Callable[..., Any]
-Decorator = Callable[[Function], Function]
+T = TypeVar("T")
 
+_ATTEMPTS = 3
 _FIRST_YEAR, _LAST_YEAR = 2000, 2200
 
 
@@ -153,39 +154,65 @@ class _Day(click.ParamType[date]):
         return day
 
 
-def with_options(command: Function) -> Function:
-    """Make options of a command's own parameters: options classes, and types with an `Opt`.
+class Command(click.Command):
+    """A command whose parameters declare its options, by themselves or in options classes.
 
-    Other parameters are left to other decorators.
+    Where another organiser's event came first it is called again: what it did before it finds done.
     """
-    return _attach(command, tuple(parameters_of(command)))
+
+    def __init__(self, *args: Any, declared: Sequence[Declared | Nested], **settings: Any) -> None:
+        own = [_parameter(one) for option in declared for one in _flat(option)]
+        settings["params"] = [*own, *settings["params"]]
+        super().__init__(*args, **settings)
+        self.declared = declared
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click's; what belongs to an options class is passed as one value of it."""
+        rest = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:  # a shell completes a line that is not finished
+            taken = {option.field: _take(option, ctx.params) for option in self.declared}
+            ctx.params.update(taken)
+        return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click's, again where another organiser was first."""
+        invoke = super().invoke
+        return persist(lambda: invoke(ctx))
 
 
-def add_options(**declared: Any) -> Decorator:
-    """Pass options to a command whose own parameters do not declare them.
+def command(function: Function, **declared: Any) -> Command:
+    """Make a command of a function, its options of the parameters that declare some.
 
     Args:
-        declared: name of a parameter -> an options class; or a type, as `heldout.options.Level`,
-            and what is passed if the option is not given.
+        function: the command; parameters without an `Opt` are left to other decorators.
+        declared: further options: name of a parameter -> an options class; or a type, as
+            `heldout.options.Level`, and what is passed if the option is not given.
     """
-    options = [
+    others = [
         option_of(name, *one)
         if isinstance(one, tuple)
         else Nested(field=name, made_of=one, options=options_of(one))
         for name, one in declared.items()
     ]
-    return functools.partial(_attach, options=[one for one in options if one is not None])
+    options = [*parameters_of(function), *(one for one in others if one is not None)]
+    return click.command(cls=Command, declared=options)(function)
 
 
-def _attach(command: Function, options: Sequence[Declared | Nested]) -> Function:
-    @functools.wraps(command)
-    def called(*args: Any, **given: Any) -> Any:
-        own = {option.field: _take(option, given) for option in options}
-        return command(*args, **own, **given)
+def persist(step: Callable[[], T]) -> T:
+    """Call what opens the organiser's session, again where another organiser was first.
 
-    for one in reversed([one for option in options for one in _flat(option)]):
-        _parameter(one)(called)
-    return called
+    Raises:
+        StoreError: that happened three times.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            return step()
+        except StoreError as error:
+            if error.code != "overtaken":
+                raise
+            text = str(error)
+            print_facts(messages(), [("note", text)])
+    raise StoreError(f"{_ATTEMPTS} times {text}; call again")
 
 
 def _flat(option: Declared | Nested) -> Iterator[Declared]:
@@ -206,7 +233,7 @@ def _take(option: Declared | Nested, given: MutableMapping[str, Any]) -> Any:
         raise click.UsageError(str(error)) from error
 
 
-def _parameter(option: Declared) -> Decorator:
+def _parameter(option: Declared) -> click.Parameter:
     opt, default = option.opt, option.default
     settings: dict[str, Any] = {
         "type": _type(option),
@@ -222,7 +249,7 @@ def _parameter(option: Declared) -> Decorator:
     if opt.argument:
         if option.many:
             settings["nargs"] = -1
-        return click.argument(option.field, **settings)
+        return click.Argument([option.field], **settings)
     name = option.field.replace("_", "-")
     names = opt.names or ((f"--{name}/--no-{name}",) if default is True else (f"--{name}",))
     if option.type is bool:
@@ -230,8 +257,12 @@ def _parameter(option: Declared) -> Decorator:
         if default is True and names[0].startswith("--no-"):
             settings |= {"flag_value": False}
     shown = default not in (MISSING, None, False, "", ()) and settings.get("flag_value") is None
-    return click.option(
-        *names, option.field, multiple=option.many, show_default=shown, help=opt.help, **settings
+    return click.Option(
+        [*names, option.field],
+        multiple=option.many,
+        show_default=shown,
+        help=opt.help,
+        **settings,
     )
 
 

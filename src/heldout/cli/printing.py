@@ -203,8 +203,9 @@ def _load_sentences() -> "jinja2.Environment":
         finalize=lambda value: printable(str(value)),
         undefined=jinja2.StrictUndefined,
         line_statement_prefix="%",
+        keep_trailing_newline=True,
     )
-    environment.filters["commas"] = "{:,}".format
+    environment.filters |= {"commas": "{:,}".format, "quote": quote}
     environment.globals |= {"number": number, "plural": plural, "quote": quote}
     return environment
 

@@ -8,17 +8,14 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import click
-
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import TERMINAL, messages, print_json
 from heldout.errors import InputError, plural, printable
 from heldout.options import Opt, Seed
 from heldout.rankers.options import DEFAULT_FIRST, Reranking
 
 
-@click.command()
-@with_options
+@command
 def rank(
     *,
     collection: Annotated[

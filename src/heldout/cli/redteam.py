@@ -4,12 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-import click
-
 from heldout.answers.answer import Answer
 from heldout.answers.table import Table, columns
 from heldout.cli.context import open_board
-from heldout.cli.options import Dask, open_cluster, with_options
+from heldout.cli.options import Dask, command, open_cluster
 from heldout.cli.printing import (
     TERMINAL,
     Every,
@@ -57,8 +55,7 @@ _LEGEND = (
 )
 
 
-@click.command()
-@with_options
+@command
 def redteam(
     *,
     systems: SystemOptions,

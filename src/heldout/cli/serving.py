@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from heldout.cli.context import open_board
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import answers, fill_facts, messages, print_facts, print_json
 from heldout.envelope.bundle import file_names
 from heldout.errors import InputError, SetupError, StoreError, printable, quote
@@ -171,8 +171,7 @@ _WORKERS = "HELDOUT_SERVE_WORKERS"
 _LOG_REQUESTS = "HELDOUT_LOG_REQUESTS"
 
 
-@click.command
-@with_options
+@command
 def serve(
     *,
     campaign: CampaignPath = Path(),
@@ -403,8 +402,7 @@ def _prepare(
 # Who may join: the organiser calls this where the server's database is.
 
 
-@click.command
-@with_options
+@command
 def invite(
     *,
     team: Annotated[

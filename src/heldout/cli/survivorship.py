@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import click
 
-from heldout.cli.options import refuse_other_options, with_options
+from heldout.cli.options import command, refuse_other_options
 from heldout.cli.printing import TERMINAL, Output, TableOutput, print_answer
 from heldout.errors import quote
 from heldout.judging.campaign.questions import ANSWERABLE, TRIAGE
@@ -30,8 +30,7 @@ from heldout.survivorship.training.study import TrainingStudy, run_study
 from heldout.survivorship.training.triple_files import FilterOptions, filter_triples
 
 
-@click.command
-@with_options
+@command
 def depths(*, source: AnnotationSource, options: DepthOptions, output: Output) -> None:
     """Score runs on the labels that a shallower annotation would have left.
 
@@ -47,8 +46,7 @@ def depths(*, source: AnnotationSource, options: DepthOptions, output: Output) -
     print_answer(answer_depths(study_runs(source, options, progress=TERMINAL)), output)
 
 
-@click.command
-@with_options
+@command
 def types(*, source: TypedSource, level: Level = 0.95, output: Output) -> None:
     """Which types of queries could annotators not answer, and left out?
 
@@ -64,8 +62,7 @@ def types(*, source: TypedSource, level: Level = 0.95, output: Output) -> None:
     print_answer(answer_types(compare_types(counts, level=level)), output)
 
 
-@click.command
-@with_options
+@command
 def triples(
     *,
     sequence: Annotated[Path | None, Opt(argument=True, path="file", metavar="[TRIPLES]")] = None,
@@ -89,8 +86,7 @@ def triples(
     print_answer(filter_triples(sequence, source, options, progress=TERMINAL), output)
 
 
-@click.command
-@with_options
+@command
 def train(
     *,
     folder: Annotated[Path, Opt(argument=True, path="folder", metavar="FOLDER")],
@@ -152,8 +148,7 @@ def _check_split(name: str) -> None:
         )
 
 
-@click.command
-@with_options
+@command
 def triage(
     *,
     folder: Annotated[Path, Opt(argument=True, path="folder")],
@@ -194,8 +189,7 @@ def triage(
     print_answer(count_triage(asked, seed=seed, level=level), output)
 
 
-@click.command
-@with_options
+@command
 def answerable(
     *,
     folder: Annotated[Path | None, Opt(argument=True, path="folder")] = None,

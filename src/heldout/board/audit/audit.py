@@ -61,7 +61,7 @@ from heldout.board.standings.overdue import list_due_ends, list_wrong_ends, say_
 from heldout.board.standings.standings import current_standings
 from heldout.board.store.arrivals import sealed_owner
 from heldout.board.store.repository import KEYS, LEADERBOARD, SPEC, Repository
-from heldout.board.store.sharing import EVENTS, kept_path
+from heldout.board.store.sharing import EVENTS, result_path
 from heldout.board.store.vault import Vault
 from heldout.errors import HeldoutError, StoreError, TrustError, plural, quote
 from heldout.ids import digest_bytes
@@ -364,11 +364,11 @@ def _list_removed(vault: Vault) -> frozenset[str]:
 def _check_stored(vault: Vault, history: History) -> Iterator[str]:
     """Yield where the vault's files of a submission are not those that the log names."""
     for submission in history.submissions.values():
-        now = vault.kept(submission.id)
+        now = vault.result_digests(submission.id)
         for folder, digest in submission.stored.items():
             if now.get(folder) != digest:
                 found = "is missing" if folder not in now else "is not the file that was logged"
-                yield f"{kept_path(folder, submission.id)} in the vault {found}"
+                yield f"{result_path(folder, submission.id)} in the vault {found}"
 
 
 def _check_held_out(vault: Vault, history: History) -> Iterator[str]:

@@ -51,6 +51,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 _CHUNK = 1 << 20
 _BETWEEN = 256  # lines between two marks
 _FEW = 4
+_DIGEST = re.compile(rb"[0-9a-f]{64}")
+_TAR = re.compile(r".*\.tar\.(age|enc)")
 _HEAD = re.compile(
     rb'\{"event":\{"seq":\d+,"at":"[^"]+","kind":"([^"]+)",'
     rb'"by":"(?:[^"\\]|\\.)*","submission":(null|"(?:[^"\\]|\\.)*")'
@@ -291,6 +293,31 @@ def read_log(open_: Callable[[], BinaryIO], *, path: str, known: Remembered | No
             if line.endswith(b"\n"):
                 log.take(line, where=f"{path}:{len(log) + 1}")
     return log
+
+
+def unneeded_runs(log: Log, among: Callable[[str], bool] = bool) -> frozenset[str]:
+    """Return the SHA-256 of the sealed runs that only rejected and withdrawn submissions have.
+
+    Nothing opens these runs again: later ones are compared with their signatures. Key and metadata
+    are small, and needed where an owner's files come after a spoiled copy of them.
+
+    Args:
+        log: the vault's, verified.
+        among: says which digests are asked about; all by default.
+    """
+    every = log.history.submissions.values()
+    decided = {one.id for one in every if one.status in ("rejected", "withdrawn")}
+    runs: set[str] = set()
+    needed: set[str] = set()
+    for entry in log.select_about(decided):
+        for name, digest in (entry.get("files") or {}).items():
+            (runs if _TAR.fullmatch(name) else needed).add(digest)
+        runs.update((entry.get("runs") or {}).values())
+    left = set(filter(among, runs - needed))
+    if left:  # any mention counts: other submissions, labels, baselines, evidence
+        for line in log.lines_about_others(decided):
+            left.difference_update(found.decode() for found in _DIGEST.findall(line))
+    return frozenset(left)
 
 
 def read_head(line: bytes) -> tuple[str, str | None]:

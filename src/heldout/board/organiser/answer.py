@@ -149,10 +149,10 @@ def _score(line: CommentScore, decimals: int) -> str:
             raise ValueError(f"{line.view}: not a released score of {decimals} decimals")
     what = f"{_code(line.view, decimals)}, {_code(line.measure, decimals)}"
     what += f", {line.part}" if line.part else ""
-    told = f"- {what}: **{line.released}**"
+    shown = f"- {what}: **{line.released}**"
     if line.spread:
-        told += f" ± {line.spread} over {line.seeds} seeds"
-    return told if line.queries is None else f"{told} (n = {line.queries:,})"
+        shown += f" ± {line.spread} over {line.seeds} seeds"
+    return shown if line.queries is None else f"{shown} (n = {line.queries:,})"
 
 
 def _code(text: str, decimals: int, *, limit: int = _LONGEST) -> str:
@@ -323,11 +323,11 @@ def answer(
         return "nowhere"
     row, spec = _public_row(session, name)
     scores: Sequence[CommentScore] = ()
-    told: Sequence[Finding] = ()
+    shown: Sequence[Finding] = ()
     about_name = event in _ABOUT_A_NAME
     if row is not None and not about_name:
         scores = _scores(spec, row)
-        told = () if row.embargoed else findings
+        shown = () if row.embargoed else findings
     comment = Comment(
         kind=event,
         submission=name,
@@ -335,7 +335,7 @@ def answer(
         decimals=spec.decimals,
         scores=scores,
         said=why if event in _REASONED else "",
-        findings=[_narrow(finding) for finding in told if finding.public],
+        findings=[_narrow(finding) for finding in shown if finding.public],
         facts={} if about_name else facts,
         steps=[f"heldout status {name}"],
         page=spec.home,

@@ -102,15 +102,19 @@ def publish(session: Session, result: Review, *, why: str) -> Decision:
         return _log(session, "amended", submission.id, public=files, sealed=sealed)
     until = manifest.embargo_until
     commit_held_out(session)
-    told = releasing.release_entry(session, spec, submission, result.scores.views)
+    release = releasing.release_entry(session, spec, submission, result.scores.views)
     public = {
-        **told.public,
+        **release.public,
         "type": manifest.type,
         "embargo_until": None if until is None else until.isoformat(),
         "revision": manifest.revision,
     }
     evidence = stored.store_evidence_of(session.vault, submission.id, spec, result.scores)
-    sealed |= {**told.sealed, "evidence": evidence, "kept": session.vault.kept(submission.id)}
+    sealed |= {
+        **release.sealed,
+        "evidence": evidence,
+        "kept": session.vault.result_digests(submission.id),
+    }
     return _log(session, "published", submission.id, public=public, sealed=sealed)
 
 
@@ -151,7 +155,7 @@ def publish_baseline(
             "identity": identity_fields(identity),
             "runs": runs,
             "evidence": stored.store_evidence_of(session.vault, name, spec, scored.scores),
-            "kept": session.vault.kept(name),
+            "kept": session.vault.result_digests(name),
         },
     )
 
@@ -202,17 +206,17 @@ def correct(
     submission = session.find_published(submission_id)
     check_scored(submission, scores)
     spec = rules_of(session, submission)
-    told = releasing.release_again(session, spec, submission, scores.views)
+    release = releasing.release_again(session, spec, submission, scores.views)
     before = submission.scores
-    same = _is_as_before(submission, told, scores)
+    same = _is_as_before(submission, release, scores)
     stored.store_scores(session.vault, submission_id, scores)
-    # Later scores may be compared with these: the log says what they are, also where none is told.
+    # Later scores may be compared with these: the log says what they are, sealed ones too.
     evidence = stored.store_evidence_of(session.vault, submission_id, spec, scores)
-    vouched = {"evidence": evidence, "kept": session.vault.kept(submission_id)}
+    vouched = {"evidence": evidence, "kept": session.vault.result_digests(submission_id)}
     done_before = same and bool(submission.errata) and submission.errata[-1][1] == why
     again = (vouched["kept"], evidence) != (submission.stored, submission.evidence)
     # While a score is sealed, an erratum only where it changed would tell that it did.
-    silent = again and not told.sealed.keys().isdisjoint(("scores", "final"))
+    silent = again and not release.sealed.keys().isdisjoint(("scores", "final"))
     if (
         same
         and not silent
@@ -227,8 +231,8 @@ def correct(
             done_before=done_before,
             before={} if done_before else before,
         )
-    public = {**told.public, "why": why}
-    sealed = {**told.sealed, **vouched}
+    public = {**release.public, "why": why}
+    sealed = {**release.sealed, **vouched}
     logged = _log(session, "corrected", submission_id, public=public, sealed=sealed)
     return replace(logged, before=before)
 
@@ -250,15 +254,15 @@ def _by_labels_alone(session: Session, submission: Submission, evidence: Mapping
 
 
 def _is_as_before(
-    submission: Submission, told: releasing.EntryRelease, scores: stored.ScoreFile
+    submission: Submission, release: releasing.EntryRelease, scores: stored.ScoreFile
 ) -> bool:
     """Check whether an erratum would publish, now or later, what was published before."""
-    names = (*told.scores, *submission.final)
+    names = (*release.scores, *submission.final)
     if any(submission.counts.get(name) != scores.views[name].n for name in names):
         return False
     known = {view: text for view, text in submission.spreads.items() if view in submission.scores}
-    final = told.public.get("final", {"scores": submission.final})["scores"]
-    now = (told.scores, told.spreads, final)
+    final = release.public.get("final", {"scores": submission.final})["scores"]
+    now = (release.scores, release.spreads, final)
     return now == (dict(submission.scores), known, dict(submission.final))
 
 
@@ -270,8 +274,8 @@ def check_scored(submission: Submission, scores: stored.ScoreFile) -> None:
     """
     if not scores.views:
         expected = "a run that can be scored with today's labels and code"
-        told = _refusal("not-scored", submission.id, submission, expected)
-        raise InputError([*scores.metadata_problems, told])
+        refusal = _refusal("not-scored", submission.id, submission, expected)
+        raise InputError([*scores.metadata_problems, refusal])
 
 
 def _log(

@@ -35,7 +35,6 @@ from heldout.board.standings.overdue import (
     Ending,
     choose_named,
     find_ending,
-    list_due_ends,
     list_scored,
     list_waiting,
     say_season,
@@ -110,8 +109,8 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
     if before is None:
         raise InputError.of("no-finalists", f"view {view.name}")
     commit_held_out(session)
-    kept = {name: _read_scores(session, view, name) for name in before.finalists}
-    evidence = {name: make_evidence(name, view, scores) for name, scores in kept.items()}
+    stored = {name: _read_scores(session, view, name) for name in before.finalists}
+    evidence = {name: make_evidence(name, view, scores) for name, scores in stored.items()}
     try:
         public = final_fields(view, evidence, decimals=session.spec().decimals)
     except ValueError as error:
@@ -189,12 +188,12 @@ def has_other_scores(session: Session) -> bool:
     if view is None or opened is None:
         return False
     submissions = session.history().submissions
-    kept = {name: read_stored(session.vault, submissions[name]) for name in opened.evidence}
+    stored = {name: read_stored(session.vault, submissions[name]) for name in opened.evidence}
     return any(
         scores is not None
         and view.name in scores.views
         and digest_evidence(make_evidence(name, view, scores)) != opened.evidence[name]
-        for name, scores in kept.items()
+        for name, scores in stored.items()
     )
 
 
@@ -213,17 +212,8 @@ class EndStep:
     waits: str = ""
 
 
-def end_due_seasons(session: Session) -> tuple[EndStep, ...]:
-    """Publish the exact scores of every season that is over; what has to wait changes nothing.
-
-    Args:
-        session: its lock is held.
-    """
-    due = list_due_ends(session.history(), session.spec(), session.now.date())
-    return tuple(_end(session, ending) for ending in due)
-
-
-def _end(session: Session, ending: Ending) -> EndStep:
+def end_season(session: Session, ending: Ending) -> EndStep:
+    """Publish the exact scores of a season that is over; what has to wait changes nothing."""
     history, day = session.history(), session.now.date()
     if waiting := list_waiting(history, ending):
         more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
@@ -371,13 +361,13 @@ def _check_finalist(session: Session, view: View, name: str) -> Submission:
 
 
 def _read(session: Session, name: str) -> ScoreFile:
-    kept = read_stored(session.vault, session.history().submissions[name])
-    if kept is None:
+    stored = read_stored(session.vault, session.history().submissions[name])
+    if stored is None:
         raise StoreError(
             f"the vault has no scores of {name} that the log vouches for; restore them from the "
             f'backup, or score it again: heldout correct {name} --why "…"'
         )
-    return kept
+    return stored
 
 
 def _read_scores(session: Session, view: View, name: str) -> ScoreFile:
@@ -386,14 +376,14 @@ def _read_scores(session: Session, view: View, name: str) -> ScoreFile:
     Raises:
         StoreError: it was made with others.
     """
-    kept, names = _read(session, name), names_of_view(view)
+    stored, names = _read(session, name), names_of_view(view)
     wanted = {n: digest for n, digest in session.history().labels.items() if n in names}
-    if view.name not in kept.views or make_evidence(name, view, kept).labels != wanted:
+    if view.name not in stored.views or make_evidence(name, view, stored).labels != wanted:
         raise StoreError(
             f"{name} was scored with other labels of {view.set} than the log commits to, so the "
             f'final stays closed; score every finalist again: heldout correct {name} --why "…"'
         )
-    return kept
+    return stored
 
 
 def _need_reason(view: View, found: str) -> Problem:

@@ -434,10 +434,10 @@ def _blobs_of(session: Session, entries: Iterable[Entry], *, like: str) -> froze
 
 def note_printed(session: Session, receipts: Iterable[ArrivalReceipt]) -> None:
     """Remember the refusals among these, so that later calls say them in one line."""
-    told = session.vault.printed_refusals()
+    printed = session.vault.printed_refusals()
     marks = {receipt.mark for receipt in receipts if receipt.mark}
-    if not marks <= told:
-        session.vault.store_printed(told | marks)
+    if not marks <= printed:
+        session.vault.store_printed(printed | marks)
 
 
 def _take_all(
@@ -553,7 +553,7 @@ def _update(
         _check_metadata(session, before, new)
     _check_signer(session, before, new, signature)
     if spoiled:
-        _keep_runs(session, arrival, before)
+        _restore_runs(session, arrival, before)
     digest = str(session.vault.store_sealed(sealed))
     if spoiled:
         public = {"files": {**before.files, names.metadata: digest}, "source": arrival.source}
@@ -566,13 +566,13 @@ def _update(
     kind = "proposed" if proposed else "withdrawn" if new.withdrawn else "updated"
     public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
     public |= {"source": arrival.source} if kind == "proposed" else {}
-    told = {"identity": identity_fields(new), "revision": new.revision}
-    told |= signature_field(session.spec_at(before.received), signature)
-    session.log(kind, before.id, public=public, sealed=told)
+    fields = {"identity": identity_fields(new), "revision": new.revision}
+    fields |= signature_field(session.spec_at(before.received), signature)
+    session.log(kind, before.id, public=public, sealed=fields)
     return kind
 
 
-def _keep_runs(session: Session, arrival: Arrival, before: Submission) -> None:
+def _restore_runs(session: Session, arrival: Arrival, before: Submission) -> None:
     """Store the runs once more that were removed when a spoiled copy was rejected."""
     files = arrival.read()
     for name, digest in before.files.items():

@@ -19,7 +19,7 @@ import msgspec
 from heldout.board.log.events import check_clock, format_entry
 from heldout.board.log.history import History
 from heldout.board.log.reading import CLOSED, LOG, Log, read_log
-from heldout.board.organiser.finals import EndStep, end_due_seasons
+from heldout.board.organiser.finals import EndStep, end_season
 from heldout.board.participant.checks import check_tree_rules
 from heldout.board.rules import template
 from heldout.board.rules.changes import Difference, list_open
@@ -34,7 +34,12 @@ from heldout.board.scores.session import (
     list_unlogged,
     note_held_out,
 )
-from heldout.board.standings.overdue import Overdue, list_due_figures, list_overdue_at
+from heldout.board.standings.overdue import (
+    Overdue,
+    list_due_ends,
+    list_due_figures,
+    list_overdue_at,
+)
 from heldout.board.standings.standings import Standings, current_standings, list_seasons, project
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author
 from heldout.board.store.repository import (
@@ -159,6 +164,16 @@ class Rebuilt:
     no_baseline: tuple[str, ...] = ()
     overdue: tuple[Overdue, ...] = ()
     ends: tuple[EndStep, ...] = ()
+
+
+def end_due_seasons(session: Session) -> tuple[EndStep, ...]:
+    """Publish the exact scores of every season that is over; what has to wait changes nothing.
+
+    Args:
+        session: its lock is held.
+    """
+    due = list_due_ends(session.history(), session.spec(), session.now.date())
+    return tuple(end_season(session, ending) for ending in due)
 
 
 def bring_up_to_date(session: Session) -> Rebuilt:

@@ -122,9 +122,9 @@ def make_plan(session: Session, change: KeyChange) -> KeyPlan:
     if change.new_key:
         private = spare[0].private if spare else new_identity(spec.envelope).private
     fresh = [recipient_of(spec.envelope, private)] if private else []
-    kept = [key for key in spec.recipients if not among(key, removed)]
-    added = [key.strip() for key in (*fresh, *change.add) if not among(key, kept)]
-    recipients = (*kept, *added)
+    staying = [key for key in spec.recipients if not among(key, removed)]
+    added = [key.strip() for key in (*fresh, *change.add) if not among(key, staying)]
+    recipients = (*staying, *added)
     retired = [key for key in own if key.retired or among(key.recipient, removed)]
     own_signer = vault.own_signer(signers_of(vault.entries()))
     signs = change.new_key and own_signer is not None
@@ -222,11 +222,11 @@ def set_recipients(rules: str, recipients: Sequence[str]) -> str:
         InputError: the key `recipients` does not stand at the beginning of a line.
     """
     lines = rules.splitlines(keepends=True)
-    told = f"recipients = {msgspec.json.encode(list(recipients)).decode()}\n"
+    entry = f"recipients = {msgspec.json.encode(list(recipients)).decode()}\n"
     wanted = {**tomllib.loads(rules), "recipients": list(recipients)}
     starts = [n for n, line in enumerate(lines) if re.match(r"[ \t]*recipients[ \t]*=", line)]
     for start, end in ((s, e) for s in starts for e in range(s + 1, len(lines) + 1)):
-        text = "".join([*lines[:start], told, *lines[end:]])
+        text = "".join([*lines[:start], entry, *lines[end:]])
         with suppress(tomllib.TOMLDecodeError):  # it may go over several lines
             if tomllib.loads(text) == wanted:
                 return text
@@ -271,9 +271,9 @@ def _find_recipient(spec: BoardSpec, text: str) -> str:
     found = [key for key in spec.recipients if plain(key).startswith(plain(text))]
     if len(found) == 1 and len(plain(text)) >= _LEAST_PREFIX:
         return found[0]
-    told = "several recipients that begin so" if len(found) > 1 else "no recipient"
+    reason = "several recipients that begin so" if len(found) > 1 else "no recipient"
     names = ", ".join(f"{key[:16]}…" for key in spec.recipients)
-    raise _wrong_key(f"{quote(text)}: {told}", f"at least {_LEAST_PREFIX} characters of: {names}")
+    raise _wrong_key(f"{quote(text)}: {reason}", f"at least {_LEAST_PREFIX} characters of: {names}")
 
 
 def _wrong_key(found: str, expected: str, hint: str = "") -> InputError:

@@ -121,7 +121,7 @@ def review_all(
 
 def _is_news(session: Session, submission: Submission) -> bool:
     """Check whether the log does not know yet that it was scored, or with what outcome."""
-    again = submission.pending and session.vault.kept(submission.id) != submission.stored
+    again = submission.pending and session.vault.result_digests(submission.id) != submission.stored
     return submission.status == "received" or again
 
 
@@ -136,7 +136,7 @@ def _is_known(
     """Check whether what is kept can be gone by."""
     if not submission.pending:  # decided by these scores
         return True
-    as_logged = submission.stored in ({}, session.vault.kept(submission.id))
+    as_logged = submission.stored in ({}, session.vault.result_digests(submission.id))
     return as_logged and not session.vault.is_shared() and _holds(scores, submission, sets)
 
 
@@ -163,9 +163,9 @@ def show_score(session: Session, result: Review) -> Mapping[str, ViewScore]:
 
 
 def _log(session: Session, submission: Submission, manifest: Manifest | None) -> None:
-    kept = {"kept": session.vault.kept(submission.id)}
+    results = {"kept": session.vault.result_digests(submission.id)}
     if manifest is None:
-        session.log("reviewed", submission.id, sealed=kept)
+        session.log("reviewed", submission.id, sealed=results)
         return
     identity = identity_fields(manifest)
     if manifest.withdrawn:  # before anybody took it in
@@ -183,7 +183,7 @@ def _log(session: Session, submission: Submission, manifest: Manifest | None) ->
         "embargo_until": None if until is None else until.isoformat(),
         "revision": manifest.revision,
         **signature_field(spec, signature),
-        **kept,
+        **results,
     }
     session.log("reviewed", submission.id, sealed=sealed)
 

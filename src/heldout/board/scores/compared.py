@@ -45,7 +45,7 @@ from heldout.board.scores.stored import (
     read_scores,
     read_signatures,
 )
-from heldout.board.store.sharing import KEPT, kept_path
+from heldout.board.store.sharing import RESULTS
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
 from heldout.ids import digest_bytes, query_set_of
@@ -357,7 +357,7 @@ def _refresh(
     """Read one signature file; `None` where nothing can be read or made again."""
     found = read(name)
     file = vault.signature(name)
-    status = vault.files.stat(kept_path("signatures", name))
+    status = vault.files.stat(vault.signature(name).path)
     if status is None or (not found and not _is_sound(vault, name)):
         return None
     digest = hashlib.sha256(file.read_bytes()).digest()
@@ -375,8 +375,8 @@ def _is_sound(vault: Vault, name: str) -> bool:
 
 
 def _stamps(vault: Vault, folder: str) -> dict[str, FileStamp]:
-    """Submission -> the state of its file in a folder of `KEPT`."""
-    ending = KEPT[folder]
+    """Submission -> the state of its file in a folder of `RESULTS`."""
+    ending = RESULTS[folder]
     stamps = vault.files.stats(folder).items()
     return {n.removesuffix(ending): _stamp(s) for n, s in stamps if n.endswith(ending)}
 
@@ -407,7 +407,7 @@ def list_keys(vault: Vault, names: Iterable[str], read: Callable[[str], str]) ->
         stamp, key = known.get(name, (None, ""))
         if stamp is None or stamp != stamps.get(name):
             key = read(name)
-            status = vault.files.stat(kept_path("scores", name)) if key else None
+            status = vault.files.stat(vault.scores(name).path) if key else None
             stamp = None if status is None else _stamp(status)
         keys[name] = key
         if stamp is not None:

@@ -374,7 +374,10 @@ def _store_signatures(session: Session, submission: Submission, scans: Mapping[s
 def _has_signatures(session: Session, submission: Submission) -> bool:
     """Check whether the vault has just the signatures that the log vouches for."""
     logged = submission.stored.get("signatures")
-    return logged is not None and session.vault.kept(submission.id).get("signatures") == logged
+    return (
+        logged is not None
+        and session.vault.result_digests(submission.id).get("signatures") == logged
+    )
 
 
 def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:

@@ -32,10 +32,11 @@ from heldout.board.scores import commitments, public_log
 from heldout.board.scores.sets import check_excluded, digest_public, find_edited, restore_public
 from heldout.board.standings.overdue import list_due_ends, say_season
 from heldout.board.store.repository import LEADERBOARD, SPEC, Repository
-from heldout.board.store.sharing import newer_agreement, newer_rules
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import short_recipient
 from heldout.errors import InputError, StoreError, plural, quote
+from heldout.files.durable import Folder
+from heldout.ids import digest_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -634,3 +635,50 @@ def _check_let_in(session: Session) -> None:
             "heldout board signer prints yours, and another organiser adds it "
             "(docs/how-to/organisers.md, Join)"
         )
+
+
+def newer_rules(text: str, *, public: History | None, whole: History) -> str | None:
+    """The rules that a vault has, where a board's folder lacks them.
+
+    Without this a board.toml that is merely old would look like an edit that takes theirs back.
+
+    Args:
+        text: board.toml as it stands in the folder.
+        public: what the log of the same folder says; `None` where it is empty or damaged.
+        whole: what the vault's log says.
+
+    Returns:
+        The text to write, `None` where the folder's is in force, or an edit of it.
+
+    Raises:
+        StoreError: it was edited without knowing them.
+    """
+    known = () if public is None else public.rules
+    before, rules = known[-1][1] if known else "", whole.rules[-1][1]
+    later = [moment for moment, newer in whole.rules[len(known) :] if newer != before]
+    if text == rules or not later:
+        return None
+    if text == before:
+        return rules
+    raise StoreError(
+        f"board.toml was edited here, and other rules came first ({later[-1]:%d %b %Y %H:%M}): "
+        "put your edit aside (git stash in the board), call again, then edit once more"
+    )
+
+
+def newer_agreement(board: Folder, *, public: History, whole: History) -> tuple[str, str] | None:
+    """Path and text of the agreement that a vault has, where a board's folder has the one before.
+
+    Args:
+        board: its folder.
+        public: what the log of the same folder says.
+        whole: what the vault's log says.
+    """
+    if len(public.agreements) == len(whole.agreements) or not public.agreements:
+        return None
+    older, newer = public.agreements[-1], whole.agreements[-1]
+    data = board.find(newer.path)
+    if older.path != newer.path or data is None:
+        return None
+    same = digest_bytes(data) == older.digest
+    return (newer.path, newer.text) if same and older.digest != newer.digest else None

@@ -181,7 +181,7 @@ def read_stored(vault: Vault, submission: Submission) -> ScoreFile | None:
     Whoever gets `None` opens and scores the submission again.
     """
     logged = submission.stored.get("scores")
-    if logged is not None and vault.kept(submission.id).get("scores") != logged:
+    if logged is not None and vault.result_digests(submission.id).get("scores") != logged:
         return None
     try:
         return read_scores(vault, submission.id)

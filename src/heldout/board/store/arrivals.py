@@ -142,10 +142,10 @@ def find_in_git(
 def recall(git: Git, name: str) -> dict[str, str]:
     """Return what is remembered by commit; a file that cannot be read remembers nothing."""
     try:
-        told = json.loads(git.remembered(name) or b"{}")
+        stored = json.loads(git.remembered(name) or b"{}")
     except (ValueError, RecursionError):
         return {}
-    return {str(k): str(v) for k, v in told.items()} if isinstance(told, dict) else {}
+    return {str(k): str(v) for k, v in stored.items()} if isinstance(stored, dict) else {}
 
 
 def find_foreign(git: Git, form: Form, tips: Iterable[str], *, main: str) -> str:
@@ -485,8 +485,8 @@ def _lacking_file(name: str) -> Problem:
 
 def _core(marks: Mapping[str, str], form: Form, submission: SubmissionId) -> str:
     metadata = file_names(form, submission).metadata
-    kept = {name: mark for name, mark in marks.items() if name != metadata}
-    return _fingerprint(kept) if kept else ""
+    rest = {name: mark for name, mark in marks.items() if name != metadata}
+    return _fingerprint(rest) if rest else ""
 
 
 def _fingerprint(marks: Mapping[str, str]) -> str:

@@ -179,9 +179,9 @@ def _bring(
     if not new:
         return Fetched()
     known = recall(git, _MEMORY)
-    told = {ref: known.get(one, "0") for ref, (_, one) in new.items()}
-    refused = {ref: why for ref, why in told.items() if not why.isdigit()}
-    rounds = {ref: int(why) for ref, why in told.items() if why.isdigit()}
+    noted = {ref: known.get(one, "0") for ref, (_, one) in new.items()}
+    refused = {ref: why for ref, why in noted.items() if not why.isdigit()}
+    rounds = {ref: int(why) for ref, why in noted.items() if why.isdigit()}
 
     def order(ref: str) -> tuple[int, bool, bool]:
         return rounds[ref], ref in known, ref not in here  # known: one of its commits was refused
@@ -327,7 +327,7 @@ def _fetch(
         if lacking:
             aside.fetch_objects(remote, lacking, bounds=bounds)
             _check_sizes(aside, (*here, *lacking), bounds=bounds)
-        git.keep(aside)
+        git.take_over(aside)
     git.set_refs({here: one for here, (_, one) in refs.items()})
 
 

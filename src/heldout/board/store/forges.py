@@ -230,8 +230,8 @@ def decode(answer: ForgeReply, kind: type[T]) -> T:
     except msgspec.ValidationError as error:
         raise StoreError(f"the forge answered another JSON than documented: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        told = quote(answer.headers.get("content-type", "nothing said"), limit=40)
-        raise StoreError(f"the forge answered no JSON (its type: {told})") from None
+        shown = quote(answer.headers.get("content-type", "nothing said"), limit=40)
+        raise StoreError(f"the forge answered no JSON (its type: {shown})") from None
 
 
 def explain(answer: ForgeReply, *, token: str) -> str:
@@ -243,14 +243,14 @@ def explain(answer: ForgeReply, *, token: str) -> str:
     """
     meaning = _MEANINGS.get(answer.status, "")
     if answer.headers.get("location"):
-        meaning = _tell_redirect(answer.headers["location"])
+        meaning = _explain_redirect(answer.headers["location"])
     said = _message(answer)
     said = said.replace(token, "…") if token else said
-    told = f"status {answer.status}" + (f": {meaning}" if meaning else "")
-    return f"{told}; it says {quote(said, limit=_LINE)}" if said else told
+    text = f"status {answer.status}" + (f": {meaning}" if meaning else "")
+    return f"{text}; it says {quote(said, limit=_LINE)}" if said else text
 
 
-def _tell_redirect(location: str) -> str:
+def _explain_redirect(location: str) -> str:
     try:
         host = urlsplit(location).netloc.rpartition("@")[2]
     except ValueError:
@@ -288,8 +288,8 @@ def is_rate_limited(status: int, headers: Mapping[str, str], text: str) -> bool:
     if status == _TOO_MANY:
         return True
     spent = headers.get("x-ratelimit-remaining") == "0"
-    told = "retry-after" in headers or "rate limit" in text.lower()
-    return status == _FORBIDDEN and (spent or told)
+    asks = "retry-after" in headers or "rate limit" in text.lower()
+    return status == _FORBIDDEN and (spent or asks)
 
 
 def seconds_to_wait(headers: Mapping[str, str], *, now: float) -> float:
@@ -466,12 +466,12 @@ class Rest:
                 code="answer-lost",
             )
 
-    def _delay(self, answer: ForgeReply, attempt: int, told: str) -> float:
+    def _delay(self, answer: ForgeReply, attempt: int, what: str) -> float:
         if answer.status >= _FAILED and "retry-after" not in answer.headers:
             return float(2**attempt)
         delay = seconds_to_wait(answer.headers, now=self.clock())
         if delay > LONGEST_WAIT:
-            raise StoreError(f"{told}; call again {_moment(self.clock() + delay)}")
+            raise StoreError(f"{what}; call again {_moment(self.clock() + delay)}")
         return delay
 
     def _ask(

@@ -188,10 +188,10 @@ class Git:
         if mark not in _STORAGE:
             asked = ["--show-cdup", "--is-bare-repository", "--git-common-dir"]
             result = self._start(["rev-parse", *asked])
-            told = _ROOT.fullmatch(_name(result.stdout))
-            if result.returncode != 0 or told is None:
+            answer = _ROOT.fullmatch(_name(result.stdout))
+            if result.returncode != 0 or answer is None:
                 return None
-            _STORAGE[mark] = self.root / told[1]
+            _STORAGE[mark] = self.root / answer[1]
         return _STORAGE[mark]
 
     def require(self) -> None:
@@ -234,8 +234,8 @@ class Git:
 
     def top(self, commit: str) -> tuple[str, ...]:
         """The names at the root of a commit: of files, folders, links and submodules."""
-        told = self._run(["ls-tree", "-z", "--full-tree", "--name-only", commit])
-        return tuple(_name(name) for name in told.split(b"\0")[:-1])
+        answer = self._run(["ls-tree", "-z", "--full-tree", "--name-only", commit])
+        return tuple(_name(name) for name in answer.split(b"\0")[:-1])
 
     def clone(self, source: Path, name: str) -> "Git":
         """Clone a repository into a folder below this one, its main line checked out."""
@@ -283,9 +283,9 @@ class Git:
         Where a commit is checked out and no branch, `main`.
         """
         for ref, start in (("refs/remotes/origin/HEAD", "refs/remotes/origin/"), ("HEAD", _HEADS)):
-            told = _name(self._start(["symbolic-ref", "-q", ref]).stdout).removesuffix("\n")
-            if told.startswith(start):
-                return told.removeprefix(start)
+            answer = _name(self._start(["symbolic-ref", "-q", ref]).stdout).removesuffix("\n")
+            if answer.startswith(start):
+                return answer.removeprefix(start)
         return "main"
 
     def remotes(self) -> tuple[str, ...]:
@@ -351,7 +351,7 @@ class Git:
 
     @contextmanager
     def quarantine(self) -> Iterator["Git"]:
-        """The same repository, but new objects lie aside until `keep`, and are removed at the end.
+        """The same repository; new objects lie aside until `take_over`, else they are removed.
 
         Refs made meanwhile are the repository's own: make none.
         """
@@ -364,7 +364,7 @@ class Git:
             }
             yield replace(self, environment={**self.environment, **settings})
 
-    def keep(self, aside: "Git") -> None:
+    def take_over(self, aside: "Git") -> None:
         """Take over what was fetched into a quarantine of this repository."""
         objects = Path(aside.environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"])
         new = Path(aside.environment["GIT_OBJECT_DIRECTORY"])
@@ -462,8 +462,8 @@ class Git:
         """
         asked = "".join(f"{one}\n" for one in objects).encode()
         form = "--batch-check=%(objecttype) %(objectsize)"
-        told = self._run(["cat-file", form], data=asked, bounds=bounds).split(b"\n")[:-1]
-        fields = [line.decode(errors="replace").split(" ") for line in told]
+        answer = self._run(["cat-file", form], data=asked, bounds=bounds).split(b"\n")[:-1]
+        fields = [line.decode(errors="replace").split(" ") for line in answer]
         for one, field_ in zip(objects, fields, strict=False):
             if not field_[-1].isdigit():
                 raise StoreError(f"git does not have the object {one}; fetch again")
@@ -570,8 +570,8 @@ class Git:
         for head in fields:
             line = head
             if b"\n" in head:  # two trees, then at once the first entry
-                told, _, line = head.partition(b"\n")
-                pair = told.decode()
+                answer, _, line = head.partition(b"\n")
+                pair = answer.decode()
             if not line.startswith(b":"):
                 pair = line.decode() or pair
                 continue
@@ -611,8 +611,8 @@ class Git:
 
     def configured_author(self) -> Author | None:
         """Return who git would name as author here, `None` where it does not know."""
-        told = (self._start(["config", key]).stdout for key in ("user.name", "user.email"))
-        name, email = (text.decode(errors="replace").strip() for text in told)
+        answer = (self._start(["config", key]).stdout for key in ("user.name", "user.email"))
+        name, email = (text.decode(errors="replace").strip() for text in answer)
         return Author(name=name, email=email) if name and email else None
 
     def blob_sizes(self, *blobs: str) -> tuple[int, ...]:
@@ -671,13 +671,13 @@ class Git:
                 with suppress(BrokenPipeError):  # it ended: the answer below is missing
                     asks.write(name.encode("utf-8", "surrogateescape") + b"\n")
                     asks.flush()
-                told = answers.readline().decode("utf-8", "surrogateescape")
-                if told.endswith(" missing\n"):
+                answer = answers.readline().decode("utf-8", "surrogateescape")
+                if answer.endswith(" missing\n"):
                     yield None
                     continue
-                kind, _, size = told.rstrip("\n").rpartition(" ")
+                kind, _, size = answer.rstrip("\n").rpartition(" ")
                 if not kind.endswith(" blob") or not size.isdigit():
-                    said = told.strip() or "it ended"
+                    said = answer.strip() or "it ended"
                     raise StoreError(f"git does not have the file {name}: {said}")
                 if int(size) > limit:
                     raise StoreError(
@@ -695,8 +695,8 @@ class Git:
 
     def versions(self, path: str, *, most: int) -> tuple[str, ...]:
         """The commits of the branch that changed a file, the newest first."""
-        told = ["rev-list", f"--max-count={most}", "HEAD", "--", f":(literal){path}"]
-        return tuple(self._run(told).decode().split())
+        answer = ["rev-list", f"--max-count={most}", "HEAD", "--", f":(literal){path}"]
+        return tuple(self._run(answer).decode().split())
 
     def commit_on(
         self,
@@ -808,7 +808,7 @@ class Git:
         command = ["read-tree", *(["--reset", head] if head else ["--empty"])]
         self._run(command, bounds=Bounds(file=_MOST_LISTED))
 
-    def keep_bytes(self) -> None:
+    def disable_attributes(self) -> None:
         """Let no attribute change a file on its way into this repository or out of it."""
         self.remember("info/attributes", _BYTE_FOR_BYTE)
 
@@ -881,7 +881,7 @@ class Git:
                 talk = subprocess.DEVNULL if data is None else subprocess.PIPE
                 process = stack.enter_context(self._running(arguments, given=talk, env=env))
                 try:
-                    told = process.communicate(data, timeout=_SECONDS)
+                    answer = process.communicate(data, timeout=_SECONDS)
                 except subprocess.TimeoutExpired:
                     raise StoreError(f"git {arguments[0]} took over {_SECONDS} s") from None
             else:
@@ -893,8 +893,8 @@ class Git:
                 process = stack.enter_context(running)
                 _bound(process.pid, bounds)
                 _watch(process, arguments[0], bounds)
-                told = _read_back(files[0]), _read_back(files[1])
-            return subprocess.CompletedProcess(process.args, process.returncode, *told)
+                answer = _read_back(files[0]), _read_back(files[1])
+            return subprocess.CompletedProcess(process.args, process.returncode, *answer)
 
     @contextmanager
     def _running(
@@ -944,8 +944,8 @@ def find_common(root: Path) -> Path | None:
     own = root / ".git"
     with suppress(OSError, ValueError):
         if own.is_file():  # a linked working tree, or a submodule
-            told = os.fsdecode(own.read_bytes()).removeprefix("gitdir: ").rstrip("\n")
-            own = root / told
+            answer = os.fsdecode(own.read_bytes()).removeprefix("gitdir: ").rstrip("\n")
+            own = root / answer
         if os.path.lexists(own / "HEAD"):
             shared = own / "commondir"
             if shared.is_file():
@@ -1134,16 +1134,16 @@ def _explain(said: str) -> str:
         )
     lines = [line for line in said.splitlines() if not line.startswith("hint:")]
     telling = [line for line in lines if line.startswith(("fatal:", "error:"))]
-    told = (telling or lines or ["no message"])[0]
+    answer = (telling or lines or ["no message"])[0]
     if _TOO_OLD.search(said):
-        return f"{told}; this git is too old: install 2.31 or newer (git --version shows it)"
-    return told
+        return f"{answer}; this git is too old: install 2.31 or newer (git --version shows it)"
+    return answer
 
 
 def _environment() -> dict[str, str]:
     """The caller's environment, without what would make git act on another repository."""
-    kept = {k: v for k, v in os.environ.items() if not re.match(r"GIT_(?!SSH|ASKPASS|EXEC)", k)}
-    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    own = {k: v for k, v in os.environ.items() if not re.match(r"GIT_(?!SSH|ASKPASS|EXEC)", k)}
+    return {**own, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
 
 def _signature(author: Author, at: datetime) -> Mapping[str, str]:

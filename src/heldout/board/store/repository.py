@@ -340,16 +340,16 @@ class Repository:
         """
         known = self._pinned()
         if known is not None and len(log):
-            told = {entry.event.seq: str(entry.hash) for entry in log.at({*_events_of(known)})}
-            _refuse_other(known, told, path=path, pinned=self.state.path(_PINNED))
+            hashes = {entry.event.seq: str(entry.hash) for entry in log.at({*_events_of(known)})}
+            _refuse_other(known, hashes, path=path, pinned=self.state.path(_PINNED))
 
     def _check_pinned(self, entries: Sequence[Entry], *, path: str) -> None:
         """Refuse the log of another board."""
         known = self._pinned()
         if known is None or not entries:
             return
-        told = {n: str(one.hash) for n in _events_of(known) for one in entries[n : n + 1]}
-        _refuse_other(known, told, path=path, pinned=self.state.path(_PINNED))
+        hashes = {n: str(one.hash) for n in _events_of(known) for one in entries[n : n + 1]}
+        _refuse_other(known, hashes, path=path, pinned=self.state.path(_PINNED))
 
     def has_seen_more(self, events: int) -> bool:
         """Tell whether this clone has seen more events: it is behind, or some were cut off."""
@@ -515,10 +515,10 @@ def _events_of(known: _Pinned) -> dict[int, str]:
     return {0: known.board, **({known.last[0]: known.last[1]} if known.last[1] else {})}
 
 
-def _refuse_other(known: _Pinned, told: Mapping[int, str], *, path: str, pinned: Path) -> None:
+def _refuse_other(known: _Pinned, hashes: Mapping[int, str], *, path: str, pinned: Path) -> None:
     """Refuse a log, by the hashes of its events by number, that is not the one that is known."""
     wanted = _events_of(known)
-    if any(wanted[number] != digest for number, digest in told.items()):
+    if any(wanted[number] != digest for number, digest in hashes.items()):
         raise StoreError(
             f"{path} is of another board than this clone has worked with, or its history was "
             "rewritten, with other signers perhaps: use nothing of it, and ask the organisers; "

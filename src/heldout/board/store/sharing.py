@@ -17,7 +17,7 @@ the one that was logged with them. Private keys never go into git: each organise
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import Literal
 
 from heldout.board.log.events import Entry, parse_log
 from heldout.board.log.history import History, read_history
-from heldout.board.log.reading import Log, read_log
+from heldout.board.log.reading import read_log, unneeded_runs
 from heldout.board.rules.changes import held_out_file, held_out_name
 from heldout.board.store.git import AS_IT_IS, ATTRIBUTES, Author, Change, Git
 from heldout.errors import StoreError, printable, quote
@@ -50,10 +50,10 @@ IGNORED = (
 )
 """A vault's .gitignore: private keys, and what is about this machine alone."""
 
-KEPT: Mapping[str, str] = {"scores": ".json", "signatures": ".npz"}
+RESULTS: Mapping[str, str] = {"scores": ".json", "signatures": ".npz"}
 """Folder of what opening a submission gave -> how the name of its file there ends."""
 
-SHARED_FOLDERS = ("labels", "sealed", *KEPT)
+SHARED_FOLDERS = ("labels", "sealed", *RESULTS)
 """The folders of a vault that every organiser has alike."""
 
 Standing = Literal["logged", "unlogged", "wrong"]
@@ -65,13 +65,11 @@ _SHARED = re.compile(
     rf"|({'|'.join(SHARED_FOLDERS)})(/[^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]*)+"
 )
 _PLAIN = "100644"
-_DIGEST = re.compile(rb"[0-9a-f]{64}")
-_TAR = re.compile(r".*\.tar\.(age|enc)")
 
 
-def kept_path(folder: str, submission: str) -> str:
-    """Path in the vault of what is kept of a submission; `folder` is a key of `KEPT`."""
-    return f"{folder}/{submission}{KEPT[folder]}"
+def result_path(folder: str, submission: str) -> str:
+    """Path in the vault of what is kept of a submission; `folder` is a key of `RESULTS`."""
+    return f"{folder}/{submission}{RESULTS[folder]}"
 
 
 def logged_files(history: History) -> dict[str, str]:
@@ -81,37 +79,12 @@ def logged_files(history: History) -> dict[str, str]:
         history: what the vault's log says.
     """
     labels = {f"labels/{held_out_file(name)}": digest for name, digest in history.labels.items()}
-    kept = {
-        kept_path(folder, submission.id): digest
+    results = {
+        result_path(folder, submission.id): digest
         for submission in history.submissions.values()
         for folder, digest in submission.stored.items()
     }
-    return {**labels, **kept}
-
-
-def unneeded_runs(log: Log, among: Callable[[str], bool] = bool) -> frozenset[str]:
-    """Return the SHA-256 of the sealed runs that only rejected and withdrawn submissions have.
-
-    Nothing opens these runs again: later ones are compared with their signatures. Key and metadata
-    are small, and needed where an owner's files come after a spoiled copy of them.
-
-    Args:
-        log: the vault's, verified.
-        among: says which digests are asked about; all by default.
-    """
-    every = log.history.submissions.values()
-    decided = {one.id for one in every if one.status in ("rejected", "withdrawn")}
-    runs: set[str] = set()
-    needed: set[str] = set()
-    for entry in log.select_about(decided):
-        for name, digest in (entry.get("files") or {}).items():
-            (runs if _TAR.fullmatch(name) else needed).add(digest)
-        runs.update((entry.get("runs") or {}).values())
-    left = set(filter(among, runs - needed))
-    if left:  # any mention counts: other submissions, labels, baselines, evidence
-        for line in log.lines_about_others(decided):
-            left.difference_update(found.decode() for found in _DIGEST.findall(line))
-    return frozenset(left)
+    return {**labels, **results}
 
 
 def judge_file(path: str, data: bytes, logged: Mapping[str, str]) -> Standing:
@@ -130,7 +103,7 @@ def judge_file(path: str, data: bytes, logged: Mapping[str, str]) -> Standing:
     expected = name if folder == "sealed" else logged.get(path)
     if expected == digest_bytes(data):
         return "logged"
-    return "unlogged" if expected is None or folder in KEPT else "wrong"
+    return "unlogged" if expected is None or folder in RESULTS else "wrong"
 
 
 def check_plain(files: Sequence[Change], *, whose: str, then: str) -> None:
@@ -154,58 +127,11 @@ def check_plain(files: Sequence[Change], *, whose: str, then: str) -> None:
             raise StoreError(f"{whose} has {quote(file.path)}, no plain file of a vault; {then}")
 
 
-def newer_rules(text: str, *, public: History | None, whole: History) -> str | None:
-    """The rules that a vault has, where a board's folder lacks them.
-
-    Without this a board.toml that is merely old would look like an edit that takes theirs back.
-
-    Args:
-        text: board.toml as it stands in the folder.
-        public: what the log of the same folder says; `None` where it is empty or damaged.
-        whole: what the vault's log says.
-
-    Returns:
-        The text to write, `None` where the folder's is in force, or an edit of it.
-
-    Raises:
-        StoreError: it was edited without knowing them.
-    """
-    known = () if public is None else public.rules
-    before, rules = known[-1][1] if known else "", whole.rules[-1][1]
-    later = [moment for moment, newer in whole.rules[len(known) :] if newer != before]
-    if text == rules or not later:
-        return None
-    if text == before:
-        return rules
-    raise StoreError(
-        f"board.toml was edited here, and other rules came first ({later[-1]:%d %b %Y %H:%M}): "
-        "put your edit aside (git stash in the board), call again, then edit once more"
-    )
-
-
-def newer_agreement(board: Folder, *, public: History, whole: History) -> tuple[str, str] | None:
-    """Path and text of the agreement that a vault has, where a board's folder has the one before.
-
-    Args:
-        board: its folder.
-        public: what the log of the same folder says.
-        whole: what the vault's log says.
-    """
-    if len(public.agreements) == len(whole.agreements) or not public.agreements:
-        return None
-    older, newer = public.agreements[-1], whole.agreements[-1]
-    data = board.find(newer.path)
-    if older.path != newer.path or data is None:
-        return None
-    same = digest_bytes(data) == older.digest
-    return (newer.path, newer.text) if same and older.digest != newer.digest else None
-
-
 _MOST_BYTES = 1 << 32
 _MOST_NAMES = 5
 _NO_ADDRESS = "heldout@localhost"
 _PUSHES = 3
-_KEPT = (
+_SAME = (
     "nothing was done, the vault here is as it was (docs/how-to/organisers.md says how to go on)"
 )
 
@@ -234,7 +160,7 @@ class Sharing:
             StoreError: the remote does not answer, or its history is not ours with events added;
                 nothing is changed.
         """
-        self.git.keep_bytes()
+        self.git.disable_attributes()
         self.git.unstage()  # what a killed call left there, a commit made by hand would take up
         self._files.write_whole(GITIGNORE, IGNORED, mode=0o600)
         self._files.write_whole(ATTRIBUTES, AS_IT_IS, mode=0o600)
@@ -244,21 +170,21 @@ class Sharing:
         self._check_continues(ours, theirs)
         log = max(ours, theirs, key=len)
         taken, left = ([], []) if tip is None else self._meet(tip, log)
-        told = []
+        notes = []
         if taken and log == ours:  # files that came with events are told by these
             names = _list_names(taken)
-            told.append(f"taken over from {self.remote} without an event: {names}")
+            notes.append(f"taken over from {self.remote} without an event: {names}")
         if left:
             reason = "for no event has their digests"
-            told.append(f"not taken over from {self.remote}, {reason}: {_list_names(left)}")
+            notes.append(f"not taken over from {self.remote}, {reason}: {_list_names(left)}")
         if log != ours:
             self._files.write_whole(EVENTS, log, mode=0o600)
-            told.insert(0, f"taken over from {self.remote}: {_tell(_since(log, ours))}")
+            notes.insert(0, f"taken over from {self.remote}: {_say(_since(log, ours))}")
         elif log != theirs:
             entries = parse_log(log, path=EVENTS)
             self.record(log, last=entries[-1], history=read_history(entries))
-            told.append(f"sent to {self.remote}, which lacked it: {_tell(_since(log, theirs))}")
-        return tuple(told)
+            notes.append(f"sent to {self.remote}, which lacked it: {_say(_since(log, theirs))}")
+        return tuple(notes)
 
     def record(self, log: bytes, *, last: Entry, history: History) -> None:
         """Make the last event of a log happen: one commit with all that belongs to it, one push.
@@ -280,7 +206,7 @@ class Sharing:
             author=self.git.configured_author() or Author(name=last.event.by, email=_NO_ADDRESS),
             at=last.time,
         )
-        check_plain(self.git.files(commit), whose="the vault", then=_KEPT)
+        check_plain(self.git.files(commit), whose="the vault", then=_SAME)
         self._push(commit, known, last)
         self.git.move_branch(commit)
 
@@ -320,7 +246,7 @@ class Sharing:
             self.git.fetch(remote, f"+refs/heads/*:refs/remotes/{remote}/*", prune=True)
         except StoreError as error:
             raise StoreError(
-                f"the vault is shared, and its remote {remote} does not answer ({error}); {_KEPT}"
+                f"the vault is shared, and its remote {remote} does not answer ({error}); {_SAME}"
             ) from None
         tip = self._tip()
         others = self.git.refs(f"refs/remotes/{remote}/")
@@ -328,7 +254,7 @@ class Sharing:
             other = printable(min(others).rpartition("/")[2])
             raise StoreError(
                 f"the vault is on the branch {self.branch}, but its remote has {other}: two "
-                f"branches would be two histories; {_KEPT}"
+                f"branches would be two histories; {_SAME}"
             )
         return tip
 
@@ -343,13 +269,13 @@ class Sharing:
         if data is None or not data.endswith(b"\n"):
             raise StoreError(
                 f"the remote {self.remote} has no whole {EVENTS}: it must be empty at first, and "
-                f"nothing but a vault's then; {_KEPT}"
+                f"nothing but a vault's then; {_SAME}"
             )
         try:
             if data != known:
                 parse_log(data, path=f"{self.remote}:{EVENTS}")
         except StoreError as error:
-            raise StoreError(f"{error}; {_KEPT}") from None
+            raise StoreError(f"{error}; {_SAME}") from None
         return data
 
     def _check_continues(self, ours: bytes, theirs: bytes) -> None:
@@ -359,7 +285,7 @@ class Sharing:
             if mine != other:
                 raise StoreError(
                     f"the remote {self.remote} has another history: its event {number} is not the "
-                    f"one in the vault here. Somebody rewrote it, or it is another board's; {_KEPT}"
+                    f"one in the vault here. Somebody rewrote it, or it is another board's; {_SAME}"
                 )
 
     def _meet(self, tip: str, log: bytes) -> tuple[list[str], list[str]]:
@@ -369,17 +295,17 @@ class Sharing:
         Commits that were made here by hand stay, and are sent with the next event.
         """
         files, head = self.git.files(tip), self.git.head()
-        check_plain(files, whose=f"the remote {self.remote}", then=_KEPT)
+        check_plain(files, whose=f"the remote {self.remote}", then=_SAME)
         if head is not None and self.git.contains(head, tip):
             return [], []
         if head is not None and not self.git.contains(tip, head):
             raise StoreError(
                 f"the vault and its remote {self.remote} have the same events, but commits of "
-                f"their own: somebody rewrote it, or committed by hand; {_KEPT}"
+                f"their own: somebody rewrote it, or committed by hand; {_SAME}"
             )
         known = {} if head is None else {file.path: file.blob for file in self.git.files(head)}
         if gone := sorted(known.keys() - {file.path for file in files} - _unneeded(log)):
-            raise StoreError(f"the remote {self.remote} has lost {quote(gone[0])}; {_KEPT}")
+            raise StoreError(f"the remote {self.remote} has lost {quote(gone[0])}; {_SAME}")
         taken = self._take(files, known, log)
         self.git.move_branch(tip)
         return taken
@@ -398,7 +324,7 @@ class Sharing:
             if standing == "wrong":
                 ours = file.path == ATTRIBUTES
                 right = "heldout's own" if ours else "the file that the log has the digest of"
-                raise StoreError(f"{file.path} at the remote {self.remote} is not {right}; {_KEPT}")
+                raise StoreError(f"{file.path} at the remote {self.remote} is not {right}; {_SAME}")
             (fresh if standing == "logged" else left).append(file)
             if file.path.startswith("labels/") and standing == "logged":
                 self._check_unedited(file.path, data, known.get(file.path))
@@ -420,7 +346,7 @@ class Sharing:
         if mine != data and (before is None or mine != self._read(before)):
             raise StoreError(
                 f"{self._files.path(path)} was edited here, and another organiser's labels came "
-                f"first: move yours out of the vault, call again, and compare; {_KEPT}"
+                f"first: move yours out of the vault, call again, and compare; {_SAME}"
             )
 
     def _paths(self, history: History) -> tuple[str, ...]:
@@ -456,19 +382,19 @@ class Sharing:
         if tip == known:
             return False
         first = parse_log(self._read_log(tip), path=EVENTS)[number:]
-        told = _tell(first) if first else "the vault's remote changed"
-        text = f"another organiser was first: {told}; event {number} did not happen"
+        what = _say(first) if first else "the vault's remote changed"
+        text = f"another organiser was first: {what}; event {number} did not happen"
         raise StoreError(text, code="overtaken")
 
 
 def find_sharing(root: Path) -> Sharing | None:
-    """Find how a vault is shared, `None` where it is no clone with a remote.
+    """Find how a vault that is a clone is shared, `None` where it has no remote.
 
     Raises:
         StoreError: it has a remote, but no branch to share.
     """
     git = Git(root)
-    remotes = git.remotes() if (root / ".git").exists() else ()
+    remotes = git.remotes()
     if not remotes:
         return None
     if "origin" not in remotes and len(remotes) > 1:
@@ -493,12 +419,12 @@ def _since(log: bytes, known: bytes) -> Sequence[Entry]:
     return parse_log(log, path=EVENTS)[known.count(b"\n") :]
 
 
-def _tell(entries: Sequence[Entry]) -> str:
+def _say(entries: Sequence[Entry]) -> str:
     """Some events in a few words; the last one by name."""
     last = entries[-1].event
     about = f" {last.submission}" if last.submission else ""
-    told = f"event {last.seq}, {last.kind}{about}, by {last.by}, {last.at}"
-    return told if len(entries) == 1 else f"{len(entries)} events, the last: {told}"
+    text = f"event {last.seq}, {last.kind}{about}, by {last.by}, {last.at}"
+    return text if len(entries) == 1 else f"{len(entries)} events, the last: {text}"
 
 
 def _list_names(paths: Sequence[str]) -> str:

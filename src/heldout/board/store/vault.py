@@ -103,7 +103,8 @@ class Vault:
 
     def _sharing(self) -> sharing.Sharing | None:
         """Return how several organisers share it; `None` where one alone has it."""
-        return sharing.find_sharing(self.root) if self.stored is None else None
+        alone = self.stored is not None or not (self.root / ".git").exists()
+        return None if alone else sharing.find_sharing(self.root)
 
     @staticmethod
     def create(root: Path, *, board: Path) -> "Vault":
@@ -389,7 +390,7 @@ class Vault:
         Args:
             among: says which digests are asked about; for none of them the log is not searched.
         """
-        return sharing.unneeded_runs(self.log(), among)
+        return reading.unneeded_runs(self.log(), among)
 
     def remove_unneeded(self) -> None:
         """Remove these runs; those of a decision that a crash came after, too.
@@ -412,17 +413,20 @@ class Vault:
 
     def scores(self, submission: str) -> File:
         """File of a submission's true scores."""
-        return self.files.file(sharing.kept_path("scores", submission))
+        return self._result("scores", submission)
 
     def signature(self, submission: str) -> File:
         """File of a submission's first documents."""
-        return self.files.file(sharing.kept_path("signatures", submission))
+        return self._result("signatures", submission)
 
-    def kept(self, submission: str) -> dict[str, str]:
+    def _result(self, folder: str, submission: str) -> File:
+        return self.files.file(f"{folder}/{submission}{sharing.RESULTS[folder]}")
+
+    def result_digests(self, submission: str) -> dict[str, str]:
         """Folder -> SHA-256 of what is kept of a submission, as an event that scores it has it."""
         found = {
-            folder: self.files.find(sharing.kept_path(folder, submission))
-            for folder in sharing.KEPT
+            folder: self.files.find(self._result(folder, submission).path)
+            for folder in sharing.RESULTS
         }
         return {folder: digest_bytes(data) for folder, data in found.items() if data is not None}
 
@@ -555,12 +559,8 @@ class Vault:
                 "from the backup, or let another organiser name your key: heldout board signer, "
                 "docs/how-to/keys.md"
             )
-        return events.link(
-            draft,
-            log.last if len(log) else None,
-            at=now,
-            sign=None if own is None else own.sign,
-        )
+        entry = events.link(draft, log.last if len(log) else None, at=now)
+        return entry if own is None else replace(entry, signature=own.sign(entry.hash))
 
 
 def _key_path(name: str) -> str:

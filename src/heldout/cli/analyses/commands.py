@@ -25,7 +25,7 @@ from heldout.cli.analyses.sources import (
     load_board,
     load_scores,
 )
-from heldout.cli.options import Dask, add_options, with_options
+from heldout.cli.options import Dask, command
 from heldout.cli.printing import (
     TERMINAL,
     Output,
@@ -176,9 +176,9 @@ def make_command(analysis: Analysis[Any, Any]) -> click.Command:
     def run(
         *,
         source: Any,
-        facets: FacetSource = _ALL,
+        facets: Any = _ALL,
         options: Any,
-        output: Output,
+        output: Any,
         seed: int = 0,
         dask: str | None = None,
     ) -> None:
@@ -203,12 +203,11 @@ def make_command(analysis: Analysis[Any, Any]) -> click.Command:
     declared["options"] = analysis.options
     declared |= {"seed": (Seed, 0)} if analysis.seeded else {}
     declared |= {"dask": (Dask, None)} if analysis.parallel else {}
-    command = add_options(**declared, output=Output)(run)
-    return click.command(name=analysis.name, help=analysis.help)(command)
+    run.__doc__ = analysis.help
+    return command(run, **declared, output=Output)
 
 
-@click.command
-@with_options
+@command
 def compare(*, options: CompareOptions, seed: Seed = 0, output: Output) -> None:
     """Is B better than A? By a measure, and by which queries each answers and how high.
 
@@ -241,8 +240,7 @@ def compare(*, options: CompareOptions, seed: Seed = 0, output: Output) -> None:
     print_each(options.facets, output, scores, comparison.answer)
 
 
-@click.command
-@with_options
+@command
 def report(
     *,
     board: BoardSource,

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from heldout.cli.context import VaultCall
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import fill_facts
 from heldout.errors import StoreError
 from heldout.options import Opt
@@ -18,8 +18,7 @@ from heldout.options import Opt
 _File = Annotated[Path, Opt(argument=True, path="file", metavar="FILE")]
 
 
-@click.command()
-@with_options
+@command
 def backup(
     *,
     file: _File,
@@ -68,8 +67,7 @@ def backup(
     call.answer({"file": str(file), **msgspec.to_builtins(made)}, facts)
 
 
-@click.command()
-@with_options
+@command
 def restore(
     *,
     file: Annotated[Path, Opt(argument=True, path="file", exists=True, metavar="FILE")],

@@ -15,7 +15,6 @@ import click
 import msgspec
 
 from heldout.board.rules.template import Stake
-from heldout.cli.board import at_board
 from heldout.cli.board.participant import RunFiles
 from heldout.cli.context import (
     BoardCall,
@@ -25,7 +24,7 @@ from heldout.cli.context import (
     next_facts,
     read_clock,
 )
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import (
     TERMINAL,
     answers,
@@ -76,8 +75,7 @@ _KnownRuns = Annotated[
 _NewVault = Annotated[Path, Opt("Vault, outside DIR.", names=("--vault",), metavar="DIR")]
 
 
-@click.command()
-@with_options
+@command
 def new(
     *,
     folder: Annotated[Path, Opt(argument=True, metavar="DIR")],
@@ -258,15 +256,14 @@ def _new_board_facts(
         split_above=SPLIT_ABOVE,
         fixed=FIXED_BY_SCORES,
         board=board,
-        places=f"--board {board} --vault {shlex.quote(str(vault))}",
+        folders=f"--board {board} --vault {shlex.quote(str(vault))}",
         page_steps=steps,
         day=f"{now:%Y%m%d}",
         runs=" ".join(runs),
     )
 
 
-@click.command()
-@with_options
+@command
 def describe(
     *,
     known_runs: _KnownRuns = (),
@@ -343,8 +340,7 @@ def describe(
         print_facts(answers(), [*_gap_facts(gaps, "your best baseline, {},", measure)])
 
 
-@click.command()
-@at_board
+@command
 def baseline(
     *,
     name: Identifier,
@@ -361,14 +357,14 @@ def baseline(
     """
     from heldout.board.organiser.decide import add_baseline
     from heldout.board.organiser.rebuild import catch_up
-    from heldout.board.organiser.words import rebuilt_facts, released_fact
+    from heldout.cli.board.reports import rebuilt_facts, released_text
 
     with call.session() as session:
         decision = add_baseline(session, name, runs.files, description=description)
         rebuilt = catch_up(session, news=decision.event is not None)
     row = next(row for row in rebuilt.standings.rows if row.id == name)
     before = "   (done before)" if decision.done_before else ""
-    facts = [("baseline", f"{name}{before}"), released_fact(row, session.spec())]
+    facts = [("baseline", f"{name}{before}"), ("released", released_text(row, session.spec()))]
     call.answer(
         {"id": name, "scores": {key: float(v) for key, v in row.scores.items()}},
         [*facts, *rebuilt_facts(rebuilt), *next_facts(session.repository)],
@@ -431,8 +427,7 @@ def _forge(address: str) -> ForgeSpec:
     return found
 
 
-@click.command("import-msmarco")
-@with_options
+@command
 def import_msmarco(
     *,
     table: Annotated[Path, Opt(argument=True, path="file", metavar="CSV")],
@@ -497,8 +492,7 @@ def import_msmarco(
     print_facts(answers(), facts)
 
 
-@click.command("publish-page")
-@with_options
+@command
 def publish_page(*, call: BoardCall) -> None:
     """Publish the leaderboard on GitHub Pages or GitLab Pages.
 

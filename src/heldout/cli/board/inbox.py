@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.board import at_board
 from heldout.cli.context import (
     Identifier,
     OrganiserCall,
     ended_in_order,
     next_facts,
-    persist,
     reach_forge,
 )
-from heldout.cli.options import with_options
+from heldout.cli.options import command, persist
 from heldout.cli.printing import answers, fill_facts, print_facts, print_json, print_problems
 from heldout.options import Opt
 
 if TYPE_CHECKING:
     from heldout.board.organiser.inbox import ArrivalReceipt, TakenIn
-    from heldout.board.organiser.running import Ran, RunPlan
+    from heldout.board.organiser.running import Ran
     from heldout.board.scores.session import Session
 
 
@@ -34,8 +32,7 @@ _MAY_CHANGE = frozenset(
 """Why an upload is refused today, and may be taken another day."""
 
 
-@click.command()
-@at_board
+@command
 def inbox(
     *,
     folders: Annotated[
@@ -76,8 +73,8 @@ def inbox(
       heldout inbox --from ../uploads
     """
     from heldout.board.organiser.inbox import note_printed, take_in
-    from heldout.board.organiser.words import rebuilt_facts, rules_facts
     from heldout.board.store.arrivals import remove_deliveries
+    from heldout.cli.board.reports import rebuilt_facts, rules_facts
 
     with call.session() as session:
         if token_host is not None:
@@ -124,8 +121,8 @@ def _done_with(receipts: Sequence[ArrivalReceipt]) -> frozenset[str]:
 
 def _document(session: Session, taken: TakenIn) -> dict[str, Any]:
     from heldout.board.organiser.inbox import list_public_overdue, list_reveals, list_waiting
-    from heldout.board.organiser.words import overdue_document
     from heldout.board.scores.stored import find_mixed
+    from heldout.cli.board.reports import overdue_document
 
     return {
         "silent": taken.silent,
@@ -149,8 +146,8 @@ def _document(session: Session, taken: TakenIn) -> dict[str, Any]:
 
 def _print_waiting(session: Session, taken: TakenIn) -> None:
     from heldout.board.organiser.inbox import list_public_overdue, list_reveals, list_waiting
-    from heldout.board.organiser.words import overdue_facts, waited
     from heldout.board.scores.stored import find_mixed, say_mixed
+    from heldout.cli.board.reports import waited
 
     waiting, overdue = list_waiting(session), list_public_overdue(session)
     mixed = find_mixed(session.vault, session.history())
@@ -161,7 +158,7 @@ def _print_waiting(session: Session, taken: TakenIn) -> None:
         waited=waited,
         now=session.now,
         reveals=list_reveals(session),
-        overdue=overdue_facts(overdue),
+        overdue=overdue,
         mixed=mixed,
         say_mixed=say_mixed,
     )
@@ -192,8 +189,7 @@ def _print_receipts(receipts: Sequence[ArrivalReceipt], *, every: bool) -> None:
             print_facts(answers(), [(receipt.kind, f"{name}  from {receipt.source}"), *notes])
 
 
-@click.command()
-@with_options
+@command
 def run(
     *,
     submission: Identifier,
@@ -229,11 +225,8 @@ def run(
     from heldout.board.organiser.containers import find_engine
     from heldout.board.organiser.running import find_meter, plan_run, record_run, run_plan
 
-    def read() -> RunPlan | None:
-        with call.session() as session:
-            return plan_run(session, submission)
-
-    plan = persist(read)
+    with call.session() as session:
+        plan = plan_run(session, submission)
     if plan is None:
         _report(call, submission, None)
         return
@@ -244,7 +237,7 @@ def run(
         with call.session() as session:
             record_run(session, plan, ran)
 
-    persist(record)
+    persist(record)  # and never the program again
     _report(call, submission, ran)
 
 

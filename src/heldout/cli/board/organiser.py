@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.board import at_board
 from heldout.cli.context import (
     Identifier,
     Identifiers,
@@ -19,7 +18,7 @@ from heldout.cli.context import (
     reach_forge,
     require_yes,
 )
-from heldout.cli.options import check_reason
+from heldout.cli.options import check_reason, command
 from heldout.cli.printing import (
     TERMINAL,
     answers,
@@ -43,8 +42,7 @@ if TYPE_CHECKING:
 _NamesNobody = Annotated[bool, Opt("Confirm that the text does not reveal an embargoed team.")]
 
 
-@click.command()
-@at_board
+@command
 def review(
     *,
     ids: Identifiers,
@@ -59,9 +57,9 @@ def review(
     Example:
       heldout review 20261120-lighthouse-monot5
     """
-    from heldout.board.organiser import words
     from heldout.board.organiser.review import review_all, show_score
     from heldout.board.scores.sets import load_sets
+    from heldout.cli.board import reports
 
     shown: list[dict[str, Any]] = []
     against = False
@@ -72,21 +70,20 @@ def review(
             scores = show_score(session, result) if score else None
             against |= bool(result.stands_against)
             if call.as_json:
-                shown.append(words.review_document(result, scores, spec))
+                shown.append(reports.review_document(result, scores, spec))
             else:
-                print_facts(answers(), words.review_facts(result, now=call.now))
+                print_facts(answers(), reports.review_facts(result, now=call.now))
                 print_problems(answers(), result.scores.metadata_problems)
                 for run in result.scores.runs.values():
                     print_problems(answers(), run.problems, counts=run.counts)
-                print_facts(answers(), words.verdict_facts(result, scores, spec))
+                print_facts(answers(), reports.verdict_facts(result, scores, spec))
     if call.as_json:
         print_json({"reviews": shown})
     if against:
         raise click.exceptions.Exit(1)
 
 
-@click.command()
-@at_board
+@command
 def publish(
     *,
     ids: Identifiers,
@@ -117,8 +114,7 @@ def publish(
         _report(call, session, outcome, "published")
 
 
-@click.command()
-@at_board
+@command
 def reject(
     *,
     ids: Identifiers,
@@ -143,8 +139,7 @@ def reject(
         _report(call, session, outcome, "rejected")
 
 
-@click.command()
-@at_board
+@command
 def ask(
     *,
     submission: Identifier,
@@ -168,8 +163,7 @@ def ask(
         _report(call, session, outcome, "asked")
 
 
-@click.command()
-@at_board
+@command
 def correct(
     *,
     ids: Annotated[tuple[str, ...], Opt(argument=True, metavar="[ID...]")] = (),
@@ -235,9 +229,9 @@ def _list_earlier(session: Session) -> tuple[str, ...]:
 
 def _score_part(ids: Sequence[str], part: str, call: OrganiserCall) -> None:
     """Score a part of a correction's entries; exit code 1 where some have no score, 2 where all."""
-    from heldout.board.organiser import words
     from heldout.board.organiser.decide import score_part
     from heldout.board.scores.session import look_at
+    from heldout.cli.board import reports
     from heldout.scoring.shards import parse_shard
 
     if call.accept_rules:
@@ -246,8 +240,8 @@ def _score_part(ids: Sequence[str], part: str, call: OrganiserCall) -> None:
     session = look_at(call.board(), call.need_vault(), now=call.now)
     ids = ids or _list_earlier(session)
     found, entries = score_part(session, ids, shard, progress=TERMINAL), len(dict.fromkeys(ids))
-    document = words.part_document(found, shard, entries=entries)
-    call.answer(document, words.part_facts(found, shard, entries=entries))
+    document = reports.part_document(found, shard, entries=entries)
+    call.answer(document, reports.part_facts(found, shard, entries=entries))
     failed = found.failed
     if failed and not call.as_json:
         for problems in failed.values():
@@ -258,8 +252,7 @@ def _score_part(ids: Sequence[str], part: str, call: OrganiserCall) -> None:
         raise click.exceptions.Exit(1 if some else 2)
 
 
-@click.command()
-@at_board
+@command
 def extend(
     *,
     submission: Identifier,
@@ -281,8 +274,7 @@ def extend(
         _report(call, session, outcome, "extended")
 
 
-@click.command()
-@at_board
+@command
 def rebuild(
     *,
     yes: Annotated[
@@ -308,8 +300,8 @@ def rebuild(
     Example:
       heldout rebuild
     """
-    from heldout.board.organiser import words
     from heldout.board.organiser.rebuild import bring_up_to_date, rebuild_public
+    from heldout.cli.board import reports
 
     if call.vault is None and (restore_rules or call.accept_rules):
         raise click.UsageError("the rules are the organisers': name the vault, --vault DIR")
@@ -320,13 +312,13 @@ def rebuild(
     else:
         with call.session(late=yes, restore=restore_rules) as session:
             rebuilt = bring_up_to_date(session)
-    facts = words.rebuilt_facts(rebuilt)
+    facts = reports.rebuilt_facts(rebuilt)
     if call.vault is not None:
         facts += next_facts(call.board())
     elif rebuilt.changed:
         facts.append(("note", "without a vault nothing is committed: git diff shows what changed,"))
         facts.append(("", "git checkout leaderboard takes it back; organisers add --vault DIR"))
-    call.answer(words.rebuilt_document(rebuilt), facts)
+    call.answer(reports.rebuilt_document(rebuilt), facts)
 
 
 def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
@@ -355,7 +347,7 @@ def _confirm(reviews: Sequence[Review], why: str, *, yes: bool) -> str:
 
 def _report(call: OrganiserCall, session: Session, outcome: Outcome, verb: str) -> None:
     """Say what became of submissions; exit code 1 where one is not as was asked for."""
-    from heldout.board.organiser import words
+    from heldout.cli.board import reports
 
     rebuilt, earlier = outcome.rebuilt, outcome.earlier
     waiting: Sequence[Waiting] = ()  # most boards have no preference labels
@@ -363,15 +355,12 @@ def _report(call: OrganiserCall, session: Session, outcome: Outcome, verb: str) 
         from heldout.judging.services.maintaining import count_waiting
 
         waiting = count_waiting(session, outcome.done)
-    document: dict[str, Any] = {"decisions": [*map(words.decision_document, outcome.decisions)]}
+    document: dict[str, Any] = {"decisions": [*map(reports.decision_document, outcome.decisions)]}
     if verb == "corrected":
         document["earlier_labels"] = earlier
     if waiting:
         document["waiting"] = {one.query_set: one.tops for one in waiting}
-    facts = words.decision_facts(session, outcome.decisions, verb, rebuilt.standings)
-    if outcome.ahead is not None:
-        facts += words.ahead_facts(outcome.ahead, among=len(outcome.decisions))
-    facts += words.rebuilt_facts(rebuilt)
+    facts = reports.decision_facts(session, outcome, verb) + reports.rebuilt_facts(rebuilt)
     commands = [f'heldout correct {" ".join(earlier)} --why "…"'] if earlier else []
     commands += ['heldout board final --why "…"'] if outcome.reopens_final else []
     left = sum(s.waits_since is not None for s in session.history().submissions.values())
@@ -385,7 +374,7 @@ def _report(call: OrganiserCall, session: Session, outcome: Outcome, verb: str) 
     )
     commands += ["heldout prefer maintain CAMPAIGN --documents FILE"] * bool(waiting)
     facts += next_facts(session.repository, commands)
-    call.answer({**document, **words.rebuilt_document(rebuilt)}, facts)
+    call.answer({**document, **reports.rebuilt_document(rebuilt)}, facts)
     if len(outcome.done) < len(outcome.decisions):
         raise click.exceptions.Exit(1)
 
@@ -393,8 +382,7 @@ def _report(call: OrganiserCall, session: Session, outcome: Outcome, verb: str) 
 # The organiser's commands of a final: name the finalists, open their scores.
 
 
-@click.command()
-@at_board
+@command
 def finalists(
     *,
     ids: Identifiers,
@@ -425,8 +413,7 @@ def finalists(
         _report_final(call, session, step, rebuilt)
 
 
-@click.command()
-@at_board
+@command
 def final(
     *,
     why: Annotated[
@@ -451,10 +438,10 @@ def final(
     Example:
       heldout board final --vault ../kb-vault
     """
-    from heldout.board.organiser import words
     from heldout.board.organiser.decide import check_text
     from heldout.board.organiser.finals import check_ended, end_seasons_again, open_final
     from heldout.board.organiser.rebuild import catch_up
+    from heldout.cli.board import reports
 
     with call.session() as session:
         known, ends = session.history().final, session.history().season_ends
@@ -469,8 +456,8 @@ def final(
             if not ended.ends:
                 check_ended(session)
             call.answer(
-                words.rebuilt_document(ended),
-                [*words.rebuilt_facts(ended), *next_facts(session.repository)],
+                reports.rebuilt_document(ended),
+                [*reports.rebuilt_facts(ended), *next_facts(session.repository)],
             )
             return
         if known is not None and known.opened is None and not yes:
@@ -488,17 +475,15 @@ def final(
 
 
 def _report_final(call: OrganiserCall, session: Session, step: FinalStep, rebuilt: Rebuilt) -> None:
-    from heldout.board.organiser import words
+    from heldout.cli.board import reports
 
     known = step.final
-    before = "" if step.event is not None else "   (done before)"
     after = [] if known.opened else [f"after {session.spec().closes}: heldout board final"]
     call.answer(
-        {**words.final_document(known), "event": step.event, **words.rebuilt_document(rebuilt)},
+        {**reports.final_document(known), "event": step.event, **reports.rebuilt_document(rebuilt)},
         [
-            ("final", f"{known.view}{before}"),
-            *words.final_facts(known),
-            *words.rebuilt_facts(rebuilt),
+            *reports.final_facts(known, step.event),
+            *reports.rebuilt_facts(rebuilt),
             *next_facts(session.repository, after),
         ],
     )

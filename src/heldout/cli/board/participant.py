@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from heldout.cli.context import BoardCall, Identifier, SendTo, find_server, find_target, show_path
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import (
     answers,
     count_errors,
@@ -73,8 +73,7 @@ class RunFiles:
         return files
 
 
-@click.command()
-@with_options
+@command
 def draft(
     *,
     name: Annotated[str, Opt(argument=True, metavar="NAME")],
@@ -166,8 +165,7 @@ def draft(
     )
 
 
-@click.command()
-@with_options
+@command
 def check(
     *,
     submission: Annotated[str | None, Opt(argument=True, metavar="[ID]")] = None,
@@ -298,8 +296,7 @@ def _document(found: Check) -> dict[str, Any]:
 _DONE = "   (done before)"
 
 
-@click.command()
-@with_options
+@command
 def pack(*, submission: Identifier, call: BoardCall) -> None:
     """Check and seal a draft, and send nothing: for those who look first.
 
@@ -314,8 +311,7 @@ def pack(*, submission: Identifier, call: BoardCall) -> None:
     call.answer(_sent_document(found.id, packed), [*facts, ("next", f"heldout submit {found.id}")])
 
 
-@click.command()
-@with_options
+@command
 def submit(*, submission: Identifier, to: SendTo = None, call: BoardCall) -> None:
     """Check, seal and send a draft: a branch of its own, or with --to a folder or a server.
 
@@ -346,8 +342,7 @@ def submit(*, submission: Identifier, to: SendTo = None, call: BoardCall) -> Non
     call.answer(_sent_document(found.id, packed, sent), facts)
 
 
-@click.command()
-@with_options
+@command
 def amend(*, submission: Identifier, to: SendTo = None, call: BoardCall) -> None:
     """Seal the draft's metadata again under the same key, one revision up, and send it.
 
@@ -358,8 +353,7 @@ def amend(*, submission: Identifier, to: SendTo = None, call: BoardCall) -> None
     _update(submission, to, call, withdrawn=False)
 
 
-@click.command()
-@with_options
+@command
 def withdraw(*, submission: Identifier, to: SendTo = None, call: BoardCall) -> None:
     """Take a submission back before it is published; the quota is given back.
 
@@ -442,8 +436,7 @@ def _sent_document(name: SubmissionId, packed: Packed, sent: Sent | None = None)
     return {"id": name, **msgspec.to_builtins(packed), **msgspec.to_builtins(sent or {})}
 
 
-@click.command()
-@with_options
+@command
 def status(
     *,
     submission: Annotated[str | None, Opt(argument=True, metavar="[ID]")] = None,
@@ -460,11 +453,11 @@ def status(
       heldout status 20261120-lighthouse-monot5
     """
     from heldout.board.log.history import read_history
-    from heldout.board.organiser.words import overdue_document, overdue_facts
     from heldout.board.participant.checks import check_tree_rules
     from heldout.board.participant.status import describe_submission, status_facts
     from heldout.board.rules.changes import difference_facts
     from heldout.board.standings.overdue import list_overdue_at
+    from heldout.cli.board.reports import overdue_document, overdue_facts
 
     repository, now = call.board(), call.now
     log = repository.newest_log()

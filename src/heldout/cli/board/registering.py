@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.board import at_board
 from heldout.cli.context import (
     BoardCall,
     OrganiserCall,
@@ -17,7 +16,7 @@ from heldout.cli.context import (
     require_yes,
     show_path,
 )
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import fail, fill_facts
 from heldout.errors import InputError, plural, printable
 from heldout.options import Opt
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from heldout.board.log.registration import Agreement, RegisteredTeam
 
 
-@click.command()
-@with_options
+@command
 def register(
     *,
     team: Annotated[str, Opt("Name of the team, as on submissions.", metavar="NAME")],
@@ -75,8 +73,7 @@ def register(
     call.answer({"team": own.handle, "agreement": own.agreement or None, "sent": sent}, facts)
 
 
-@click.command()
-@at_board
+@command
 def teams(*, call: OrganiserCall) -> None:
     """List the teams that have registered, with what only the organisers know of them.
 
@@ -100,8 +97,7 @@ def teams(*, call: OrganiserCall) -> None:
         call.answer({"teams": rows}, [*facts, ("teams", f"{count} registered")])
 
 
-@click.command()
-@at_board
+@command
 def revoke(
     *, team: Annotated[str, Opt(argument=True, metavar="TEAM")], why: Why, call: OrganiserCall
 ) -> None:
@@ -115,7 +111,7 @@ def revoke(
     """
     from heldout.board.organiser.inbox import revoke as revoke_team
     from heldout.board.organiser.rebuild import catch_up
-    from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
+    from heldout.cli.board.reports import rebuilt_document, rebuilt_facts
 
     with call.session() as session:
         event = revoke_team(session, team, why=why)

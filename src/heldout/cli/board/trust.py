@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import msgspec
 
-from heldout.cli.board import at_board
 from heldout.cli.context import (
     OrganiserCall,
     VaultCall,
@@ -20,7 +19,7 @@ from heldout.cli.context import (
     next_facts,
     require_yes,
 )
-from heldout.cli.options import check_reason, with_options
+from heldout.cli.options import check_reason, command
 from heldout.cli.printing import fill_facts
 from heldout.errors import StoreError
 from heldout.options import Opt
@@ -42,8 +41,7 @@ _Root = Annotated[
 _Yes = Annotated[bool, Opt("Do not ask.")]
 
 
-@click.command()
-@with_options
+@command
 def audit(
     *,
     archived: Annotated[
@@ -109,8 +107,7 @@ def audit(
         raise click.exceptions.Exit(1)
 
 
-@click.command()
-@at_board
+@command
 def archive(
     *,
     file: Annotated[Path, Opt(argument=True, path="file", metavar="FILE")],
@@ -138,7 +135,7 @@ def archive(
     """
     from heldout.board.audit.archive import close_board, write_archive
     from heldout.board.organiser.rebuild import catch_up
-    from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
+    from heldout.cli.board.reports import rebuilt_document, rebuilt_facts
 
     if agreed and why is None:
         raise click.UsageError("--agreed is your word for a team's: say how you know, with --why")
@@ -165,8 +162,7 @@ def archive(
         )
 
 
-@click.command()
-@at_board
+@command
 def rekey(
     *,
     why: Why,
@@ -177,7 +173,9 @@ def rekey(
         tuple[str, ...],
         Opt("Key of an organiser who leaves, or whose key was lost.", metavar="KEY"),
     ] = (),
-    keep_key: Annotated[bool, Opt("Leave the vault's own key as it is.")] = False,
+    own_key_stays: Annotated[
+        bool, Opt("Leave the vault's own key as it is.", names=("--keep-key",))
+    ] = False,
     add_signer: Annotated[
         tuple[str, ...],
         Opt(
@@ -221,11 +219,11 @@ def rekey(
     """
     from heldout.board.organiser.rekey import KeyChange, ensure_key, is_begun
     from heldout.board.organiser.rekey import rekey as change_keys
-    from heldout.board.organiser.words import rebuilt_document, rebuilt_facts
+    from heldout.cli.board.reports import rebuilt_document, rebuilt_facts
     from heldout.envelope.bundle import short_recipient
 
     joining = _read_signers(add_signer)
-    if call.vault is not None and not keep_key:
+    if call.vault is not None and not own_key_stays:
         # A vault that has lost its key gets one first: without any, no session can be opened.
         ensure_key(call.board(), call.vault.absolute(), now=call.now)
     with call.session() as session:
@@ -240,7 +238,7 @@ def rekey(
         done = change_keys(
             session,
             KeyChange(
-                new_key=not keep_key,
+                new_key=not own_key_stays,
                 add=add,
                 drop=drop,
                 add_signers=joining,
@@ -252,15 +250,16 @@ def rekey(
         )
         document = {one.name: getattr(done, one.name) for one in fields(done)}
         following = [f'heldout reject {name} --why "…"' for name in done.waiting]
-        following += ["back up the vault: it has a new key"] * bool(done.added and not keep_key)
+        following += ["back up the vault: it has a new key"] * bool(
+            done.added and not own_key_stays
+        )
         short = partial(short_recipient, session.spec().envelope)
         facts = [*fill_facts("rekey", done=done, short=short), *rebuilt_facts(done.rebuilt)]
         facts += next_facts(session.repository, following)
         call.answer({**document, "rebuilt": rebuilt_document(done.rebuilt)}, facts)
 
 
-@click.command()
-@with_options
+@command
 def signer(
     *,
     name: Annotated[
@@ -289,8 +288,7 @@ def signer(
     call.answer(own, facts)
 
 
-@click.command()
-@with_options
+@command
 def timestamp(
     *,
     authority: Annotated[

@@ -11,9 +11,8 @@ import click
 import msgspec
 
 from heldout.answers.answer import to_document
-from heldout.cli.board import at_board
 from heldout.cli.context import OrganiserCall
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import (
     TERMINAL,
     TableOutput,
@@ -47,8 +46,7 @@ from heldout.judging.services.pools import (
 from heldout.options import Json, Opt, Seed
 
 
-@click.command
-@with_options
+@command
 def pool(
     *,
     source: PoolSource,
@@ -103,8 +101,7 @@ def _say_no_tests(pools: Sequence[Pool]) -> str:
     return "none: every other passage shares a word with the query or its answer; write your own"
 
 
-@click.command
-@with_options
+@command
 def price(
     *,
     campaign: CampaignPath = Path(),
@@ -139,8 +136,7 @@ def price(
         print_facts(answers(), [*size_facts(found), *price_facts(cost, settings)])
 
 
-@click.command
-@with_options
+@command
 def tasks(
     *,
     campaign: CampaignPath = Path(),
@@ -192,8 +188,7 @@ def _next(waiting: int, drawn: Sequence[Task]) -> str:
     return "nothing: every query has its best passage"
 
 
-@click.command
-@at_board
+@command
 def maintain(
     *, campaign: CampaignPath = Path(), options: RoundOptions, call: OrganiserCall
 ) -> None:
@@ -230,8 +225,7 @@ def _check_root(root: str) -> None:
         raise ValueError("the address of the pages, as https://judging.example")
 
 
-@click.command
-@with_options
+@command
 def links(
     *,
     campaign: CampaignPath = Path(),
@@ -272,8 +266,7 @@ def links(
     print_facts(answers(), facts)
 
 
-@click.command
-@with_options
+@command
 def export(
     *,
     campaign: CampaignPath = Path(),
@@ -314,8 +307,7 @@ def export(
     print_facts(answers(), facts)
 
 
-@click.command("import")
-@with_options
+@command
 def import_(
     *,
     file: Annotated[Path, Opt(argument=True, path="file", exists=True)],

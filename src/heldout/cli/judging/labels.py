@@ -8,7 +8,7 @@ from typing import Annotated
 
 import click
 
-from heldout.cli.options import with_options
+from heldout.cli.options import command
 from heldout.cli.printing import (
     TERMINAL,
     Output,
@@ -47,8 +47,7 @@ from heldout.stats.bradley_terry import PRIOR
 from heldout.trec.tops import Tops
 
 
-@click.command
-@with_options
+@command
 @click.pass_context
 def labels(
     context: click.Context,
@@ -94,8 +93,7 @@ def labels(
         print_facts(messages(), [("written" if written else "as before", str(path))])
 
 
-@click.command
-@with_options
+@command
 def report(
     *,
     source: JudgedSource,
@@ -130,8 +128,7 @@ def report(
     print_facts(answers(), facts)
 
 
-@click.command
-@with_options
+@command
 def judge(*, campaign: CampaignPath = Path(), options: ModelOptions, output: Output) -> None:
     """Ask a language model about the pairs of a campaign, each in both orders.
 
@@ -156,8 +153,7 @@ def judge(*, campaign: CampaignPath = Path(), options: ModelOptions, output: Out
     print_answer(answer, output)
 
 
-@click.command
-@with_options
+@command
 def contests(
     *,
     source: JudgedSource,
@@ -202,8 +198,7 @@ def contests(
     print_answer(split_answer(run, top, judged, votes, level=level), output)
 
 
-@click.command
-@with_options
+@command
 def strengths(
     *,
     source: JudgedSource,
@@ -246,8 +241,7 @@ def _read_tops(source: JudgedSource, judged: Judged) -> Mapping[str, Tops] | Non
     return read_first(source, progress=TERMINAL) if source.runs else None
 
 
-@click.command
-@with_options
+@command
 def bias(*, source: JudgedSource, level: Level = 0.95, output: Output) -> None:
     """Do judges prefer the left passage, or the longer one? How attentive is each of them?
 
