@@ -1,20 +1,24 @@
 """Builds logs with the events and fields that the pipeline writes (log.md lists them)."""
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import msgspec
+import pytest
 
 from heldout.board.log.events import Draft, Entry, EventSignature, event_message, format_entry, link
 from heldout.board.log.history import History, read_history
 from heldout.board.log.manifest import Manifest, identity_fields, team_key
+from heldout.board.policy.checks import Case
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
 from heldout.envelope.keys import new_signing_key, public_key, sign
-from heldout.ids import Digest
+from heldout.errors import InputError, Problem
+from heldout.ids import Digest, SubmissionId
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -67,10 +71,34 @@ off = []
 """
 
 
+def table(head: str, **keys: Any) -> str:
+    """A table of a board.toml under its heading."""
+    texts = {n: str(v) if isinstance(v, date) else json.dumps(v) for n, v in keys.items()}
+    return "\n".join([head, *(f"{name} = {text}" for name, text in texts.items()), "", ""])
+
+
+def ranking(name: str, query_set: str = "", measure: str = "RR@10", **keys: Any) -> str:
+    """A view, of the set of its name if no other is named."""
+    told = {"name": name, "set": query_set or name, "measure": measure}
+    return table("[[views]]", **told, **keys)
+
+
+def season(name: str, view: str, opens: date, closes: date | None = None) -> str:
+    ends = {} if closes is None else {"closes": closes}
+    return table("[[seasons]]", name=name, view=view, opens=opens, **ends)
+
+
 def make_spec(**policy: Any) -> BoardSpec:
     """The board of `RULES`, with other numbers in its policy."""
     spec = parse_spec(RULES.encode())
     return msgspec.structs.replace(spec, policy=msgspec.structs.replace(spec.policy, **policy))
+
+
+def find_problems(rules: str) -> tuple[Problem, ...]:
+    """What is wrong with a board.toml."""
+    with pytest.raises(InputError) as caught:
+        parse_spec(rules.encode())
+    return caught.value.problems
 
 
 def make_manifest(team: str = "Lighthouse", **changes: Any) -> Manifest:
@@ -119,13 +147,8 @@ class BoardLog:
             kind=kind, by="age1q8f", submission=submission, public=public or {}, sealed=sealed or {}
         )
         last = self.entries[-1] if self.entries else None
-        entry = link(
-            draft,
-            last,
-            at=self.now,
-            new_salt=lambda: next(self.salts),
-            sign=self.sign if self.private else None,
-        )
+        new_salt, signer = (lambda: next(self.salts)), self.sign if self.private else None
+        entry = link(draft, last, at=self.now, new_salt=new_salt, sign=signer)
         self.entries.append(entry)
         return entry
 
@@ -190,19 +213,25 @@ class BoardLog:
         kept |= {"evidence": _evidence(name)}
         self.add("published", name, {**told, **(public or {})}, {**kept, **(sealed or {})})
 
-    def submit(self, name: str, manifest: Manifest, score: str) -> None:
+    def submit(self, name: str, manifest: Manifest, score: str, **told: Any) -> None:
         """Received, reviewed and published in one moment."""
         self.receive(name)
         self.review(name, manifest)
-        self.publish(name, manifest, score)
+        self.publish(name, manifest, score, **told)
+
+    def seal(self, name: str, score: str) -> None:
+        """The same, while nobody may know the score yet."""
+        manifest = make_manifest(name)
+        self.receive(name)
+        self.review(name, manifest)
+        public = {"type": manifest.type, "embargo_until": None, "revision": 1}
+        scores = {"scores": {"dev": score, "eval": score}, "queries": {"dev": 100, "eval": 90}}
+        sealed = {"identity": identity_fields(manifest), "why": "", "findings": []}
+        self.add("published", name, public, {**scores, **sealed})
 
     def baseline(self, name: str, score: str, *, view: str = "eval") -> None:
-        public = {
-            "scores": {"dev": score, view: score},
-            "queries": {"dev": 100, view: 90},
-            "type": "baseline",
-            "embargo_until": None,
-        }
+        told = {"scores": {"dev": score, view: score}, "queries": {"dev": 100, view: 90}}
+        public = {**told, "type": "baseline", "embargo_until": None}
         runs = {query_set: _hash(name + query_set) for query_set in ("dev", "eval")}
         identity = identity_fields(make_manifest("Us"))
         sealed = {"identity": identity, "runs": runs, "evidence": _evidence(name)}
@@ -252,10 +281,11 @@ class BoardLog:
         kept = {"evidence": _evidence(name), **(sealed or {})}
         self.add("corrected", name, {**told, "why": why, **(public or {})}, kept)
 
-    def rekey(self, rules: str = RULES) -> None:
+    def rekey(self, rules: str = RULES, labels: Any = None, **changes: Any) -> None:
         lists = {"added": ["age1new"], "removed": ["age1q8f"], "not_opened": []}
         told = {"old_keys": "kept", "grace_until": "2027-01-01", "sealed_again": {}}
-        self.add("rekeyed", None, {"board.toml": rules, "why": "lost", **lists, **told})
+        public = {"board.toml": rules, "why": "lost", **lists, **told, **changes}
+        self.add("rekeyed", None, public, {"labels": labels} if labels else {})
 
     def close(self) -> None:
         vouched = {"open_runs": ["20261101-one"], "agreed": ["20261101-one"], "why": "a letter"}
@@ -295,17 +325,6 @@ class BoardLog:
     def extend(self, name: str, until: date) -> None:
         self.add("extended", name, {"embargo_until": _iso(until), "why": "review takes longer"})
 
-    def import_table(self) -> None:
-        header = ["id", "date"]
-        fields = {"source": "old.csv", "sha256": _hash("old"), "header": header, "repairs": []}
-        self.add("imported-board", None, fields)
-
-    def import_entry(self, name: str, day: date, score: str) -> None:
-        public = {"line": 2, "cells": [name, _iso(day)], "day": _iso(day), "trophy": True}
-        identity = identity_fields(make_manifest())
-        public |= {"baseline": False, "identity": identity, "type": "full ranking"}
-        self.add("imported", name, {**public, "scores": {"eval": score}})
-
 
 def _evidence(name: str) -> dict[str, str]:
     return {view: _hash(name + view) for view in ("dev", "eval")}
@@ -321,3 +340,18 @@ def _hash(text: str) -> str:
 
 def _salt(number: int) -> str:
     return _hash(f"salt {number}")[:32]
+
+
+def make_case(
+    log: BoardLog, name: str = "20261101-a", team: str = "Lighthouse", **changes: Any
+) -> Case:
+    """What rules judge of a submission that comes now."""
+    fields: dict[str, Any] = {
+        "spec": make_spec(),
+        "history": log.history,
+        "id": SubmissionId(name),
+        "received": log.now,
+        "manifest": make_manifest(team),
+        "problems": {},
+    }
+    return Case(**(fields | changes))

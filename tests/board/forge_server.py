@@ -10,7 +10,7 @@ import base64
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -266,26 +266,27 @@ def _pull_json(forge: Forge, request: Request) -> dict[str, Any]:
     return table
 
 
-def _list_pulls(forge: Forge, seen: Seen, _: Request | None) -> Answer:
+def _list_open(forge: Forge, seen: Seen, _: Any) -> Answer:
     found = [r for r in forge.requests.values() if r.state == "open"]
-    return _page(forge, seen, [_pull_json(forge, request) for request in found])
+    return _page(forge, seen, [_request_json(forge, request) for request in found])
 
 
-def _get_pull(forge: Forge, _: Seen, request: Request | None) -> Answer:
-    assert request is not None
-    table = _pull_json(forge, request)
-    return 200, {**table, "merged": request.state == "merged"}, {}
+def _get(forge: Forge, _: Seen, request: Any) -> Answer:
+    return 200, _request_json(forge, request) | {"merged": request.state == "merged"}, {}
 
 
-def _edit_pull(forge: Forge, seen: Seen, request: Request | None) -> Answer:
-    assert request is not None
-    if seen.body.get("state") == "closed":
+def _edit(forge: Forge, seen: Seen, request: Any) -> Answer:
+    if "closed" in (seen.body.get("state"), f"{seen.body.get('state_event')}d"):
         request.state = "closed"
-    return (201 if forge.kind == "forgejo" else 200), _pull_json(forge, request), {}
+    _add_labels(request, filter(None, seen.body.get("add_labels", "").split(",")))
+    return (201 if forge.kind == "forgejo" else 200), _request_json(forge, request), {}
 
 
-def _list_comments(forge: Forge, seen: Seen, request: Request | None) -> Answer:
-    assert request is not None
+def _add_labels(request: Request, names: Iterable[str]) -> None:
+    request.labels += [name for name in names if name not in request.labels]
+
+
+def _list_comments(forge: Forge, seen: Seen, request: Any) -> Answer:
     items = [
         {"id": place, "body": body, "user": {"login": "x"}, "created_at": "2026-11-20T17:10:00Z"}
         for place, body in enumerate(request.comments, 1)
@@ -293,32 +294,24 @@ def _list_comments(forge: Forge, seen: Seen, request: Request | None) -> Answer:
     return (200, items, {}) if forge.kind == "forgejo" else _page(forge, seen, items)
 
 
-def _add_comment(_: Forge, seen: Seen, request: Request | None) -> Answer:
-    assert request is not None
+def _add_comment(_: Forge, seen: Seen, request: Any) -> Answer:
     request.comments.append(seen.body["body"])
     return 201, {"id": len(request.comments), "body": seen.body["body"]}, {}
 
 
-def _label_github(_: Forge, seen: Seen, request: Request | None) -> Answer:
-    assert request is not None
-    request.labels += [name for name in seen.body["labels"] if name not in request.labels]
-    return 200, [{"id": 3, "name": name} for name in request.labels], {}
-
-
-def _label_forgejo(forge: Forge, seen: Seen, request: Request | None) -> Answer:
-    assert request is not None
+def _label(forge: Forge, seen: Seen, request: Any) -> Answer:
+    """By names on GitHub, by numbers on Forgejo."""
     names = {number: name for name, number in forge.labels.items()}
-    added = [names[number] for number in seen.body["labels"]]
-    request.labels += [name for name in added if name not in request.labels]
-    return 200, [{"id": forge.labels[n], "name": n} for n in request.labels], {}
+    _add_labels(request, [names.get(one, one) for one in seen.body["labels"]])
+    return 200, [{"id": forge.labels.get(n, 3), "name": n} for n in request.labels], {}
 
 
-def _list_labels(forge: Forge, seen: Seen, _: Request | None) -> Answer:
+def _list_labels(forge: Forge, seen: Seen, _: Any) -> Answer:
     items = [{"id": number, "name": name} for name, number in forge.labels.items()]
     return _page(forge, seen, items)
 
 
-def _new_label(forge: Forge, seen: Seen, _: Request | None) -> Answer:
+def _new_label(forge: Forge, seen: Seen, _: Any) -> Answer:
     assert re.fullmatch("#[0-9a-f]{6}", seen.body["color"])
     forge.labels[seen.body["name"]] = len(forge.labels) + 11
     return 201, {"id": forge.labels[seen.body["name"]], "name": seen.body["name"]}, {}
@@ -344,49 +337,28 @@ def _merge_request_json(forge: Forge, request: Request) -> dict[str, Any]:
     }
 
 
-def _list_merge_requests(forge: Forge, seen: Seen, _: Request | None) -> Answer:
-    found = [r for r in forge.requests.values() if r.state == "open"]
-    return _page(forge, seen, [_merge_request_json(forge, request) for request in found])
+def _request_json(forge: Forge, request: Request) -> dict[str, Any]:
+    make = _merge_request_json if forge.kind == "gitlab" else _pull_json
+    return make(forge, request)
 
 
-def _get_merge_request(forge: Forge, _: Seen, request: Request | None) -> Answer:
-    assert request is not None
-    return 200, _merge_request_json(forge, request), {}
-
-
-def _edit_merge_request(forge: Forge, seen: Seen, request: Request | None) -> Answer:
-    assert request is not None
-    if seen.body.get("state_event") == "close":
-        request.state = "closed"
-    added = [name for name in seen.body.get("add_labels", "").split(",") if name]
-    request.labels += [name for name in added if name not in request.labels]
-    return 200, _merge_request_json(forge, request), {}
-
-
-Handle = Callable[[Forge, Seen, Request | None], Answer]
+Handle = Callable[[Forge, Seen, Any], Answer]
 
 _BOTH: tuple[tuple[str, str, Handle], ...] = (
-    ("GET", "pulls", _list_pulls),
-    ("GET", r"pulls/(\d+)", _get_pull),
-    ("PATCH", r"pulls/(\d+)", _edit_pull),
+    ("GET", "pulls", _list_open),
+    ("GET", r"pulls/(\d+)", _get),
+    ("PATCH", r"pulls/(\d+)", _edit),
     ("GET", r"issues/(\d+)/comments", _list_comments),
     ("POST", r"issues/(\d+)/comments", _add_comment),
+    ("POST", r"issues/(\d+)/labels", _label),
 )
 _ROUTES: Mapping[Kind, tuple[tuple[str, str, Handle], ...]] = {
-    "github": (
-        *_BOTH,
-        ("POST", r"issues/(\d+)/labels", _label_github),
-    ),
-    "forgejo": (
-        *_BOTH,
-        ("GET", "labels", _list_labels),
-        ("POST", "labels", _new_label),
-        ("POST", r"issues/(\d+)/labels", _label_forgejo),
-    ),
+    "github": _BOTH,
+    "forgejo": (*_BOTH, ("GET", "labels", _list_labels), ("POST", "labels", _new_label)),
     "gitlab": (
-        ("GET", "merge_requests", _list_merge_requests),
-        ("GET", r"merge_requests/(\d+)", _get_merge_request),
-        ("PUT", r"merge_requests/(\d+)", _edit_merge_request),
+        ("GET", "merge_requests", _list_open),
+        ("GET", r"merge_requests/(\d+)", _get),
+        ("PUT", r"merge_requests/(\d+)", _edit),
         ("GET", r"merge_requests/(\d+)/notes", _list_comments),
         ("POST", r"merge_requests/(\d+)/notes", _add_comment),
     ),

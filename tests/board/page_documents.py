@@ -42,10 +42,8 @@ class Document(HTMLParser):
 
 @pytest.fixture(scope="module")
 def shown() -> Callable[[str], Document]:
-    rendered = {
-        name: render_board(BOARDS[name], RULES[name], facts())
-        for name in ("busy", "hostile", "empty", "crowded")
-    }
+    names = ("busy", "hostile", "empty", "crowded")
+    rendered = {name: render_board(BOARDS[name], RULES[name], facts()) for name in names}
 
     def find(path: str) -> Document:
         name, _, rest = path.partition("/")

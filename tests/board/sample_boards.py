@@ -14,15 +14,7 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.final import (
-    Figures,
-    Final,
-    Measured,
-    Naming,
-    OpenedFinal,
-    Ranges,
-    Step,
-)
+from heldout.board.log.final import Figures, Final, Measured, Naming, OpenedFinal, Ranges, Step
 from heldout.board.log.manifest import Efficiency, Identity
 from heldout.board.rules.spec import BoardSpec, Example, Policy, QuerySet, Runs, Season, Trust, View
 from heldout.board.site.pages import render_board
@@ -52,19 +44,11 @@ HOSTILE: Mapping[str, str] = {
     "svg": "<svg onload=alert(1)>",
 }
 HOSTILE_LINKS = (
-    "javascript:alert(1)",
-    "JaVaScRiPt:alert(1)",
-    "data:text/html,<script>alert(1)</script>",
-    "https://good.example@evil.example/",
-    'https://evil.example/"onmouseover="alert(1)',
-    "//evil.example/",
-    "https://evil.example/ <script>",
-    "vbscript:x",
-    "",
-    "file:///etc/passwd",
-    "http://[::1",
-    "java\nscript:alert(1)",
-)
+    "javascript:alert(1)", "JaVaScRiPt:alert(1)", "data:text/html,<script>alert(1)</script>",
+    "https://good.example@evil.example/", 'https://evil.example/"onmouseover="alert(1)',
+    "//evil.example/", "https://evil.example/ <script>", "vbscript:x", "", "file:///etc/passwd",
+    "http://[::1", "java\nscript:alert(1)",
+)  # fmt: skip
 
 _TEAMS = (
     ("Lighthouse Institute", "IR Lab"),
@@ -79,53 +63,19 @@ _TEAMS = (
     ("Universidad de San Telmo", "Grupo de Recuperación"),
 )
 _SYSTEMS = (
-    "BM25 tuned, k1 0.82, b 0.68",
-    "doc-expansion T5, BM25",
-    "Siamese MiniLM, exact search",
-    "Siamese MiniLM + hard negatives",
-    "SparseTerm v1",
-    "SparseTerm v1 + RM3",
-    "LateTok (128 dim)",
-    "BM25 top 100 > cross-encoder base",
-    "BM25 top 100 > cross-encoder large",
-    "Dense-XL distilled",
-    "SparseTerm v2",
-    "Dense-XL + SparseTerm (fused)",
-    "LateTok + cross-encoder large (ensemble of 3)",
-    "Pico",
-    "Lantern: single-stage long-query encoder",
-    "monoT5 over BM25 top 100",
-    "Lantern v2",
-    "Kestrel-1",
-    "duoT5 over Lantern v2 top 50",
-    "ListMerge-7B (reranker) over hybrid first stage",
-    "Baobab",
-    "Kestrel-1.5 multi-vector",
-)
+    "BM25 tuned, k1 0.82, b 0.68", "doc-expansion T5, BM25", "Siamese MiniLM, exact search",
+    "Siamese MiniLM + hard negatives", "SparseTerm v1", "SparseTerm v1 + RM3", "LateTok (128 dim)",
+    "BM25 top 100 > cross-encoder base", "BM25 top 100 > cross-encoder large",
+    "Dense-XL distilled", "SparseTerm v2", "Dense-XL + SparseTerm (fused)",
+    "LateTok + cross-encoder large (ensemble of 3)", "Pico",
+    "Lantern: single-stage long-query encoder", "monoT5 over BM25 top 100", "Lantern v2",
+    "Kestrel-1", "duoT5 over Lantern v2 top 50", "ListMerge-7B (reranker) over hybrid first stage",
+    "Baobab", "Kestrel-1.5 multi-vector",
+)  # fmt: skip
 _GAINS = (
-    0,
-    31,
-    44,
-    62,
-    55,
-    61,
-    79,
-    74,
-    88,
-    83,
-    92,
-    101,
-    109,
-    64,
-    104,
-    112,
-    118,
-    115,
-    126,
-    133,
-    128,
+    0, 31, 44, 62, 55, 61, 79, 74, 88, 83, 92, 101, 109, 64, 104, 112, 118, 115, 126, 133, 128,
     131,
-)
+)  # fmt: skip
 
 
 def spec(**changes: Any) -> BoardSpec:
@@ -321,6 +271,23 @@ def hostile() -> Standings:
     return standings(rows)
 
 
+def measured(*entries: str, **changes: Any) -> Measured:
+    """Figures of some entries."""
+    fields: dict[str, Any] = {
+        "event": 188,
+        "at": AS_OF,
+        "season": "",
+        "view": "eval",
+        "due": AS_OF.date(),
+        "seed": 0,
+        "entries": entries,
+        "left_out": {},
+        "figures": Figures(queries=100),
+        "digest": "",
+    }
+    return Measured(**(fields | changes))
+
+
 def trusted(entries: int = 12, compared: int = 10) -> Standings:
     """A board whose log tells of its ranking; the last entries are newer, or nearly the same."""
     board = busy(entries)
@@ -339,18 +306,9 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
         ),
         alike=((ids[2], ids[5]),),
     )
-    measured = Measured(
-        event=188,
-        at=AS_OF - timedelta(days=1),
-        season="",
-        view="eval",
-        due=AS_OF.date() - timedelta(days=1),
-        seed=0,
-        entries=ids,
-        left_out={near: "near"},
-        figures=figures,
-        digest=_digest("scores"),
-    )
+    before = AS_OF - timedelta(days=1)
+    told = {"at": before, "due": before.date(), "digest": _digest("scores")}
+    figured = measured(*ids, left_out={near: "near"}, figures=figures, **told)
     spans = dict(zip(ids, zip(low, high, strict=True), strict=True))
     rows = tuple(
         replace(one, rank_low=spans[one.id][0], rank_high=spans[one.id][1] + len(ranked) - compared)
@@ -358,7 +316,7 @@ def trusted(entries: int = 12, compared: int = 10) -> Standings:
         else replace(one, unranged="published from 2027-04-01 on")
         for one in board.rows
     )
-    return replace(board, rows=rows, measured=measured)
+    return replace(board, rows=rows, measured=figured)
 
 
 FINAL_SCORES = ("0.402", "0.417", "0.423", "0.398", "0.371", "0.419")

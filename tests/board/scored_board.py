@@ -4,6 +4,7 @@ Everything behind the opening is real: vault, log, release rule, evidence, audit
 """
 
 import math
+import random
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +13,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from boardlog import ranking, season, table
+
+from heldout.board.audit.archive import close_board, write_archive
+from heldout.board.audit.audit import audit_board
 from heldout.board.log.manifest import Identity, Manifest, identity_fields
 from heldout.board.organiser.creation import GivenSet, create_board
 from heldout.board.organiser.decide import Decision, correct, publish, publish_baseline, reject
+from heldout.board.organiser.rebuild import bring_up_to_date
 from heldout.board.organiser.review import Review
 from heldout.board.rules.changes import add_label_views
 from heldout.board.rules.template import NewBoard
@@ -23,6 +29,7 @@ from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session, accept_rules, commit_held_out
 from heldout.board.scores.sets import load_sets
 from heldout.board.scores.stored import ScoreFile, store_scores
+from heldout.board.standings.standings import Standings, make_standings
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault
 from heldout.ids import digest_bytes
@@ -34,6 +41,27 @@ FOUNDED = datetime(2026, 11, 1, 9, tzinfo=UTC)
 QUERIES = 40
 Values = Sequence[float] | Sequence[Sequence[float]]
 """Scores by query of each set; several rows are seeds."""
+Row = Sequence[float]
+BASE, ONE, TWO, THREE = "20261101-base", "20261102-one", "20261102-two", "20261102-three"
+_RANDOM = random.Random(7)  # noqa: S311 - made-up scores, not keys
+LOW = [_RANDOM.random() / 2 for _ in range(QUERIES)]
+
+
+def above(values: Row, rise: float) -> list[float]:
+    """Clearly above, whatever the jitter: by about as much on every query."""
+    return [v + rise * (0.9 + 0.2 * (n % 2)) for n, v in enumerate(values)]
+
+
+def nudge(values: Row, query: int, rise: float = 0.2) -> list[float]:
+    """Higher, by one standard error and so never clearly: on one query."""
+    return [v + rise * (n == query) for n, v in enumerate(values)]
+
+
+HIGH = above(LOW, 0.2)
+
+
+def text(values: Row) -> str:
+    return f"{sum(values) / len(values):.3f}"
 
 
 def query_ids(name: str) -> tuple[str, ...]:
@@ -141,9 +169,8 @@ class ScoredBoard:
         digest = str(digest_bytes(name.encode()))
         spec = session.spec().on(session.now.date())
         scores = self.scores(values, dict.fromkeys(spec.sets, digest), baseline=True)
-        identity = Identity(
-            team="organisers", institution="", description=name, paper="", code="", training_data=""
-        )
+        who: dict[str, Any] = dict.fromkeys(("institution", "paper", "code", "training_data"), "")
+        identity = Identity(team="organisers", description=name, **who)
         runs = dict.fromkeys(spec.sets, run)
         return publish_baseline(
             session, name, ScoredBaseline(runs=runs, scans={}, scores=scores), identity
@@ -184,14 +211,9 @@ class ScoredBoard:
             "kept": session.vault.result_digests(name),
         }
         session.log("reviewed", name, sealed=sealed)
-        return Review(
-            submission=session.find(name),
-            manifest=manifest,
-            scores=scores,
-            findings=(),
-            quota=None,
-            done_before=True,
-        )
+        found = session.find(name)
+        given: dict[str, Any] = {"manifest": manifest, "scores": scores, "findings": ()}
+        return Review(submission=found, quota=None, done_before=True, **given)
 
     def publish(self, sent: Review) -> Decision:
         """Publish what was sent, under the session's clock."""
@@ -241,26 +263,12 @@ class ScoredBoard:
         return ScoredBoard(root=root, now=self.now, memory=memory)
 
 
-SEASONS = """
-[sets.next]
-queries = "queries/next.tsv"
-
-[[views]]
-name = "next"
-set = "next"
-measure = "nDCG@10"
-
-[[seasons]]
-name = "first"
-view = "eval"
-opens = 2026-11-01
-closes = 2026-11-30
-
-[[seasons]]
-name = "second"
-view = "next"
-opens = 2026-12-01
-"""
+SEASONS = (
+    table("\n[sets.next]", queries="queries/next.tsv")
+    + ranking("next", measure="nDCG@10")
+    + season("first", "eval", date(2026, 11, 1), date(2026, 11, 30))
+    + season("second", "next", date(2026, 12, 1))
+)
 
 
 def next_season(board: ScoredBoard, *, closes: date) -> None:
@@ -272,6 +280,23 @@ def next_season(board: ScoredBoard, *, closes: date) -> None:
     board.vault.labels_file("next").write_whole(labels.encode())
     opens = closes + timedelta(1)
     board.rules(more=SEASONS.replace("2026-11-30", f"{closes}").replace("2026-12-01", f"{opens}"))
+
+
+def make_plan(**changes: Any) -> NewBoard:
+    fields: dict[str, Any] = {
+        "name": "kb",
+        "title": "KB",
+        "task": "Find it.",
+        "opens": FOUNDED.date(),
+        "envelope": "age",
+        "recipients": (),
+        "measure": "nDCG@10",
+        "order": "trec",
+        "depth": 10,
+        "sets": {"dev": True, "eval": False},
+        "primary": "eval",
+    }
+    return NewBoard(**(fields | changes))
 
 
 def make_board(root: Path) -> ScoredBoard:
@@ -286,20 +311,7 @@ def make_board(root: Path) -> ScoredBoard:
             qrels=read_qrels(BytesIO(qrels), path=name),
             public=public,
         )
-    plan = NewBoard(
-        name="kb",
-        title="KB",
-        task="Find it.",
-        opens=FOUNDED.date(),
-        envelope="age",
-        recipients=(),
-        measure="nDCG@10",
-        order="trec",
-        depth=10,
-        sets={"dev": True, "eval": False},
-        primary="eval",
-    )
-    create_board(root / "board", root / "vault", plan, sets, now=FOUNDED)
+    create_board(root / "board", root / "vault", make_plan(), sets, now=FOUNDED)
     return ScoredBoard(root=root, now=FOUNDED)
 
 
@@ -307,3 +319,24 @@ def as_clear(board: ScoredBoard, *, closes: str = "") -> ScoredBoard:
     """The same board under `clear`."""
     board.rules(('rule = "rounded"', 'rule = "clear"'), ("# closes = 2027-03-31", closes))
     return board
+
+
+def stand(board: ScoredBoard) -> Standings:
+    session = board.session
+    return make_standings(session.vault.entries(), session.spec(), now=session.now)
+
+
+def faults(board: ScoredBoard) -> tuple[str, ...]:
+    """Those of an audit of the rebuilt board, but of sealed files, which nobody made."""
+    bring_up_to_date(board.tick())
+    found = audit_board(board.session.repository, board.session.vault).faults
+    return tuple(fault for fault in found if not fault.startswith("submissions/"))
+
+
+def archive(board: ScoredBoard, folder: Path) -> Path:
+    board.rules(('runs = "with-consent"', 'runs = "never"'))  # there are no runs
+    bring_up_to_date(board.tick())
+    assert close_board(board.tick())
+    bring_up_to_date(board.tick())
+    write_archive(board.tick(), folder / "archive.zip")
+    return folder / "archive.zip"

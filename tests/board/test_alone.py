@@ -20,8 +20,7 @@ print(len(loaded))
 
 
 def test_each_module_of_boards_and_analyses_loads_without_the_other_wings() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, check=False, text=True
-    )
+    command = [sys.executable, "-c", SCRIPT]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 60

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from boardlog import RULES, BoardLog, make_manifest
+from boardlog import RULES, BoardLog, make_manifest, ranking, season
+from certain import sure
 from scored_board import FOUNDED, QUERIES, ScoredBoard, make_board
 
 from heldout.api.board import Board, BoardTable
@@ -47,9 +48,7 @@ def published(scored: ScoredBoard) -> Mapping[str, object]:
     return document
 
 
-def test_the_standings_are_those_of_the_page_in_every_digit(
-    scored: ScoredBoard, board: Board
-) -> None:
+def test_standings_are_those_of_the_page_in_every_digit(scored: ScoredBoard, board: Board) -> None:
     found = board.standings(now=scored.now)
 
     assert found.to_dict() == published(scored)
@@ -69,21 +68,16 @@ def test_another_view_ranks_by_its_own_scores(board: Board) -> None:
     assert ranked == [1, 2, 3, 4]
     # All have 0.5 there: the earlier submission comes first.
     assert found.columns()["id"] == ["bm25", "one", "two", "three", "hidden"]
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="unknown-view"):
         board.standings("test")
-    assert caught.value.problems[0].code == "unknown-view"
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="unknown-season"):
         board.standings(season="spring")
-    assert caught.value.problems[0].code == "unknown-season"
 
 
 def test_names_and_views_are_those_of_the_rules(board: Board) -> None:
     assert (board.name, board.title, board.primary, board.seasons) == ("kb", "KB", "eval", ())
     views = [(v.name, v.measure, v.held_out, v.ranks, v.final) for v in board.views]
-    assert views == [
-        ("eval", "nDCG@10", True, True, False),
-        ("dev", "nDCG@10", False, False, False),
-    ]
+    assert views == [("eval", "nDCG@10", *(True, True, False)), ("dev", "nDCG@10", *[False] * 3)]
 
 
 def test_submissions_say_what_became_of_each(board: Board) -> None:
@@ -105,10 +99,8 @@ def test_submissions_say_what_became_of_each(board: Board) -> None:
 
 def test_teams_are_those_that_nothing_hides(board: Board) -> None:
     rows = list(board.teams(now=NOW))
-    assert [(row["team"], row["entries"], row["best_rank"]) for row in rows] == [
-        ("North", 2, 3),
-        ("South", 1, 2),
-    ]
+    told = [(row["team"], row["entries"], row["best_rank"]) for row in rows]
+    assert told == [("North", 2, 3), ("South", 1, 2)]
     assert rows[0]["institution"] == "University of North"
     assert len(board.registrations()) == 0
 
@@ -117,20 +109,17 @@ def test_an_entry_says_what_the_log_says_of_it(board: Board) -> None:
     one = board.entry("two", now=NOW)
     assert (one.status, one.rank, one.baseline, one.errata) == ("published", 2, False, ())
     assert one.scores["eval"] == 0.605
-    assert one.identity is not None
-    assert one.identity.team == "South"
+    assert sure(one.identity).team == "South"
     assert [kind for _, kind in one.events] == ["received", "reviewed", "published"]
-    document = json.loads(json.dumps(one.to_dict()))
-    assert document["scores"] == one.scores
+    assert json.loads(json.dumps(one.to_dict()))["scores"] == one.scores
 
     hidden = board.entry("hidden", now=NOW)
     assert (hidden.identity, hidden.embargo_until) == (None, date(2027, 2, 1))
     assert "Secret" not in json.dumps(hidden.to_dict())
     assert board.entry("bad").status == "rejected"
     assert board.entry("waits").scores == {}
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="unknown-submission"):
         board.entry("nobody")
-    assert caught.value.problems[0].code == "unknown-submission"
 
 
 def test_an_entry_gives_the_header_of_its_run(board: Board, tmp_path: Path) -> None:
@@ -140,17 +129,14 @@ def test_an_entry_gives_the_header_of_its_run(board: Board, tmp_path: Path) -> N
         header = read_header(file, path="run")
     assert header is not None
     assert (header.text("tag"), header.text("actor", "team")) == ("two", "South")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="no-identity"):
         board.entry("hidden", now=NOW).ir_metadata()
-    assert caught.value.problems[0].code == "no-identity"
 
 
 def test_the_vault_gives_the_scores_of_every_query(scored: ScoredBoard, board: Board) -> None:
     known = board.scores(scored.root / "vault", now=scored.now)
     assert [entry.id for entry in known.entries] == ["bm25", "one", "two", "three", "hidden"]
-    table = known.view().table
-    assert table is not None
-    assert len(table.queries) == QUERIES
+    assert len(sure(known.view().table).queries) == QUERIES
     assert known.view().means["two"] == pytest.approx(0.605)
     with pytest.raises(StoreError):
         board.scores(scored.root / "nothing")
@@ -164,7 +150,7 @@ def tree(root: Path) -> Iterator[tuple[str, int, int, bytes]]:
         yield str(path.relative_to(root)), found.st_mode, found.st_mtime_ns, content
 
 
-def test_nothing_is_written_and_no_vault_is_needed(
+def test_nothing_is_written(
     scored: ScoredBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = scored.copy(tmp_path / "copy").root
@@ -207,29 +193,9 @@ def test_standings_of_an_earlier_day_show_no_secret(scored: ScoredBoard) -> None
     assert "Secret" not in json.dumps(early.to_dict())
 
 
-SEASONS = """
-[[seasons]]
-name = "autumn"
-view = "eval"
-opens = 2026-11-01
-closes = 2026-11-30
-
-[[seasons]]
-name = "winter"
-view = "gap"
-opens = 2026-12-01
-"""
-
-GAP = """
-[[views]]
-name = "gap"
-set = "dev"
-measure = "RR@10"
-summary = "gap"
-facets = "kinds.tsv"
-public = true
-
-[policy]"""
+SEASONS = season("autumn", "eval", date(2026, 11, 1), date(2026, 11, 30))
+SEASONS += season("winter", "gap", date(2026, 12, 1))
+GAP = ranking("gap", "dev", summary="gap", facets="kinds.tsv", public=True)
 
 
 def folder_of(log: BoardLog, rules: str, root: Path) -> Path:
@@ -240,7 +206,7 @@ def folder_of(log: BoardLog, rules: str, root: Path) -> Path:
 
 
 def test_a_season_has_its_own_standings(tmp_path: Path) -> None:
-    rules = RULES + SEASONS.replace('"gap"', '"dev"')
+    rules = f"{RULES}\n{SEASONS}".replace('"gap"', '"dev"')
     log = BoardLog().open(rules)
     log.submit("20261101-a", make_manifest("North"), "0.4")
     log.submit("20261101-b", make_manifest("South"), "0.5")
@@ -257,16 +223,12 @@ def test_a_season_has_its_own_standings(tmp_path: Path) -> None:
 
 
 def test_where_lower_is_better_the_lowest_is_first(tmp_path: Path) -> None:
-    rules = RULES.replace("\n[policy]", GAP)
+    rules = RULES.replace("[policy]", f"{GAP}[policy]")
     log = BoardLog().open(rules)
     for name, score, gap in (("a", "0.4", "0.3"), ("b", "0.5", "0.1"), ("c", "0.3", "0.2")):
-        public = {
-            "scores": {"dev": score, "eval": score, "gap": gap},
-            "queries": {"dev": 100, "eval": 90, "gap": 100},
-        }
-        log.receive(f"20261101-{name}")
-        log.review(f"20261101-{name}", make_manifest(name))
-        log.publish(f"20261101-{name}", make_manifest(name), score, public=public)
+        scores = {"dev": score, "eval": score, "gap": gap}
+        public = {"scores": scores, "queries": {"dev": 100, "eval": 90, "gap": 100}}
+        log.submit(f"20261101-{name}", make_manifest(name), score, public=public)
     board = Board(folder_of(log, rules, tmp_path))
 
     found = board.standings("gap", now=log.now)
@@ -277,14 +239,10 @@ def test_where_lower_is_better_the_lowest_is_first(tmp_path: Path) -> None:
 
 
 def test_columns_of_one_name_stay_apart(tmp_path: Path) -> None:
-    rules = RULES.replace('name = "eval"\nset', 'name = "team"\nset').replace(
-        'primary = "eval"', 'primary = "team"'
-    )
+    rules = RULES.replace('name = "eval"', 'name = "team"').replace('"eval"\nd', '"team"\nd')
     log = BoardLog().open(rules)
     scores = {"scores": {"dev": "0.4", "team": "0.4"}, "queries": {"dev": 100, "team": 90}}
-    log.receive("20261101-a")
-    log.review("20261101-a", make_manifest("North"))
-    log.publish("20261101-a", make_manifest("North"), "0.4", public=scores)
+    log.submit("20261101-a", make_manifest("North"), "0.4", public=scores)
 
     columns = Board(folder_of(log, rules, tmp_path)).standings(now=log.now).columns()
     assert (columns["team"], columns["team_2"]) == (["North"], [0.4])

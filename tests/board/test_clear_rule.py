@@ -4,18 +4,36 @@ import dataclasses
 import json
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from scored_board import QUERIES, ScoredBoard, as_clear, make_board, next_season
+from boardlog import ranking
+from scored_board import (
+    BASE,
+    HIGH,
+    LOW,
+    ONE,
+    QUERIES,
+    THREE,
+    TWO,
+    Row,
+    ScoredBoard,
+    above,
+    archive,
+    as_clear,
+    faults,
+    make_board,
+    next_season,
+    nudge,
+    stand,
+    text,
+)
 
-from heldout.board.audit.archive import close_board, write_archive
 from heldout.board.audit.archive_audit import MANIFEST, audit_archive
-from heldout.board.audit.audit import audit_board
 from heldout.board.log.events import format_entry
 from heldout.board.log.submission import Submission
 from heldout.board.organiser import decide
@@ -33,23 +51,6 @@ from heldout.files.zipped import write_zip
 from heldout.ids import digest_bytes
 from memory_git import MemoryGit
 
-Row = Sequence[float]
-BASE, ONE, TWO, THREE = "20261101-base", "20261102-one", "20261102-two", "20261102-three"
-_RANDOM = random.Random(7)  # noqa: S311 - made-up scores, not keys
-LOW = [_RANDOM.random() / 2 for _ in range(QUERIES)]
-
-
-def above(values: Row, rise: float) -> list[float]:
-    """Clearly above, whatever the jitter: by about as much on every query."""
-    return [v + rise * (0.9 + 0.2 * (n % 2)) for n, v in enumerate(values)]
-
-
-def nudge(values: Row, query: int, rise: float = 0.2) -> list[float]:
-    """Higher, by one standard error and so never clearly: on one query."""
-    return [v + rise * (n == query) for n, v in enumerate(values)]
-
-
-HIGH = above(LOW, 0.2)
 HIGHER = above(HIGH, 0.1)
 
 
@@ -72,10 +73,6 @@ def board(begun: ScoredBoard, tmp_path: Path) -> ScoredBoard:
     return begun.in_memory(tmp_path)
 
 
-def text(values: Row) -> str:
-    return f"{sum(values) / len(values):.3f}"
-
-
 def number(board: ScoredBoard, values: Row, *before: str, view: str = "eval") -> str:
     """What is published of an entry's scores, after those numbers."""
     drawn = draw_noise(board.vault.set_key(view), view, values)
@@ -85,23 +82,13 @@ def number(board: ScoredBoard, values: Row, *before: str, view: str = "eval") ->
 
 def said(board: ScoredBoard) -> dict[str, str]:
     """Entry -> what everybody reads of its score."""
-    session = board.session
-    rows = make_standings(session.vault.entries(), session.spec(), now=session.now).every
+    rows = stand(board).every
     return {row.id: row.scores.get("eval") or NOT_CLEAR * ("eval" in row.untold) for row in rows}
 
 
 def bar(board: ScoredBoard, name: str) -> str:
     """The run with which an entry was compared."""
     return str(board.published(name)["bars"]["eval"])
-
-
-def faults(board: ScoredBoard) -> tuple[str, ...]:
-    bring_up_to_date(board.tick())
-    return tuple(
-        fault
-        for fault in audit_board(board.session.repository, board.session.vault).faults
-        if not fault.startswith("submissions/") and "signed" not in fault
-    )
 
 
 def test_a_score_clearly_above_every_run_is_published(board: ScoredBoard) -> None:
@@ -115,12 +102,8 @@ def test_the_same_run_again_is_never_published(board: ScoredBoard) -> None:
     board.enter(ONE, HIGH)
     board.enter(TWO, HIGH, team="Other Team")
     board.enter(THREE, nudge(HIGH, 3), team="Third Team")
-    assert said(board) == {
-        BASE: text(LOW),
-        ONE: number(board, HIGH),
-        TWO: NOT_CLEAR,
-        THREE: NOT_CLEAR,
-    }
+    withheld = dict.fromkeys((TWO, THREE), NOT_CLEAR)
+    assert said(board) == {BASE: text(LOW), ONE: number(board, HIGH), **withheld}
     assert [bar(board, name) for name in (TWO, THREE)] == [ONE, ONE]
     assert faults(board) == ()
 
@@ -146,17 +129,14 @@ def test_the_order_of_numbers_is_that_of_the_scores_for_all_their_noise(board: S
 
 def test_a_run_that_was_withdrawn_before_it_was_published_is_no_bar(board: ScoredBoard) -> None:
     board.send(ONE, HIGHER)
-    session = board.tick()
-    session.log("withdrawn", ONE, public={"files": {}}, sealed={"revision": 2})
+    board.tick().log("withdrawn", ONE, public={"files": {}}, sealed={"revision": 2})
     board.enter(TWO, HIGH)
     assert bar(board, TWO) == BASE
     assert said(board)[TWO] == number(board, HIGH)
     assert faults(board) == ()
 
 
-def test_few_files_are_read_however_many_entries_there_are(
-    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_files_are_read_of_many(board: ScoredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(8):
         board.enter(f"202611{number + 10}-nr", nudge(LOW, number, 0.1 + number / 100))
     read: list[str] = []
@@ -199,8 +179,7 @@ def test_nothing_about_the_best_run_leaves(board: ScoredBoard) -> None:
         *(files.read(page).decode() for page in pages),
     ]
     assert not [one for one in texts if exact in one]
-    row = {one["id"]: one for one in json.loads(texts[1])["rows"]}[ONE]
-    assert row["scores"]["eval"] is None
+    assert {one["id"]: one for one in json.loads(texts[1])["rows"]}[ONE]["scores"]["eval"] is None
     assert NOT_CLEAR in texts[1]
     assert NOT_CLEAR in " ".join(texts[3:])
 
@@ -226,11 +205,8 @@ def test_a_correction_publishes_what_was_published_and_nothing_else(board: Score
     # Clearly above everything now, and still not published: nothing is decided again.
     board.correct(TWO, above(HIGHER, 0.1))
     board.correct(BASE, nudge(LOW, 2))
-    assert said(board) == {
-        BASE: text(nudge(LOW, 2)),
-        ONE: number(board, above(HIGH, 0.05)),
-        TWO: NOT_CLEAR,
-    }
+    now = number(board, above(HIGH, 0.05))
+    assert said(board) == {BASE: text(nudge(LOW, 2)), ONE: now, TWO: NOT_CLEAR}
     assert faults(board) == ()
     board.enter(THREE, HIGHER, team="Third Team")
     assert bar(board, THREE) == TWO
@@ -238,9 +214,7 @@ def test_a_correction_publishes_what_was_published_and_nothing_else(board: Score
     assert faults(board) == ()
 
 
-def test_other_scores_by_the_same_labels_are_never_taken_over_in_silence(
-    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_scores_by_same_labels(board: ScoredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
     board.enter(ONE, nudge(LOW, 0))
     board.correct(ONE, nudge(LOW, 0), anyway=False)
     assert board.vault.entries()[-1].event.kind == "published"
@@ -300,9 +274,7 @@ def test_without_a_baseline_no_score_is_published(rounded: ScoredBoard, tmp_path
     assert faults(board) == ()
 
 
-def test_the_mean_over_seeds_decides_and_a_number_with_noise_has_no_spread(
-    board: ScoredBoard,
-) -> None:
+def test_the_mean_over_seeds_decides_and_has_no_spread(board: ScoredBoard) -> None:
     """The spread of two seeds says exactly which is the luckier, and by how much."""
     seeds = above(LOW, 0.1), above(LOW, 0.3)
     mean = [(a + b) / 2 for a, b in zip(*seeds, strict=True)]
@@ -315,9 +287,7 @@ def test_the_mean_over_seeds_decides_and_a_number_with_noise_has_no_spread(
     assert faults(board) == ()
 
 
-def test_rules_that_change_begin_at_the_best_run_so_far(
-    rounded: ScoredBoard, tmp_path: Path
-) -> None:
+def test_new_rules_begin_at_the_best_run_so_far(rounded: ScoredBoard, tmp_path: Path) -> None:
     board = rounded.in_memory(tmp_path)
     board.baseline(BASE, LOW)
     board.enter(ONE, HIGH)
@@ -357,18 +327,11 @@ def test_each_season_has_a_bar_and_a_key_of_its_own(board: ScoredBoard) -> None:
     assert faults(board) == ()
 
 
-_FINAL = """
-[[views]]
-name = "reserve"
-set = "eval"
-measure = "RR@10"
-public = false
-final = true
-"""
+_FINAL = ranking("reserve", "eval", public=False, final=True)
 
 
 def test_a_final_view_has_no_bar(board: ScoredBoard) -> None:
-    board.rules(more=_FINAL)
+    board.rules(more=f"\n{_FINAL}")
     board.enter(ONE, nudge(LOW, 0))
     event = board.published(ONE)
     assert event["bars"].keys() == {"eval"}
@@ -376,19 +339,7 @@ def test_a_final_view_has_no_bar(board: ScoredBoard) -> None:
     assert faults(board) == ()
 
 
-def archive(board: ScoredBoard, folder: Path) -> Path:
-    board.rules(('runs = "with-consent"', 'runs = "never"'))  # there are no runs
-    bring_up_to_date(board.tick())
-    assert close_board(board.tick())
-    bring_up_to_date(board.tick())
-    file = folder / "archive.zip"
-    write_archive(board.tick(), file)
-    return file
-
-
-def test_whoever_has_the_archive_finds_every_bar_and_jitter_again(
-    board: ScoredBoard, tmp_path: Path
-) -> None:
+def test_the_archive_has_every_bar_and_jitter_again(board: ScoredBoard, tmp_path: Path) -> None:
     board.enter(ONE, nudge(LOW, 0), until=date(2027, 3, 1))
     board.enter(TWO, HIGH, team="Other Team")
     board.relabel()
@@ -402,9 +353,7 @@ def test_whoever_has_the_archive_finds_every_bar_and_jitter_again(
     assert not [note for note in found.notes if "embargo" not in note and "labels" not in note]
 
 
-def test_an_archive_with_another_key_or_without_one_is_not_sound(
-    board: ScoredBoard, tmp_path: Path
-) -> None:
+def test_an_archive_with_another_key_is_not_sound(board: ScoredBoard, tmp_path: Path) -> None:
     board.enter(ONE, nudge(LOW, 0))
     file = archive(board, tmp_path)
     assert audit_archive(file).faults == ()
@@ -421,35 +370,17 @@ def repack(file: Path, forged: Path, changes: Mapping[str, bytes | None]) -> Non
         members = {name: source.read(name) for name in source.namelist() if name != MANIFEST}
         listed = json.loads(source.read(MANIFEST))
     members = {n: d for n, d in (members | dict(changes)).items() if d is not None}
-    listed["files"] = {
-        name: {"bytes": len(data), "sha256": str(digest_bytes(data))}
-        for name, data in members.items()
-    }
+    digests = {n: {"bytes": len(d), "sha256": str(digest_bytes(d))} for n, d in members.items()}
+    listed["files"] = digests
     write_zip(forged, [*members.items(), (MANIFEST, json.dumps(listed).encode())])
 
 
 Change = Callable[[ScoredBoard, pytest.MonkeyPatch], None]
 
 
-def publish_all(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
-    """A score that had to be withheld is published."""
-    patch.setattr(releasing, "draw_jitter", lambda *_: -100.0)
-
-
-def publish_none(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
-    """A score that had to be published is withheld."""
-    patch.setattr(releasing, "draw_jitter", lambda *_: 1e9)
-
-
-def publish_exactly(_board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
-    """The number has no noise."""
-    patch.setattr(stored, "NOISE", 0.0)
-
-
 def begin_low(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     """A lower bar is taken than the best run: that of the baseline."""
-    history = board.session.history()
-    digest = history.submissions[BASE].evidence["eval"]
+    digest = board.session.history().submissions[BASE].evidence["eval"]
 
     def lower(*_: object) -> releasing.Best:
         base = read_evidence(board.vault, digest)
@@ -464,15 +395,27 @@ def mix_labels(board: ScoredBoard, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(releasing, "_are_in_force", lambda *_: True)
 
 
+def put(owner: object, name: str, value: object) -> Change:
+    return lambda _, patch: patch.setattr(owner, name, value)
+
+
 FRAUDS: Mapping[str, tuple[Change, Row, str]] = {
-    "published": (publish_all, nudge(LOW, 1, 0.3), f'but the rule gives "{NOT_CLEAR}"'),
-    "withheld": (publish_none, HIGH, f'published "{NOT_CLEAR}", but the rule gives "0.'),
+    "published": (
+        put(releasing, "draw_jitter", lambda *_: -100.0),
+        nudge(LOW, 1, 0.3),
+        f'but the rule gives "{NOT_CLEAR}"',
+    ),
+    "withheld": (
+        put(releasing, "draw_jitter", lambda *_: 1e9),
+        HIGH,
+        f'published "{NOT_CLEAR}", but the rule gives "0.',
+    ),
     "lower bar": (
         begin_low,
         above(HIGH, 0.1),
         f'compared with "{BASE}", but the rule gives "{ONE}"',
     ),
-    "exact": (publish_exactly, HIGH, f'published "{text(HIGH)}", but the rule gives "0.'),
+    "exact": (put(stored, "NOISE", 0.0), HIGH, f'published "{text(HIGH)}", but the rule gives "0.'),
     "mixed labels": (mix_labels, HIGH, f'"{BASE}" was not scored with the labels of that day'),
 }
 
@@ -490,9 +433,7 @@ def test_what_the_rule_does_not_give_is_a_fault(
     assert any(TWO in fault and told in fault for fault in found), found
 
 
-def test_a_score_that_another_key_decided_is_a_fault(
-    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_score_by_another_key_s(board: ScoredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
     file = board.vault.files.file("labels/eval.key")
     right = file.read_bytes()
     with monkeypatch.context() as patch:
@@ -528,17 +469,13 @@ def test_the_bar_is_the_best_of_all_runs_whatever_happens(board: ScoredBoard, se
 
     def draw() -> list[float]:
         level = rng.choice([0.0, 0.05, 0.1, 0.15])  # equal means among them
-        return (
-            [v + level for v in LOW]
-            if rng.random() < 0.3
-            else [min(max(v + level + rng.uniform(-0.1, 0.1), 0), 1) for v in LOW]
-        )
+        mixed = [min(max(v + level + rng.uniform(-0.1, 0.1), 0), 1) for v in LOW]
+        return [v + level for v in LOW] if rng.random() < 0.3 else mixed
 
     for number in range(30):
         name, values = f"202611{number // 3 + 2:02}-nr{number}", draw()
-        what = rng.choice(
-            ["enter"] * 5 + ["baseline", "reject", "wait", "again", "relabel", "rules"]
-        )
+        others = ("baseline", "reject", "wait", "again", "relabel", "rules")
+        what = rng.choice(["enter"] * 5 + [*others])
         if what == "enter":
             board.enter(name, values, team=f"Team {rng.randrange(5)}")
             right = max(answered, key=lambda one: sum(Fraction(v) for v in answered[one]))
@@ -615,7 +552,7 @@ def test_the_trace_of_a_withheld_score_is_the_same_whatever_it_is(
     assert public_steps(board, values) == first_steps
 
 
-def test_the_comparison_of_traces_sees_a_published_score(
+def test_a_published_score_has_its_trace(
     board: ScoredBoard, first_steps: list[tuple[str, bytes]]
 ) -> None:
     assert public_steps(board, HIGH) != first_steps

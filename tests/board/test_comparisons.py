@@ -91,9 +91,7 @@ def test_a_submission_is_compared_once(vault: Vault, history: History, reads: Re
     assert reads.take() == [LAST]
 
 
-def test_a_new_submission_is_read_and_no_other(
-    vault: Vault, history: History, reads: Reads
-) -> None:
+def test_a_new_submission_alone_is_read(vault: Vault, history: History, reads: Reads) -> None:
     compare(vault, history, NAMES[3])
     reads.take()
     compare(vault, history, NAMES[4])
@@ -128,9 +126,7 @@ def test_a_changed_signature_is_compared_again(vault: Vault, history: History) -
     assert alike(compare(vault, history)) == []
 
 
-def test_a_signature_that_was_copied_back_costs_a_reading(
-    vault: Vault, history: History, reads: Reads
-) -> None:
+def test_a_signature_copied_back_is_read(vault: Vault, history: History, reads: Reads) -> None:
     found = compare(vault, history)
     path = vault.root / f"signatures/{NAMES[2]}.npz"
     os.utime(path, (0, 0))
@@ -149,9 +145,7 @@ def test_runs_with_other_queries_widen_the_sketches(vault: Vault, history: Histo
     assert alike(compare(vault, history)) == [NAMES[2]]
 
 
-def test_a_stored_comparison_that_is_damaged_or_another_s_is_not_believed(
-    vault: Vault, history: History
-) -> None:
+def test_a_damaged_or_foreign_comparison_is_not_believed(vault: Vault, history: History) -> None:
     found = compare(vault, history)
     path = f"comparisons/{LAST}.json"
     data = vault.files.read(path)
@@ -166,7 +160,7 @@ def test_a_stored_comparison_that_is_damaged_or_another_s_is_not_believed(
         assert vault.files.read(path) == data
 
 
-def test_what_was_found_without_a_damaged_signature_is_not_stored(
+def test_nothing_partial_is_stored(
     vault: Vault, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk may spoil a file, whose time of change stays."""
@@ -184,9 +178,7 @@ def test_what_was_found_without_a_damaged_signature_is_not_stored(
     assert compare(vault, history) == whole
 
 
-def test_other_code_compares_again(
-    vault: Vault, history: History, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version(vault: Vault, history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     compare(vault, history)
     before = vault.files.read(f"comparisons/{LAST}.json")
     monkeypatch.setattr("heldout.board.scores.compared._digest_code", lambda: b"other")

@@ -66,9 +66,7 @@ def last_names(attempts: Attempts) -> list[str]:
     return [names[0] for _, names in attempts if len(names) == 1]
 
 
-def test_every_ref_gets_a_small_share_before_any_gets_a_large_one(
-    git: Remote, attempts: Attempts
-) -> None:
+def test_every_ref_has_a_small_share_before_a_large_one(git: Remote, attempts: Attempts) -> None:
     done = call(git, bad1="1", bad2="2", good="3")
     alone = [(cpu, *names) for cpu, names in attempts if len(names) == 1]
     small, middle, large = (share.cpu for share in fetching._SHARES)
@@ -83,10 +81,7 @@ def test_the_next_call_goes_on_where_the_last_one_ended(git: Remote, attempts: A
     call(git, bad1="1", bad2="2")
     attempts.clear()
     done = call(git, bad1="1", bad2="2", good="3")
-    assert attempts == [
-        (fetching._SHARES[0].cpu, ("good",)),
-        (fetching._SHARES[-1].cpu, ("bad2",)),
-    ]
+    assert attempts == [(fetching._SHARES[0].cpu, ("good",)), (fetching._SHARES[-1].cpu, ("bad2",))]
     assert set(done.refused) == {f"{HERE}bad1", f"{HERE}bad2"}
     attempts.clear()
     assert call(git, bad1="1", bad2="2").refused == done.refused
@@ -94,7 +89,7 @@ def test_the_next_call_goes_on_where_the_last_one_ended(git: Remote, attempts: A
 
 
 @pytest.mark.parametrize("pulled", [True, False])
-def test_a_foreign_path_is_refused_for_good_once_main_here_has_all_commits(
+def test_a_foreign_path_is_refused_for_good(
     git: Remote, attempts: Attempts, monkeypatch: pytest.MonkeyPatch, *, pulled: bool
 ) -> None:
     """Before that it may be the main branch's own, and is looked at again after all others."""
@@ -106,18 +101,14 @@ def test_a_foreign_path_is_refused_for_good_once_main_here_has_all_commits(
     assert last_names(attempts) == ["new"] + ["foreign"] * (not pulled)
 
 
-def test_a_new_commit_of_a_refused_ref_comes_after_the_others(
-    git: Remote, attempts: Attempts
-) -> None:
+def test_a_new_commit_of_a_refused_ref_comes_later(git: Remote, attempts: Attempts) -> None:
     call(git, a_bad="1")
     attempts.clear()
     call(git, a_bad="2", b_good="3", c_bad="4")
     assert last_names(attempts)[:3] == ["b_good", "c_bad", "a_bad"]
 
 
-def test_a_thousand_that_fail_take_no_more_than_a_call_may_lose(
-    git: Remote, attempts: Attempts
-) -> None:
+def test_a_thousand_that_fail_take_what_a_call_may_lose(git: Remote, attempts: Attempts) -> None:
     """Those that were not tried come first in the next call, so that each has its turn."""
     names = {f"bad{number:04}": str(number) for number in range(1000)}
     first = call(git, **names)

@@ -3,11 +3,14 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
+from certain import sure
 from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, says, serve
 
 from heldout.board.rules.spec import ForgeSpec
@@ -91,36 +94,48 @@ REFS: dict[Kind, str] = {
 }
 
 
+@dataclass(frozen=True)
+class Hosting:
+    """A board on a hosted forge, and the bare repository behind it."""
+
+    board: Git
+    bare: Path
+    server: Forge
+    client: httpx2.Client
+
+    def request(self, number: int, files: dict[str, bytes], **more: Any) -> None:
+        ref = REFS[self.server.kind].format(number)
+        self.server.add(number, send(self.board, self.bare, ref, files), **more)
+
+    def forge(self) -> ForgeProtocol:
+        kind = self.server.kind
+        return connect(self.board, kind, self.server.url, self.client, PROJECTS[kind])
+
+
 @pytest.fixture(params=list(REFS))
-def server(request: pytest.FixtureRequest, bare: Path) -> Iterator[Forge]:
+def hosting(
+    request: pytest.FixtureRequest, board: Git, bare: Path, client: httpx2.Client
+) -> Iterator[Hosting]:
     with serve(request.param) as server:
         server.repository = bare
-        yield server
+        yield Hosting(board, bare, server, client)
 
 
-def hosted(board: Git, server: Forge, client: httpx2.Client) -> ForgeProtocol:
-    return connect(board, server.kind, server.url, client, PROJECTS[server.kind])
-
-
-def test_open_requests_are_fetched_as_data_with_the_token(
-    board: Git, bare: Path, server: Forge, client: httpx2.Client
-) -> None:
-    ref = REFS[server.kind]
-    server.add(1, send(board, bare, ref.format(1), sealed(ONE)))
-    server.add(2, send(board, bare, ref.format(2), {"evil.py": b"import os"}), title="$(id)")
-    server.add(3, send(board, bare, ref.format(3), sealed(TWO)), state="closed")
-    forge = hosted(board, server, client)
+def test_open_requests_are_data(hosting: Hosting) -> None:
+    hosting.request(1, sealed(ONE))
+    hosting.request(2, {"evil.py": b"import os"}, title="$(id)")
+    hosting.request(3, sealed(TWO), state="closed")
+    forge = hosting.forge()
     honest, hostile = forge.fetch()
     assert (honest.id, honest.problems) == (ONE, ())
     assert sorted(honest.read()) == sorted(name.partition("/")[2] for name in sealed(ONE))
     assert forge.locate(honest.source, ONE) == "1"
     assert [problem.code for problem in hostile.problems] == ["foreign-change"]
-    assert sorted(path.name for path in board.root.iterdir()) == [".git", "README.md"]
+    assert sorted(path.name for path in hosting.board.root.iterdir()) == [".git", "README.md"]
 
 
-def test_a_submission_that_came_on_a_branch_is_found_with_its_request(
-    board: Git, bare: Path, server: Forge, client: httpx2.Client
-) -> None:
+def test_a_branch_has_its_request(hosting: Hosting) -> None:
+    board, bare, server = hosting.board, hosting.bare, hosting.server
     tip = send(board, bare, f"refs/heads/submission/{ONE}", sealed(ONE))
     server.add(4, "a" * 40)
     server.add(5, tip)
@@ -129,69 +144,57 @@ def test_a_submission_that_came_on_a_branch_is_found_with_its_request(
     run(board.root, "update-ref", f"refs/heads/submission/{ONE}", tip)
     run(bare, "update-ref", REFS[server.kind].format(5), tip)
     run(bare, "update-server-info")
-    forge = hosted(board, server, client)
+    forge = hosting.forge()
     assert [arrival.source for arrival in forge.fetch()] == ["pull request 5"]
     assert forge.locate(f"branch submission/{ONE}", ONE) == "5"
     assert forge.locate(f"branch submission/{TWO}", TWO) is None
     assert forge.locate(f"branch submission/{ONE}", TWO) is None
 
 
-def test_a_copied_request_comes_after_its_original_and_both_are_answered(
-    board: Git, bare: Path, server: Forge, client: httpx2.Client
-) -> None:
+def test_a_copy_comes_later(hosting: Hosting) -> None:
     """By number: as text, 10 comes before 9."""
-    ref = REFS[server.kind]
     for number, files in ((9, sealed(ONE)), (10, sealed(ONE)), (11, sealed(TWO))):
-        server.add(number, send(board, bare, ref.format(number), files))
-    forge = hosted(board, server, client)
+        hosting.request(number, files)
+    forge = hosting.forge()
     assert [arrival.source for arrival in forge.fetch()] == ["pull request 9", "pull request 11"]
-    assert forge.copies(Handle("9")) == ("9", "10")
-    assert forge.copies(Handle("11")) == ("11",)
-    assert forge.copies(Handle("12")) == ("12",)
+    copies = {"9": ("9", "10"), "11": ("11",), "12": ("12",)}
+    assert {one: forge.copies(Handle(one)) for one in copies} == copies
 
 
-def test_the_token_of_a_fetch_stays_nowhere(
-    board: Git, bare: Path, server: Forge, client: httpx2.Client
-) -> None:
-    server.add(1, send(board, bare, REFS[server.kind].format(1), sealed(ONE)))
-    hosted(board, server, client).fetch()
+def test_the_token_stays_nowhere(hosting: Hosting) -> None:
+    hosting.request(1, sealed(ONE))
+    hosting.forge().fetch()
+    root = hosting.board.root
     login = git_environment(TOKEN, "x")["GIT_CONFIG_VALUE_0"].split()[-1]
-    files = [path.read_bytes() for path in board.root.rglob("*") if path.is_file()]
+    files = [path.read_bytes() for path in root.rglob("*") if path.is_file()]
     assert len(files) > 10
     assert not any(secret.encode() in data for secret in (TOKEN, login) for data in files)
-    assert "http" not in run(board.root, "config", "--local", "--list")
+    assert "http" not in run(root, "config", "--local", "--list")
 
 
-def test_the_token_of_a_fetch_is_on_no_command_line(
-    board: Git,
-    bare: Path,
-    server: Forge,
-    client: httpx2.Client,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_token_is_on_no_command_line(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
     """A git on the PATH that writes down how it was called, then calls the true one."""
-    server.add(1, send(board, bare, REFS[server.kind].format(1), sealed(ONE)))
-    true_git = run(board.root, "--exec-path") + "/git"
-    spy = bare.parent / "bin" / "git"
+    hosting.request(1, sealed(ONE))
+    true_git = run(hosting.board.root, "--exec-path") + "/git"
+    folder, server = hosting.bare.parent, hosting.server
+    spy = folder / "bin" / "git"
     spy.parent.mkdir()
-    spy.write_text(f'#!/bin/sh\necho "$@" >> {bare.parent}/calls\nexec {true_git} "$@"\n')
+    spy.write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\nexec {true_git} "$@"\n')
     spy.chmod(0o755)
     monkeypatch.setenv("PATH", f"{spy.parent}:{os.environ['PATH']}")
-    assert len(hosted(board, server, client).fetch()) == 1
-    calls = (bare.parent / "calls").read_text()
+    assert len(hosting.forge().fetch()) == 1
+    calls = (folder / "calls").read_text()
     assert f"{server.url}/{PROJECTS[server.kind]}.git" in calls
     assert TOKEN not in calls
     assert "Authorization" not in calls
 
 
-def test_git_follows_no_redirect_with_the_token(
-    board: Git, server: Forge, client: httpx2.Client
-) -> None:
+def test_git_follows_no_redirect(hosting: Hosting) -> None:
     with serve("github") as evil:
         moved = says(301, "moved", {"Location": f"{evil.url}/x.git/info/refs"})
-        server.faults.append(Fault(act=moved, path=".git/", times=99))
+        hosting.server.faults.append(Fault(act=moved, path=".git/", times=99))
         with pytest.raises(StoreError, match="git ls-remote failed") as caught:
-            hosted(board, server, client).fetch()
+            hosting.forge().fetch()
         assert evil.seen == []
     assert TOKEN not in str(caught.value)
 
@@ -216,8 +219,7 @@ def test_a_folder_is_fetched_and_answered(board: Git, folder: Path, client: http
     forge = connect(board, "folder", "../uploads", client)
     arrivals = forge.fetch()
     assert [(a.id, a.problems) for a in arrivals] == [(ONE, ()), (TWO, ())]
-    handle = forge.locate(arrivals[0].source, ONE)
-    assert handle is not None
+    handle = sure(forge.locate(arrivals[0].source, ONE))
     assert forge.comment(handle, "Received.\n", event=EVENT) == "done"
     reply = folder / f"{ONE}.reply.txt"
     assert reply.read_text() == f"Received.\n\n<!-- heldout {EVENT} -->\n"
@@ -229,15 +231,10 @@ def test_a_folder_is_fetched_and_answered(board: Git, folder: Path, client: http
     assert len(forge.fetch()) == 2
 
 
-def test_a_folder_closes_and_labels_nothing(
-    board: Git, folder: Path, client: httpx2.Client
-) -> None:
+def test_a_folder_closes_nothing(board: Git, folder: Path, client: httpx2.Client) -> None:
     before = sorted(path.name for path in folder.iterdir())
     forge = connect(board, "folder", str(folder), client)
-    outcomes = {
-        forge.close(Handle(ONE)),
-        forge.label(Handle(ONE), "published"),
-    }
+    outcomes = {forge.close(Handle(ONE)), forge.label(Handle(ONE), "published")}
     assert outcomes == {"nowhere"}
     assert sorted(path.name for path in folder.iterdir()) == before
 
@@ -257,9 +254,7 @@ def test_a_reply_that_is_a_link_elsewhere_leaves_its_target_alone(
 
 
 @pytest.mark.parametrize("handle", ["../../evil", "20261102-../x", "/etc/passwd", ""])
-def test_a_reply_never_leaves_its_folder(
-    board: Git, folder: Path, client: httpx2.Client, handle: str
-) -> None:
+def test_a_reply_stays_inside(board: Git, folder: Path, client: httpx2.Client, handle: str) -> None:
     with pytest.raises(InputError, match="submission-id"):
         connect(board, "folder", str(folder), client).comment(Handle(handle), "x", event=EVENT)
 
@@ -281,17 +276,12 @@ def test_a_bare_repository_is_fetched(board: Git, bare: Path, client: httpx2.Cli
     assert honest.problems == ()
     assert forge.locate(honest.source, ONE) == Handle(ONE)
     assert forge.locate("a folder", ONE) is None
-    outcomes = {
-        forge.comment(Handle(ONE), "x", event=EVENT),
-        forge.close(Handle(ONE)),
-        forge.label(Handle(ONE), "published"),
-    }
+    done = (forge.comment(Handle(ONE), "x", event=EVENT), forge.close(Handle(ONE)))
+    outcomes = {*done, forge.label(Handle(ONE), "published")}
     assert outcomes == {"nowhere"}
 
 
-def test_a_bare_repository_that_is_a_command_is_not_run(
-    board: Git, client: httpx2.Client, tmp_path: Path
-) -> None:
+def test_a_command_for_a_repository(board: Git, client: httpx2.Client, tmp_path: Path) -> None:
     forge = connect(board, "git", f"ext::touch {tmp_path}/evil", client)
     with pytest.raises(StoreError, match="git ls-remote failed"):
         forge.fetch()

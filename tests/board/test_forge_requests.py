@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from forge_server import PROJECTS, TOKEN, Fault, Forge, Kind, Request, says, serve
+from forge_server import PROJECTS, TOKEN, Fault, Forge, Request, says, serve
 
 from heldout.cli.program import main
 
 pytestmark = pytest.mark.slow
 DAY = "2026-11-02T10:00:00Z"
-REFS: dict[Kind, str] = {"github": "refs/pull/{}/head", "gitlab": "refs/merge-requests/{}/head"}
 TEAM = {
     "team": "Lighthouse Retrieval",
     "institution": "Lighthouse College",
@@ -56,7 +55,7 @@ class Harbour:
         git(bare, "update-ref", "-d", ref)
 
     def show(self, number: int, sha: str, **more: Any) -> None:
-        git(self.root / "bare", "update-ref", REFS[self.server.kind].format(number), sha)
+        git(self.root / "bare", "update-ref", f"refs/pull/{number}/head", sha)
         git(self.root / "bare", "update-server-info")
         self.server.add(number, sha, **more)
 
@@ -89,8 +88,7 @@ class Harbour:
 
     def fail_once(self) -> None:
         """Let the forge refuse the next comment."""
-        path = "notes" if self.server.kind == "gitlab" else "comments"
-        self.server.faults.append(Fault(act=says(422, "no"), method="POST", path=path))
+        self.server.faults.append(Fault(act=says(422, "no"), method="POST", path="comments"))
 
     @property
     def request(self) -> Request:
@@ -102,16 +100,14 @@ def git(folder: Path, *arguments: str) -> str:
     return result.stdout.decode().strip()
 
 
-@pytest.fixture(params=list(REFS))
-def make(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], Harbour]]:
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Harbour]]:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = x\n\temail = x@x\n")
     (tmp_path / "queries.tsv").write_text("q1\ta question\n")
     (tmp_path / "labels.qrels").write_text("q1 0 d1 1\n")
     (tmp_path / "eval.run").write_text("q1\td1\t1\nq1\td2\t2\n")
-    with serve(request.param) as server:
+    with serve("github") as server:
 
         def found(rules: str) -> Harbour:
             harbour = Harbour(root=tmp_path, server=server)
@@ -189,9 +185,7 @@ def test_a_name_that_is_refused_is_told_once_with_the_reason(harbour: Harbour) -
     assert harbour.status() == ({"state": "declined", "at": DAY, "why": "who are they?"}, "")
 
 
-def test_an_open_registration_is_taken_in_and_answered_once_and_a_closed_one_is_not(
-    place: Harbour,
-) -> None:
+def test_an_open_registration_is_answered_once_a_closed_one_is_not(place: Harbour) -> None:
     place.register(9, "Harbour Ranking")
     place.register(10, "North Coast Search", state="closed")
     assert place.inbox() == [("pull request 9", "registered")]
@@ -206,9 +200,7 @@ def test_an_open_registration_is_taken_in_and_answered_once_and_a_closed_one_is_
     assert place.server.requests[10].comments == []
 
 
-def test_an_answer_that_failed_comes_with_the_next_inbox_and_a_copy_gets_it_too(
-    place: Harbour,
-) -> None:
+def test_an_answer_that_failed_comes_later_and_a_copy_has_it_too(place: Harbour) -> None:
     place.register(9, "Harbour Ranking")
     place.fail_once()
     assert place.inbox() == [("pull request 9", "registered")]

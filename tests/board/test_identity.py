@@ -19,6 +19,7 @@ from heldout.board.policy.identity import (
     link_key,
     list_entrants,
     look_alike_evidence,
+    mentions,
     name_evidence,
     resembles,
     same_people,
@@ -70,19 +71,25 @@ def test_what_two_submissions_share_is_a_tie(change: Mapping[str, Any], kind: st
     assert kinds(ACME, replace(OTHER, **change)) == ([] if kind is None else [kind])
 
 
-def test_unknown_keys_and_missing_links_tie_nobody() -> None:
-    assert kinds(replace(ACME, key="", paper="", code=""), replace(OTHER, key="")) == []
-
-
-def test_groups_of_one_institution_are_teams_of_their_own() -> None:
-    one = replace(ACME, team="Terrier", institution="University of Glasgow")
-    assert kinds(one, replace(OTHER, team="Viola", institution="University of Glasgow")) == []
-
-
-def test_initials_are_the_same_institution() -> None:
-    one = replace(ACME, team="Luyu Gao", institution="Carnegie Mellon University", key="")
-    two = replace(OTHER, team="Luyu Gao and Zhuyun Dai", institution="CMU")
-    assert kinds(one, two) == ["institution"]
+@pytest.mark.parametrize(
+    ("one", "two", "found"),
+    [
+        ({"key": "", "paper": "", "code": ""}, {"key": ""}, []),
+        (
+            {"team": "Terrier", "institution": "University of Glasgow"},
+            {"team": "Viola", "institution": "University of Glasgow"},
+            [],
+        ),
+        (
+            {"team": "Luyu Gao", "institution": "Carnegie Mellon University", "key": ""},
+            {"team": "Luyu Gao and Zhuyun Dai", "institution": "CMU"},
+            ["institution"],
+        ),
+    ],
+    ids=["nothing known", "groups of one institution", "initials"],
+)
+def test_who_is_tied(one: dict[str, Any], two: dict[str, Any], found: list[str]) -> None:
+    assert kinds(replace(ACME, **one), replace(OTHER, **two)) == found
 
 
 @pytest.mark.parametrize(
@@ -199,10 +206,8 @@ def test_who_is_under_embargo_or_undecided_is_hidden_until_the_day(board: BoardL
 def test_a_name_given_up_is_still_known(board: BoardLog) -> None:
     board.amend("20261101-a", make_manifest("Acme Renamed", revision=2))
     found = list_entrants(board.history, day=START.date(), keys={})
-    assert [e.team for e in found if e.submission == "20261101-a"] == [
-        "Acme Search",
-        "Acme Renamed",
-    ]
+    ours = [e.team for e in found if e.submission == "20261101-a"]
+    assert ours == ["Acme Search", "Acme Renamed"]
 
 
 def test_a_mended_name_is_not_held_against_its_own_team(board: BoardLog) -> None:
@@ -321,10 +326,10 @@ def test_real_ids_tell_of_their_own_teams_more_than_of_others(rows: list[dict[st
 
 @pytest.mark.real
 def test_real_teams_with_one_paper_or_code_share_people(rows: list[dict[str, str]]) -> None:
-    entrants = [
-        Entrant(submission=str(n), team=r["team"], paper=r["paper"] or "", code=r["code"] or "")
-        for n, r in enumerate(rows)
+    told: list[dict[str, Any]] = [
+        {name: r[name] or "" for name in ("team", "paper", "code")} for r in rows
     ]
+    entrants = [Entrant(submission=str(n), **one) for n, one in enumerate(told)]
     pairs = {
         tuple(sorted((one.team, other.team)))
         for n, one in enumerate(entrants)
@@ -336,3 +341,47 @@ def test_real_teams_with_one_paper_or_code_share_people(rows: list[dict[str, str
 
 def _words(team: str) -> set[str]:
     return {word for word in without_fillers(team) if len(word) >= 3}
+
+
+TEAM, INSTITUTION = "Rival Lab", "North Coast University"
+PAPER, CODE = "https://arxiv.org/abs/2011.01234", "https://github.com/rival/ranker"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which dataset, Rival Lab?", "rival lab: which dataset?", "Please ask RIVAL.",
+        "Are you (the rivals) two groups?", "R\u0131val, which dataset?",
+        "Write to someone@rival.example", "Is this the same group of North Coast University?",
+        "Is NCU your only institution?", "See https://arxiv.org/pdf/2011.01234v2.",
+        "The code at <https://github.com/rival/ranker.git> does not run",
+    ],
+)  # fmt: skip
+def test_a_text_that_tells_the_team_is_found(text: str) -> None:
+    assert mentions(text, TEAM, INSTITUTION, links=(PAPER, CODE))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which dataset did you train on?", "Which group of the institute is this?",
+        "Your lab has another entry; which university is it?", "two labels were on wrong queries",
+        "See https://arxiv.org/abs/2011.09999 and https://github.com/other/ranker", "",
+    ],
+)  # fmt: skip
+def test_a_text_that_tells_nobody_is_left_alone(text: str) -> None:
+    assert mentions(text, TEAM, INSTITUTION, links=(PAPER, CODE, "")) is None
+
+
+@pytest.mark.parametrize("team", ["Deep Search Team", "AI", "The 1", "\u533f\u540d"])
+def test_a_name_of_nothing_but_common_words_is_found_as_it_stands(team: str) -> None:
+    assert mentions(f"Dear {team.lower()}, which run is it?", team) == f'it says "{team}"'
+    assert mentions("Which deep run is it?", team) is None
+
+
+NAMES = st.text(st.characters(categories=["L", "Nd", "Zs"]), min_size=1, max_size=30)
+
+
+@given(name=NAMES, before=st.sampled_from(["", "Dear ", "(of "]), after=st.sampled_from(["", "?"]))
+def test_every_name_is_found_in_a_text_that_has_it(name: str, before: str, after: str) -> None:
+    assert (mentions(f"{before}{name}{after}", name) is not None) == any(map(str.isalnum, name))

@@ -75,9 +75,7 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\\"), max_size=
 
 
 @given(st.lists(st.lists(CELLS, min_size=11, max_size=11), min_size=1, max_size=5), st.data())
-def test_every_cell_can_be_found_again_and_what_differs_is_reported(
-    rows: list[list[str]], drawn: st.DataObject
-) -> None:
+def test_every_cell_stays_or_is_reported(rows: list[list[str]], drawn: st.DataObject) -> None:
     for cells in rows:
         cells[COLUMNS.index("date")] = drawn.draw(st.sampled_from(["2021/08/09", "2019-01-02"]))
     read = parse_table(write([COLUMNS, *rows]), path="old.csv")
@@ -107,8 +105,7 @@ def test_quotes_and_backslashes_are_read_as_the_boards_script_wrote_them(text: s
         text += "."  # that script could not write a cell that ends in a backslash either
     cells = ROW.split(",")
     cells[2] = text
-    read = parse_table(write([COLUMNS, cells]), path="old.csv")
-    assert read.entries[0].cells[2] == text
+    assert parse_table(write([COLUMNS, cells]), path="old.csv").entries[0].cells[2] == text
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\\"), max_size=8))
@@ -204,9 +201,7 @@ MARKUP = "<script>alert(1)</script> &amp; <b>BERT</b>"
         ),
     ],
 )
-def test_a_cell_is_taken_so_and_what_was_repaired_is_told(
-    column: str, text: str, taken: object, told: str
-) -> None:
+def test_a_cell_and_its_repair(column: str, text: str, taken: object, told: str) -> None:
     entry, found = one(**{column: f'"{text}"' if column == "eval" else text})
     field = {"date": "day", "eval": "scores", "dev": "scores"}.get(column, column)
     assert getattr(entry, field) == taken
@@ -242,10 +237,8 @@ def test_another_table_is_refused(header: str) -> None:
 
 
 def test_rows_of_another_width_are_all_named() -> None:
-    assert refused(f"{HEADER}\n{ROW},more\n{ROW}\na,b\n".encode()) == [
-        ("wrong-columns", 2),
-        ("wrong-columns", 4),
-    ]
+    data = f"{HEADER}\n{ROW},more\n{ROW}\na,b\n".encode()
+    assert refused(data) == [("wrong-columns", 2), ("wrong-columns", 4)]
 
 
 def test_a_quote_that_is_never_closed_is_refused_with_its_line() -> None:
@@ -288,10 +281,8 @@ def test_the_rules_of_a_record_are_a_board_that_is_closed() -> None:
     spec = parse_spec(files["board.toml"])
     assert (spec.name, spec.decimals) == ("msmarco-passage", 5)
     assert (str(spec.opens), str(spec.closes)) == ("2019-01-02", "2021-08-09")
-    assert [(v.name, v.measure, v.public) for v in spec.views] == [
-        ("dev", "RR@10", True),
-        ("eval", "RR@10", True),
-    ]
+    assert [v.name for v in spec.views] == ["dev", "eval"]
+    assert {(v.measure, v.public) for v in spec.views} == {("RR@10", True)}
 
 
 # the real tables

@@ -1,23 +1,25 @@
 """The public log of a large board lies in several files, and reads as if it were one."""
 
 import subprocess
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 
 import pytest
+from certain import sure
 from hypothesis import given
 from hypothesis import strategies as st
+from sample_boards import measured
 from scored_board import QUERIES, ScoredBoard, make_board
 
 from heldout.board.log import reading
 from heldout.board.log import reading as logs
 from heldout.board.log.events import Entry, format_entry
-from heldout.board.log.final import Figures, Measured
+from heldout.board.log.history import read_history
 from heldout.board.log.reading import list_log_files, open_log, plan_log_files, read_public_log
 from heldout.board.organiser.rebuild import Rebuilt, rebuild
 from heldout.board.scores import public_log
-from heldout.board.scores.public_log import find_public_log
+from heldout.board.scores.public_log import find_public_log, plan_public_log
 from heldout.board.scores.session import is_behind
 from heldout.board.standings.standings import project
 from heldout.board.store import repository as repository_of_boards
@@ -84,13 +86,14 @@ def check(board: ScoredBoard) -> None:
     for _ in range(2):
         log = find_public_log(session.repository, session.vault)
         assert [*log.lines()] == lines
-        assert [log.find(number) for number in range(len(lines) + 1)] == [
-            sum(map(len, lines[:number])) for number in range(len(lines) + 1)
-        ]
+        starts = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
+        assert [log.find(number) for number in range(len(lines) + 1)] == starts
         assert not is_behind(session)
+        assert log.history == read_history(log_of(board))
+        plan = plan_public_log(session.repository, session.vault, now=session.now)
+        assert (plan.changed, plan.new, plan.history) == ({}, (), log.history)
         forget()
-    head = session.repository.git.head()
-    assert head is not None
+    head = sure(session.repository.git.head())
     assert session.repository.log_at(head) == b"".join(lines)
 
 
@@ -103,9 +106,7 @@ def rebuilt(board: ScoredBoard) -> Rebuilt:
     parts=st.lists(st.binary(min_size=1, max_size=20), min_size=1, max_size=5),
     steps=st.lists(st.tuples(st.integers(0, 90), st.integers(-1, 30)), max_size=8),
 )
-def test_a_stream_of_several_files_is_one_stream(
-    parts: list[bytes], steps: list[tuple[int, int]]
-) -> None:
+def test_several_files_are_one_stream(parts: list[bytes], steps: list[tuple[int, int]]) -> None:
     files, whole = MemoryFolder(Path("/nowhere")), BytesIO(b"".join(parts))
     names = [f"log/{number}" for number in range(len(parts))]
     for name, part in zip(names, parts, strict=True):
@@ -130,36 +131,20 @@ def test_a_stream_of_several_files_is_one_stream(
         (9, [("log/00000004.jsonl", 0, 4), ("log/00000008.jsonl", 4, 8), ("log.jsonl", 8, 9)]),
     ],
 )
-def test_a_file_is_closed_when_the_next_event_comes(
-    events: int, expected: list[tuple[str, int, int]]
-) -> None:
+def test_a_file_closes_with_the_next(events: int, expected: list[tuple[str, int, int]]) -> None:
     assert [tuple(file) for file in plan_log_files(events)] == expected
-
-
-def measured(number: int, entries: int) -> Measured:
-    return Measured(
-        event=number,
-        at=datetime(2026, 11, 1, tzinfo=UTC),
-        season="",
-        view="eval",
-        due=date(2026, 11, 1),
-        seed=0,
-        entries=tuple(map(str, range(entries))),
-        left_out={},
-        figures=Figures(queries=1),
-        digest="",
-    )
 
 
 @given(
     events=st.integers(0, 40),
     figures=st.dictionaries(st.integers(0, 39), st.integers(0, 40), max_size=8),
 )
-def test_figures_of_many_entries_count_for_many_events(
-    events: int, figures: dict[int, int]
-) -> None:
+def test_figures_of_many_entries_count_for_more(events: int, figures: dict[int, int]) -> None:
     """No file has more than its room, but for one event that is longer; no boundary ever moves."""
-    every = [measured(number, entries) for number, entries in sorted(figures.items())]
+    every = [
+        measured(*map(str, range(entries)), event=number)
+        for number, entries in sorted(figures.items())
+    ]
     files = plan_log_files(events, [one for one in every if one.event < events])
     assert [first for _, first, _ in files] == [0, *(end for _, _, end in files[:-1])]
     assert (files[-1].name, files[-1].end) == ("log.jsonl", events)
@@ -171,11 +156,9 @@ def test_figures_of_many_entries_count_for_many_events(
     assert events == 0 or files[: len(before) - 1] == before[:-1]
 
 
-def test_a_year_of_daily_figures_of_a_large_board_fits_a_forge(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_year_of_daily_figures_fits_a_forge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "IN_FILE", 10_000)
-    every = [measured(number, 10_000) for number in range(20, 365 * 50, 50)]
+    every = [measured(*map(str, range(10_000)), event=number) for number in range(20, 365 * 50, 50)]
     files = plan_log_files(365 * 50, every)
     assert max(sum(first <= one.event < end for one in every) for _, first, end in files) <= 4
     assert len(files) < logs._MOST_FILES
@@ -188,23 +171,20 @@ def test_the_files_are_the_log_day_after_day(board: ScoredBoard) -> None:
         board.now += timedelta(days=days)
         if days != 21:
             board.reject(board.send(f"20261101-day-{days}", [0.2] * QUERIES).submission.id)
-        told = rebuilt(board)
-        assert told.revealed == (("20261101-hidden",) if days == 21 else ())
+        assert rebuilt(board).revealed == (("20261101-hidden",) if days == 21 else ())
         check(board)
         assert rebuild(board.session).commit is None
 
 
 def test_a_publication_touches_the_last_files_alone(board: ScoredBoard) -> None:
-    git = board.session.repository.git
-    head = git.head() or ""
+    head = board.session.repository.git.head() or ""
     closed = sorted((folder(board) / "log").iterdir())
     assert len(closed) > 1
     before = {path: path.stat() for path in closed}
     board.reject(board.send("20261101-late", [0.2] * QUERIES).submission.id)
     told = rebuilt(board)
     assert {path: path.stat() for path in closed} == before
-    assert told.commit is not None
-    command = ["git", "diff", "--name-only", head, told.commit, "--", "log", "log.jsonl"]
+    command = ["git", "diff", "--name-only", head, sure(told.commit), "--", "log", "log.jsonl"]
     changed = subprocess.run(command, cwd=folder(board), capture_output=True, text=True, check=True)
     *_, closed_last, last = (file.name for file in plan_log_files(len(log_of(board))))
     assert {last} <= {*changed.stdout.split()} <= {closed_last, last}
@@ -279,9 +259,7 @@ def test_a_first_line_that_lies_about_its_number_ends_in_an_error(board: ScoredB
         board.session.repository.log()
 
 
-def test_more_files_than_can_be_open_at_once_are_not_read(
-    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_files_are_not_read(board: ScoredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "_MOST_FILES", 1)
     repository = board.session.repository
     *_, closed, last = (file.name for file in plan_log_files(len(log_of(board))))
@@ -290,9 +268,7 @@ def test_more_files_than_can_be_open_at_once_are_not_read(
         repository.log()
 
 
-def test_all_files_of_a_log_in_git_share_one_limit(
-    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_a_log_share_a_limit(board: ScoredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
     repository = board.session.repository
     head = repository.git.head() or ""
     whole = repository.log_at(head) or b""
@@ -317,9 +293,7 @@ def test_a_clone_and_the_server_have_the_whole_log(board: ScoredBoard, tmp_path:
 
 
 @pytest.mark.parametrize("chunk", [1, 50, 700, 1 << 20])
-def test_events_are_found_whatever_the_size_of_a_block(
-    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch, chunk: int
-) -> None:
+def test_any_size_of_block(board: ScoredBoard, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     """As by looking at every event."""
     monkeypatch.setattr(reading, "_CHUNK", chunk)
     log, entries = board.vault.log(), board.vault.entries()

@@ -7,7 +7,7 @@ from statistics import NormalDist
 import msgspec
 import numpy as np
 import pytest
-from boardlog import START, BoardLog, make_manifest, make_spec
+from boardlog import START, BoardLog, make_case, make_manifest, make_spec
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
@@ -21,7 +21,6 @@ from heldout.board.policy.checks import (
     paired_distance,
 )
 from heldout.board.rules.release import ReleaseRule, RuleName
-from heldout.ids import SubmissionId
 
 SCORES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=40)
 LOW = (Distance(baseline="bm25", errors=9.04), Distance(baseline="tf-idf", errors=4.26))
@@ -30,20 +29,12 @@ LOW = (Distance(baseline="bm25", errors=9.04), Distance(baseline="tf-idf", error
 def case_of(
     log: BoardLog,
     distances: tuple[Distance, ...],
-    *,
-    team: str = "Lighthouse",
     rule: RuleName = "rounded",
+    team: str = "Lighthouse",
 ) -> Case:
-    release = ReleaseRule(rule=rule)
-    return Case(
-        spec=msgspec.structs.replace(make_spec(), release=release),
-        history=log.history,
-        id=SubmissionId("20261109-low"),
-        received=START + timedelta(days=8),
-        manifest=make_manifest(team),
-        problems={},
-        distances=distances,
-    )
+    spec = msgspec.structs.replace(make_spec(), release=ReleaseRule(rule=rule))
+    received = START + timedelta(days=8)
+    return make_case(log, "20261109-low", team, spec=spec, received=received, distances=distances)
 
 
 @given(SCORES)
@@ -81,10 +72,8 @@ def test_a_first_run_far_below_all_baselines_is_told_to_the_organisers_alone() -
     case = case_of(BoardLog().open(), LOW)
     (finding,) = [one for one in judge(case) if one.rule == "far-below"]
     assert (finding.severity, finding.public) == ("review", False)
-    assert finding.evidence == (
-        "the run lies 4.3 paired standard errors below tf-idf, the nearest baseline, "
-        "and 9.0 below bm25 (limit 3.59)"
-    )
+    assert "4.3 paired standard errors below tf-idf, the nearest baseline" in finding.evidence
+    assert finding.evidence.endswith("9.0 below bm25 (limit 3.59)")
 
 
 def test_a_run_that_is_near_one_baseline_is_no_low_start() -> None:
@@ -114,11 +103,8 @@ def test_the_limit_follows_from_declared_submissions_and_published_views() -> No
     for submissions in (1, 20, 300, 1_000_000):
         for more in (0, 1, 5):
             again = tuple(msgspec.structs.replace(views[1], name=f"v{n}") for n in range(more))
-            spec = msgspec.structs.replace(
-                make_spec(),
-                release=ReleaseRule(submissions=submissions),
-                views=(*views, *again),
-            )
+            release, more_views = ReleaseRule(submissions=submissions), (*views, *again)
+            spec = msgspec.structs.replace(make_spec(), release=release, views=more_views)
             wanted = normal.inv_cdf(1 - 0.05 / (submissions * (1 + more)))
             assert far_below_limit(spec) == pytest.approx(wanted, abs=1e-6)
     assert round(far_below_limit(make_spec()), 2) == 3.59

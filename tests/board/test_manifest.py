@@ -88,23 +88,12 @@ def test_a_draft_has_to_be_filled_in() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"",
-        b"{",
-        b"null",
-        b"[]",
-        b'"text"',
-        b"7",
-        b'{"team": "x",}',
-        b'{"team": "x" // comment\n}',
-        b"\xff\xfe{\x00}\x00",
-        b'{"team": "\xff"}',
-        b'{"team": "\\ud800"}',
-        b'{"team": NaN}',
-        b"[" * 100_000,
-        b'{"a":' * 100_000,
+        b"", b"{", b"null", b"[]", b'"text"', b"7", b'{"team": "x",}',
+        b'{"team": "x" // comment\n}', b"\xff\xfe{\x00}\x00", b'{"team": "\xff"}',
+        b'{"team": "\\ud800"}', b'{"team": NaN}', b"[" * 100_000, b'{"a":' * 100_000,
         b'{"team": "x"} {"team": "y"}',
     ],
-)
+)  # fmt: skip
 def test_what_is_no_json_object(data: bytes) -> None:
     with pytest.raises(InputError) as caught:
         parse_manifest(data)
@@ -112,89 +101,47 @@ def test_what_is_no_json_object(data: bytes) -> None:
     assert (problem.code, problem.path) == ("not-json", "metadata.json")
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "code"),
-    [
-        ("team", None, "wrong-field"),
-        ("team", 7, "wrong-field"),
-        ("team", ["a"], "wrong-field"),
-        ("team", "x" * 2001, "wrong-field"),
-        ("team", "two\nlines", "invisible-character"),
-        ("team", "tab\there", "invisible-character"),
-        ("team", "\x1b[31mred", "invisible-character"),
-        ("team", "nul\x00", "invisible-character"),
-        ("team", "right\u202eto left", "invisible-character"),
-        ("team", "zero\u200bwidth", "invisible-character"),
-        ("team", "soft\u00adhyphen", "invisible-character"),
-        ("team", "mark\ufeff", "invisible-character"),
-        ("team", "filler\u3164", "invisible-character"),
-        ("team", "variant\ufe0f", "invisible-character"),
-        ("team", "joiner\u034f", "invisible-character"),
-        ("team", "tag\U000e0041", "invisible-character"),
-        ("team", "tag variant\U000e0100", "invisible-character"),
-        ("team", "private\ue000", "invisible-character"),
-        ("team", "line\u2028separator", "invisible-character"),
-        ("model_description", "next\u0085line", "invisible-character"),
-        ("id", 7, "wrong-field"),
-        ("id", "a\u200b", "invisible-character"),
-        ("paper", None, "wrong-field"),
-        ("paper", "arxiv.org/abs/1", "not-a-link"),
-        ("paper", "javascript:alert(1)", "not-a-link"),
-        ("paper", "JaVaScRiPt://example.org/%0aalert(1)", "not-a-link"),
-        ("paper", "data:text/html,x", "not-a-link"),
-        ("paper", "ftp://example.org/", "not-a-link"),
-        ("paper", "//example.org/", "not-a-link"),
-        ("paper", "https://localhost/", "not-a-link"),
-        ("paper", "https://", "not-a-link"),
-        ("paper", "https://example.org:port/", "not-a-link"),
-        ("paper", "https://[::1/", "not-a-link"),
-        ("paper", "https://user@example.org/", "not-a-link"),
-        ("paper", "https://user:secret@example.org/", "not-a-link"),
-        ("paper", 'https://example.org/"onmouseover="x', "not-a-link"),
-        ("paper", "https://example.org/<script>", "not-a-link"),
-        ("paper", "https://example.org/a b", "not-a-link"),
-        ("paper", "https://example.org\\@evil.example/", "not-a-link"),
-        ("code", " https://example.org/", "not-a-link"),
-        ("season_entry", None, "wrong-field"),
-        ("season_entry", "true", "wrong-field"),
-        ("open_runs", "yes", "wrong-field"),
-        ("open_runs", 1, "wrong-field"),
-        ("open_runs", "", "wrong-field"),
-        ("embargo_until", "tomorrow", "wrong-field"),
-        ("embargo_until", "2026-13-01", "wrong-field"),
-        ("embargo_until", "2026-02-30", "wrong-field"),
-        ("embargo_until", "2026-1-1", "wrong-field"),
-        ("embargo_until", "20260101", "wrong-field"),
-        ("embargo_until", "2026-01/01", "wrong-field"),
-        ("embargo_until", "0000-01-01", "wrong-field"),
-        ("embargo_until", "\u0662\u0660\u0662\u0666-01-01", "wrong-field"),
-        ("embargo_until", 0, "wrong-field"),
-        ("embargo_until", False, "wrong-field"),
-        ("embargo_until", 20260101, "wrong-field"),
-        ("revision", 0, "wrong-field"),
-        ("revision", -1, "wrong-field"),
-        ("revision", 1.0, "wrong-field"),
-        ("revision", "1", "wrong-field"),
-        ("revision", True, "wrong-field"),
-        ("revision", None, "wrong-field"),
-        ("revision", 10**4000, "wrong-field"),
-        ("withdrawn", 1, "wrong-field"),
-        ("withdrawn", "true", "wrong-field"),
-        ("withdrawn", None, "wrong-field"),
-        ("schema", 2, "wrong-field"),
-        ("schema", True, "wrong-field"),
-        ("schema", 1.0, "wrong-field"),
-        ("digests", [], "wrong-field"),
-        ("digests", {"dev": "0" * 63}, "wrong-field"),
-        ("digests", {"dev": "A" * 64}, "wrong-field"),
-        ("digests", {"dev": "0" * 64 + "\n"}, "wrong-field"),
-        ("digests", {"dev": 0}, "wrong-field"),
-        ("score", 1.0, "unknown-field"),
-        ("__proto__", {}, "unknown-field"),
-        ("Team", "x", "unknown-field"),
-        ("\x1b[2J\u202e", 1, "unknown-field"),
-    ],
-)
+BAD_LINKS = (
+    "arxiv.org/abs/1", "javascript:alert(1)", "JaVaScRiPt://example.org/%0aalert(1)",
+    "data:text/html,x", "ftp://example.org/", "//example.org/", "https://localhost/", "https://",
+    "https://example.org:port/", "https://[::1/", "https://user@example.org/",
+    "https://user:secret@example.org/", 'https://example.org/"onmouseover="x',
+    "https://example.org/<script>", "https://example.org/a b", "https://example.org\\@evil.example/",
+)  # fmt: skip
+INVISIBLE = (
+    "two\nlines", "tab\there", "\x1b[31mred", "nul\x00", "right\u202eto left", "zero\u200bwidth",
+    "soft\u00adhyphen", "mark\ufeff", "filler\u3164", "variant\ufe0f", "joiner\u034f",
+    "tag\U000e0041", "tag variant\U000e0100", "private\ue000", "line\u2028separator",
+)  # fmt: skip
+WRONG: dict[str, tuple[object, ...]] = {
+    "team": (None, 7, ["a"], "x" * 2001),
+    "id": (7,),
+    "paper": (None,),
+    "season_entry": (None, "true"),
+    "open_runs": ("yes", 1, ""),
+    "embargo_until": (
+        "tomorrow", "2026-13-01", "2026-02-30", "2026-1-1", "20260101", "2026-01/01", "0000-01-01",
+        "\u0662\u0660\u0662\u0666-01-01", 0, False, 20260101,
+    ),
+    "revision": (0, -1, 1.0, "1", True, None, 10**4000),
+    "withdrawn": (1, "true", None),
+    "schema": (2, True, 1.0),
+    "digests": (
+        [], {"dev": "0" * 63}, {"dev": "A" * 64}, {"dev": "0" * 64 + "\n"}, {"dev": 0},
+    ),
+}  # fmt: skip
+BAD_FIELDS: list[tuple[str, object, str]] = [
+    *((field, value, "wrong-field") for field, values in WRONG.items() for value in values),
+    *(("team", text, "invisible-character") for text in INVISIBLE),
+    ("model_description", "next\u0085line", "invisible-character"),
+    ("id", "a\u200b", "invisible-character"),
+    *(("paper", link, "not-a-link") for link in BAD_LINKS),
+    ("code", " https://example.org/", "not-a-link"),
+    *((name, 1, "unknown-field") for name in ("score", "__proto__", "Team", "\x1b[2J\u202e")),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "code"), BAD_FIELDS)
 def test_a_bad_field(field: str, value: object, code: str) -> None:
     problems = find_problems({field: value})
     assert code in {problem.code for problem in problems}

@@ -2,13 +2,15 @@
 
 from datetime import date, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
+from scored_board import make_plan
 
 from heldout.board.organiser.creation import add_seasons
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import NewBoard, Stake, new_board_files
+from heldout.board.rules.template import Stake, new_board_files
 
 OPENS, YEAR = date(2026, 11, 30), date(2027, 11, 29)
 
@@ -16,22 +18,8 @@ OPENS, YEAR = date(2026, 11, 30), date(2027, 11, 29)
 def new_rules(
     judged: int, *, stake: Stake = "open", closes: date | None = None, number: int | None = None
 ) -> BoardSpec:
-    plan = NewBoard(
-        name="kb",
-        title="KB",
-        task="Find it.",
-        opens=OPENS,
-        closes=closes,
-        envelope="age",
-        recipients=["age1example"],
-        measure="RR@10",
-        order="trec",
-        depth=10,
-        sets={"dev": True, "eval": False},
-        primary="eval",
-        stake=stake,
-        judged=judged,
-    )
+    told: dict[str, Any] = {"recipients": ["age1example"], "measure": "RR@10"}
+    plan = make_plan(**told, opens=OPENS, closes=closes, stake=stake, judged=judged)
     return parse_spec(new_board_files(add_seasons(plan, number=number))["board.toml"])
 
 
@@ -41,9 +29,7 @@ def new_rules(
     ("judged", "seasons"),
     [(499, 1), (500, 2), (999, 3), (1000, 4), (1001, 3), (1334, 4), (5793, 4)],
 )
-def test_each_season_of_a_new_board_has_250_queries_that_decide(
-    judged: int, seasons: int, closes: date | None, stake: Stake
-) -> None:
+def test_seasons_of_250_each(judged: int, seasons: int, closes: date | None, stake: Stake) -> None:
     spec = new_rules(judged, stake=stake, closes=closes)
     decide = judged - round(judged / 4) if judged > 1000 else judged
     assert decide // seasons >= 250 or seasons == 1
@@ -72,11 +58,8 @@ def test_each_season_of_a_new_board_has_250_queries_that_decide(
         (None, 1, []),
     ],
 )
-def test_seasons_are_quarters_or_equal_pieces_up_to_the_last_day(
-    closes: date | None, number: int | None, days: list[str]
-) -> None:
-    spec = new_rules(5793, closes=closes, number=number)
-    found = spec.seasons
+def test_quarters_or_equal_pieces(closes: date | None, number: int | None, days: list[str]) -> None:
+    found = new_rules(5793, closes=closes, number=number).seasons
     assert [str(one.opens) for one in found] == days
     for one, after in pairwise(found):
         assert one.closes == after.opens - timedelta(1)

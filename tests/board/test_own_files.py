@@ -16,17 +16,12 @@ from memory_git import MemoryGit
 
 PRIVATE = (
     *(
-        ".heldout",
-        "drafts",
-        ".heldout/pinned.json",
-        "drafts/x/y",
-        ".HELDOUT/x",
-        "Drafts",
+        ".heldout", "drafts", ".heldout/pinned.json", "drafts/x/y", ".HELDOUT/x", "Drafts",
         "DRAFTS/x",
     ),
     *(".heldout ", ".heldout.", "drafts. .", ".heldout:x", "drafts::$INDEX_ALLOCATION/x"),
     *(".hel\u200cdout", "\ufeffdrafts/x", "draft\u017f", "HELDOU~1/x", "heldou~2", ".heldout\\x"),
-)
+)  # fmt: skip
 OTHERS = ("heldout", "drafts.md", "draft", "my/drafts", "x/.heldout", ".heldoutx", "log.jsonl", "")
 
 

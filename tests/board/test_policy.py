@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from boardlog import START, BoardLog, make_manifest, make_spec
+from boardlog import START, BoardLog, make_case, make_manifest, make_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.log.history import History, read_history
-from heldout.board.log.manifest import Manifest
-from heldout.board.policy.checks import Case, Finding, add_months, judge, quota_state
-from heldout.board.rules.spec import BoardSpec, Policy
+from heldout.board.log.history import History, list_renamed, names_of, read_history
+from heldout.board.log.manifest import Manifest, team_key
+from heldout.board.log.submission import Submission
+from heldout.board.policy.checks import Finding, add_months, judge, quota_state
+from heldout.board.rules.spec import RULES, BoardSpec, Policy
 from heldout.errors import Problem
-from heldout.ids import SubmissionId
 
 EMPTY = read_history([])
 SECOND = timedelta(seconds=1)
@@ -22,23 +22,11 @@ MONTH = timedelta(days=30)
 
 
 def judge_one(
-    manifest: Manifest | None = None,
-    *,
-    name: str = "20261101-a",
-    received: datetime = START,
-    history: History = EMPTY,
-    spec: BoardSpec | None = None,
-    problems: dict[str, list[Problem]] | None = None,
+    manifest: Manifest | None = None, *, name: str = "20261101-a", **changes: Any
 ) -> tuple[Finding, ...]:
-    case = Case(
-        spec=spec or make_spec(),
-        history=history,
-        id=SubmissionId(name),
-        received=received,
-        manifest=manifest or make_manifest(),
-        problems=problems or {},
-    )
-    return judge(case)
+    given: dict[str, Any] = {"history": EMPTY, "received": START}
+    given["manifest"] = manifest or make_manifest()
+    return judge(make_case(BoardLog(), name, **(given | changes)))
 
 
 def rules_of(findings: tuple[Finding, ...]) -> list[str]:
@@ -47,10 +35,6 @@ def rules_of(findings: tuple[Finding, ...]) -> list[str]:
 
 def problem(code: str, severity: Any = "error") -> Problem:
     return Problem(code=code, path="eval.gz", line=3, found="x", expected="y", severity=severity)
-
-
-def test_a_good_submission_has_no_findings() -> None:
-    assert judge_one() == ()
 
 
 def one_shot(**policy: Any) -> BoardSpec:
@@ -116,6 +100,7 @@ def test_metadata_that_a_rule_stands_against(changes: dict[str, Any], rule: str)
 @pytest.mark.parametrize(
     "changes",
     [
+        {},
         {"training_data": "none"},
         {"embargo_until": None},
         {"embargo_until": date(2027, 8, 1)},
@@ -163,9 +148,8 @@ def test_the_board_s_days(received: datetime, *, stands_against: bool) -> None:
 
 
 def test_runs_with_errors() -> None:
-    found = judge_one(
-        problems={"dev": [problem("rank-zero", "note")], "eval": [problem("score-nan")] * 3}
-    )
+    noted = {"dev": [problem("rank-zero", "note")], "eval": [problem("score-nan")] * 3}
+    found = judge_one(problems=noted)
     assert rules_of(found) == ["runs"]
     assert "score-nan eval.gz:3" in found[0].evidence
     assert "(and 2 more)" in found[0].evidence
@@ -174,20 +158,14 @@ def test_runs_with_errors() -> None:
 def test_candidates_have_a_rule_of_their_own() -> None:
     found = judge_one(problems={"dev": [problem("not-a-candidate")]})
     assert rules_of(found) == ["candidates"]
-    assert (
-        judge_one(
-            problems={"dev": [problem("not-a-candidate")]}, spec=make_spec(off=("candidates",))
-        )
-        == ()
-    )
+    none = make_spec(off=("candidates",))
+    assert judge_one(problems={"dev": [problem("not-a-candidate")]}, spec=none) == ()
 
 
 def test_findings_come_in_the_order_of_the_table() -> None:
-    findings = judge_one(
-        make_manifest("", institution="CWI", type="x", description=""),
-        name="20250101-a",
-        problems={"eval": [problem("nul-byte")]},
-    )
+    manifest = make_manifest("", institution="CWI", type="x", description="")
+    runs = {"eval": [problem("nul-byte")]}
+    findings = judge_one(manifest, name="20250101-a", problems=runs)
     assert rules_of(findings) == ["id-date", "team-named", "description", "type-known", "runs"]
 
 
@@ -232,20 +210,13 @@ def test_the_window_slides_to_the_second() -> None:
     assert state.next_allowed == START + MONTH
 
 
-def test_below_the_quota_the_next_may_come_now() -> None:
-    log = published(START)
-    now = START + SECOND
-    state = quota_state(log.history, "Lighthouse", make_spec(), now=now)
-    assert (state.used, state.next_allowed) == (("20261101-run0",), now)
-
-
 def test_teams_are_counted_apart_and_by_their_folded_names() -> None:
     log = published(START, START, team="Light  HOUSE")
     assert is_allowed(log.history, START, team="Lighthouse")
     assert not is_allowed(log.history, START, team="light house")
 
 
-@pytest.mark.parametrize("end", ["reject", "withdraw"])
+@pytest.mark.parametrize("end", ["reject", "withdraw", "ask"])
 def test_what_leaked_nothing_is_given_back(end: str) -> None:
     log = published(START)
     log.wait(days=1)
@@ -254,20 +225,15 @@ def test_what_leaked_nothing_is_given_back(end: str) -> None:
     assert not is_allowed(log.history, log.now)
     if end == "reject":
         log.reject("20261102-b")
+    elif end == "ask":
+        log.ask("20261102-b")
+        assert not is_allowed(log.history, log.now)
+        return
     else:
         log.update("20261102-b", make_manifest(revision=2, withdrawn=True), withdrawn=True)
     assert is_allowed(log.history, log.now)
-    assert quota_state(log.history, "Lighthouse", make_spec(), now=log.now).used == (
-        "20261101-run0",
-    )
-
-
-def test_a_question_gives_nothing_back() -> None:
-    log = published(START)
-    log.receive("20261102-b")
-    log.review("20261102-b", make_manifest())
-    log.ask("20261102-b")
-    assert not is_allowed(log.history, log.now)
+    state = quota_state(log.history, "Lighthouse", make_spec(), now=log.now)
+    assert state.used == ("20261101-run0",)
 
 
 def test_baselines_use_no_quota() -> None:
@@ -294,24 +260,6 @@ def test_a_name_that_nobody_approved_uses_no_quota() -> None:
     assert not is_allowed(log.history, START + SECOND)
     for proposed in log.history.submissions.values():
         assert "Beacon" not in proposed.counts_for
-
-
-def test_the_one_judged_does_not_count_against_itself() -> None:
-    log = published(START)
-    log.wait(days=1).receive("20261102-b")
-    log.review("20261102-b", make_manifest())
-    assert judge_one(name="20261102-b", received=log.now, history=log.history) == ()
-
-
-def test_the_refusal_names_the_others_and_the_next_time() -> None:
-    log = published(START, START + timedelta(days=1))
-    log.wait(days=1).receive("20261103-c")
-    log.review("20261103-c", make_manifest())
-    (finding,) = judge_one(name="20261103-c", received=log.now, history=log.history)
-    assert finding.evidence == (
-        "more than 2 runs of this team within 30 days, with 20261101-run0, 20261102-run1; "
-        "the next may come from 01 Dec 2026 12:00:00 UTC"
-    )
 
 
 def test_a_later_run_that_was_published_first_counts() -> None:
@@ -362,10 +310,8 @@ def test_of_runs_of_one_second_the_earliest_stand() -> None:
     assert "with 20261101-a, 20261101-c; the next may come from 01 Dec 2026" in evidence
 
 
-HIDDEN_QUOTA = (
-    "more than 2 runs of this team within 30 days; heldout status shows the team "
-    "when it may submit again"
-)
+HIDDEN_QUOTA = "more than 2 runs of this team within 30 days; heldout status shows the team "
+HIDDEN_QUOTA += "when it may submit again"
 
 
 def test_junk_under_a_name_is_not_refused_for_what_an_embargo_hides() -> None:
@@ -378,9 +324,7 @@ def test_junk_under_a_name_is_not_refused_for_what_an_embargo_hides() -> None:
     assert not any(name in finding.evidence for name in names)
 
 
-def test_a_signed_run_is_held_against_hidden_ones_in_a_text_that_tells_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_signed_run_is_refused_without_hidden_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("heldout.board.policy.checks.is_signed", lambda *_: True)
     names = ("20261101-anon-1", "20261101-b", "20261101-c")
     log = waiting_at_once(*names, embargoed=names[:1])
@@ -390,8 +334,7 @@ def test_a_signed_run_is_held_against_hidden_ones_in_a_text_that_tells_nothing(
 def test_an_embargoed_run_is_refused_without_a_name_of_its_team() -> None:
     names = ("20261101-a", "20261101-b", "20261101-anon-1")
     log = waiting_at_once(*names, embargoed=names[2:])
-    evidence = quota_evidence(log, names[2], embargo_until=date(2027, 2, 1))
-    assert evidence == [HIDDEN_QUOTA]
+    assert quota_evidence(log, names[2], embargo_until=date(2027, 2, 1)) == [HIDDEN_QUOTA]
 
 
 hours = st.lists(st.integers(0, 24 * 70), min_size=1, max_size=9)
@@ -402,9 +345,7 @@ def windows_hold(moments: list[datetime], quota: int, span: timedelta) -> bool:
 
 
 @given(hours, st.integers(1, 3), st.integers(1, 30))
-def test_allowed_submissions_never_overflow_a_window(
-    times: list[int], quota: int, days: int
-) -> None:
+def test_allowed_runs_never_overflow_a_window(times: list[int], quota: int, days: int) -> None:
     log = BoardLog().open()
     allowed = []
     for number, hour in enumerate(sorted(times)):
@@ -424,9 +365,7 @@ def test_allowed_submissions_never_overflow_a_window(
 
 
 @given(hours, st.integers(1, 3), st.integers(1, 30), st.randoms(use_true_random=False))
-def test_the_order_of_decisions_cannot_overflow_a_window(
-    times: list[int], quota: int, days: int, rng: Any
-) -> None:
+def test_no_order_overflows_a_window(times: list[int], quota: int, days: int, rng: Any) -> None:
     log = BoardLog().open()
     received = {}
     for number, hour in enumerate(sorted(times)):
@@ -449,9 +388,7 @@ def test_the_order_of_decisions_cannot_overflow_a_window(
 
 
 @given(st.integers(1, 6), st.integers(1, 3), st.randoms(use_true_random=False))
-def test_at_once_exactly_the_quota_stands_in_any_order_of_decisions(
-    runs: int, quota: int, rng: Any
-) -> None:
+def test_at_once_exactly_the_quota_stands(runs: int, quota: int, rng: Any) -> None:
     names = [f"20261101-{number}" for number in range(runs)]
     log = waiting_at_once(*names)
     spec = make_spec(quota=quota)
@@ -462,3 +399,118 @@ def test_at_once_exactly_the_quota_stands_in_any_order_of_decisions(
             log.publish(name, make_manifest(), "0.4")
     shown = [s.id for s in log.history.submissions.values() if s.status == "published"]
     assert shown == names[:quota]
+
+
+NAMES = st.sampled_from(["Alpha", "ALPHA ", "Beta", "Gamma", "Delta", "Epsilon"])
+REVEAL = date(2027, 3, 1)
+
+
+def renamed(*names: str) -> Submission:
+    return Submission(id="x", received=START, files={}, status="published", counts_for=names)
+
+
+@given(st.lists(st.lists(NAMES, min_size=2, max_size=3), max_size=4), NAMES, NAMES)
+def test_joined_names_are_parts_of_a_graph(entries: list[list[str]], one: str, other: str) -> None:
+    submissions = [renamed(*names) for names in entries]
+    every = {one, other}.union(*entries)
+    parts = [{key} for key in set(map(team_key, every))]
+    for names in entries:
+        keys = set(map(team_key, names))
+        met = [part for part in parts if part & keys]
+        parts = [part for part in parts if not part & keys] + [set().union(*met)]
+    (expected,) = [part for part in parts if team_key(one) in part]
+    assert names_of(submissions, [one]) == expected
+    assert (team_key(other) in names_of(submissions, [one])) == (
+        team_key(one) in names_of(submissions, [other])
+    )
+    assert names_of(submissions[::-1], [one, other]) >= expected
+
+
+def crew(**changes: str) -> BoardLog:
+    """Two entries of one team, of which the first got another name."""
+    log = BoardLog().open()
+    log.submit("20261101-one", make_manifest("Alpha Crew"), "0.425")
+    log.wait(days=1).submit("20261102-two", make_manifest("Alpha Crew"), "0.300")
+    log.wait(days=1).amend("20261101-one", make_manifest("Zeta House", **changes))
+    return log.wait(days=1)
+
+
+def judged(log: BoardLog, name: str, manifest: Manifest) -> tuple[Finding, ...]:
+    return judge(make_case(log, name, manifest=manifest))
+
+
+def test_an_approved_new_name_gives_no_further_look() -> None:
+    log = crew()
+    for team in ("Alpha Crew", "Zeta House", " zeta  HOUSE"):
+        state = quota_state(log.history, team, make_spec(), now=log.now)
+        assert state.used == ("20261101-one", "20261102-two")
+        (finding,) = judged(log, "20261104-three", make_manifest(team))
+        assert (finding.rule, finding.severity) == ("quota", "reject")
+    log.receive("20261104-three")
+    log.review("20261104-three", make_manifest("Alpha Crew"))
+    log.review("20261104-three", make_manifest("Zeta House"))
+    # Opened under both names, which are one team's: it is refused once.
+    assert len(judged(log, "20261104-three", make_manifest("Zeta House"))) == 1
+
+
+def test_names_that_nobody_approved_join_nothing() -> None:
+    log = BoardLog().open()
+    log.submit("20261101-own", make_manifest("Lighthouse"), "0.400")
+    log.submit("20261101-other", make_manifest("Harbour"), "0.300")
+    log.propose("20261101-other", make_manifest("Lighthouse"))
+    log.receive("20261101-waits")
+    log.review("20261101-waits", make_manifest("Lighthouse"))
+    log.review("20261101-waits", make_manifest("Harbour"))
+    assert list_renamed(log.history) == ()
+    log.decline("20261101-other")
+    log.publish("20261101-waits", make_manifest("Harbour"), "0.310")
+    assert names_of(list_renamed(log.history), ["Harbour"]) == {"harbour"}
+
+
+def test_to_join_two_names_needs_a_reason() -> None:
+    log = crew()
+    log.submit("20261104-other", make_manifest("Harbour"), "0.200")
+    log.propose("20261104-other", make_manifest("Zeta House"))
+    found = judged(log, "20261104-other", make_manifest("Zeta House"))
+    (finding,) = [one for one in found if one.rule == "renamed-entry"]
+    assert (finding.severity, finding.public) == ("review", False)
+    assert finding.evidence == (
+        '"Zeta House" and "Harbour" are one team from then on, with one quota; '
+        "others of theirs: 20261101-one, 20261102-two"
+    )
+    assert RULES["renamed-entry"].again == "renamed"
+
+
+def test_a_rename_that_joins_nothing_new_needs_none() -> None:
+    log = crew()
+    log.propose("20261102-two", make_manifest("Zeta House"))
+    found = judged(log, "20261102-two", make_manifest("Zeta House"))
+    assert "renamed-entry" not in {one.rule for one in found}
+    log.submit("20261104-lone", make_manifest("Harbour"), "0.200")
+    log.propose("20261104-lone", make_manifest("Harbor"))
+    found = judged(log, "20261104-lone", make_manifest("Harbor"))
+    assert "renamed-entry" not in {one.rule for one in found}
+    found = judged(log, "20261105-new", make_manifest("Alpha Crew"))
+    assert "renamed-entry" not in {one.rule for one in found}
+
+
+def hidden_crew() -> BoardLog:
+    """Entries under two names that an embargoed entry alone says to be one team's."""
+    log = BoardLog().open()
+    log.submit("20261101-open", make_manifest("Alpha Crew"), "0.412")
+    secret = make_manifest("Alpha Crew", embargo_until=REVEAL)
+    log.wait(days=1).submit("20261102-veiled", secret, "0.300")
+    log.wait(days=1).amend("20261102-veiled", make_manifest("Zeta House", embargo_until=REVEAL))
+    return log.wait(days=1)
+
+
+def test_a_refusal_tells_no_names_that_an_embargo_joins() -> None:
+    log = hidden_crew()
+    (finding,) = judged(log, "20261104-z", make_manifest("Zeta House"))
+    assert finding.rule == "unproven-quota"
+    assert "2026110" not in finding.evidence
+    log.now += timedelta(days=365)
+    log.submit("20271104-a", make_manifest("Alpha Crew"), "0.100")
+    log.submit("20271104-b", make_manifest("Zeta House"), "0.200")
+    (finding,) = judged(log, "20271104-c", make_manifest("Zeta House"))
+    assert "with 20271104-a, 20271104-b;" in finding.evidence

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from boardlog import RULES, BoardLog, make_manifest
+from boardlog import RULES, BoardLog, find_problems, make_manifest
+from certain import sure
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ from heldout.board.log.submission import Submission
 from heldout.board.policy.registered import check_registrant, registration_faults, signature_faults
 from heldout.board.rules.spec_file import parse_spec
 from heldout.envelope.keys import new_signing_key, public_key, sign
-from heldout.errors import HeldoutError, InputError, StoreError
+from heldout.errors import HeldoutError, StoreError
 from heldout.ids import digest_bytes
 
 KEY = new_signing_key()
@@ -58,9 +59,7 @@ def test_the_vector_of_rfc_8032() -> None:
 
 
 @given(st.binary(max_size=100), st.integers(0, 511), st.data())
-def test_a_signature_holds_for_its_message_and_no_other(
-    message: bytes, bit: int, data: st.DataObject
-) -> None:
+def test_a_signature_holds_for_its_message(message: bytes, bit: int, data: st.DataObject) -> None:
     signature = bytes.fromhex(sign(KEY, message))
     assert verify(public_key(KEY), message, signature.hex())
     flipped = bytearray(signature)
@@ -189,19 +188,15 @@ def test_a_registration_of_another_board_in_the_log() -> None:
 def test_an_agreement_whose_text_was_changed() -> None:
     log = BoardLog().open()
     log.add("changed-agreement", None, {"path": "a.md", "sha256": "ab" * 32, "text": TEXT})
-    assert list(registration_faults(log.entries)) == [
-        "event 1: the agreement's text is not that of its digest"
-    ]
+    (fault,) = registration_faults(log.entries)
+    assert fault == "event 1: the agreement's text is not that of its digest"
 
 
 def test_a_team_that_agrees_again_keeps_its_first_day_and_a_revocation_stays() -> None:
     log = make_log()
     fields = registration(str(log.entries[0].hash))
-    for kind, public, sealed in (
-        ("registered", *fields),
-        ("revoked-registration", {"team": HANDLE, "why": "x"}, {}),
-        ("registered", *fields),
-    ):
+    revoked: tuple[str, Any, Any] = ("revoked-registration", {"team": HANDLE, "why": "x"}, {})
+    for kind, public, sealed in (("registered", *fields), revoked, ("registered", *fields)):
         log.add(kind, None, public, sealed)
     team = read_history(log.entries).teams[HANDLE]
     assert team.registered == log.entries[2].time
@@ -226,9 +221,7 @@ FIELDS = st.dictionaries(
 
 
 @given(st.lists(st.tuples(st.sampled_from(TEAM_KINDS), FIELDS, FIELDS), min_size=1, max_size=3))
-def test_nonsense_about_teams_never_ends_in_a_traceback(
-    events: list[tuple[str, dict[str, Any], dict[str, Any]]],
-) -> None:
+def test_nonsense_about_teams(events: list[tuple[str, dict[str, Any], dict[str, Any]]]) -> None:
     log = make_log()
     for kind, public, sealed in events:
         log.add(kind, None, public, {n: v for n, v in sealed.items() if n not in public})
@@ -304,10 +297,7 @@ def test_a_name_that_no_team_may_have_is_told_by_the_rule_of_submissions(team: s
 # the agreement
 
 
-@given(
-    st.lists(st.integers(0, 9), max_size=5).map(sorted),
-    st.integers(0, 9),
-)
+@given(st.lists(st.integers(0, 9), max_size=5).map(sorted), st.integers(0, 9))
 def test_the_agreement_in_force_comes_first(days: list[int], day: int) -> None:
     start = datetime(2026, 11, 1, tzinfo=UTC)
     known = [
@@ -336,30 +326,16 @@ def test_the_agreement_in_force_comes_first(days: list[int], day: int) -> None:
 )
 def test_a_wrong_key_is_told_with_its_line(table: str, place: str) -> None:
     text = f"{RULES}\n[registration]\n{table}\n"
-    with pytest.raises(InputError) as caught:
-        parse_spec(text.encode())
-    (problem,) = caught.value.problems
+    (problem,) = find_problems(text)
     assert place.split(".")[1] in problem.found
-    assert problem.line is not None
-    assert text.splitlines()[problem.line - 1] in (table, "[registration]")
+    assert text.splitlines()[sure(problem.line) - 1] in (table, "[registration]")
 
 
 def test_registration_may_close_on_the_day_that_the_board_opens() -> None:
     spec = parse_spec(f"{RULES}\n[registration]\ncloses = 2026-11-01\n".encode())
-    assert spec.registration is not None
-    assert spec.registration.closes == spec.opens
+    assert sure(spec.registration).closes == spec.opens
 
 
 def test_scripts_of_ms_marco_cannot_sign_so_their_boards_cannot_ask_for_it() -> None:
     text = RULES.replace('envelope = "age"', 'envelope = "openssl"') + "\n[registration]\n"
-    with pytest.raises(InputError, match="no place for a signature"):
-        parse_spec(text.encode())
-
-
-def test_a_board_without_registration_has_no_field_of_it() -> None:
-    log = BoardLog().open()
-    log.submit("20261101-a", make_manifest(), "0.4")
-    history = read_history(log.entries)
-    assert (history.teams, history.agreements) == ({}, ())
-    assert history.submissions["20261101-a"].signature is None
-    assert history.board == log.entries[0].hash
+    assert any("no place for a signature" in str(problem) for problem in find_problems(text))

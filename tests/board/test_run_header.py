@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from boardlog import make_manifest
+from certain import sure
 
 from heldout.board.log.manifest import Efficiency, Manifest, empty_manifest
 from heldout.board.participant.run_header import (
@@ -151,9 +152,7 @@ def test_seeds_of_a_set_count_its_queries_each(tmp_path: Path) -> None:
         ("data:\n  training data: [a, b]", "training_data", "a, b"),
     ],
 )
-def test_each_way_of_saying_it_is_understood(
-    tmp_path: Path, text: str, name: str, value: str
-) -> None:
+def test_each_way_of_saying_it_is_read(tmp_path: Path, text: str, name: str, value: str) -> None:
     assert fields(take(tmp_path, dev=text)) == {name: value}
 
 
@@ -161,14 +160,11 @@ def test_each_way_of_saying_it_is_understood(
     "text",
     [
         "research goal:\n  publication:\n    url: javascript:alert(1)",
-        "implementation:\n  source:\n    repository: null",
-        "actor: Lighthouse",
-        "actor:\n  team: null\n  name: ~",
-        "resources:\n  runtime:\n    wallclock: 12",
-        "resources:\n  runtime:\n    wallclock: a minute",
-        "data:\n  training data: [{source: x}]",
+        "implementation:\n  source:\n    repository: null", "actor: Lighthouse",
+        "actor:\n  team: null\n  name: ~", "resources:\n  runtime:\n    wallclock: 12",
+        "resources:\n  runtime:\n    wallclock: a minute", "data:\n  training data: [{source: x}]",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_value_of_a_field_is_left(tmp_path: Path, text: str) -> None:
     assert take(tmp_path, dev=text) == FromHeaders()
 
@@ -209,9 +205,8 @@ def test_what_the_metadata_says_already_stays(tmp_path: Path) -> None:
     filled = fill_manifest(typed, take(tmp_path, dev=WHOLE, eval=WHOLE).taken)
 
     assert filled.team == "North Coast"
-    assert filled.efficiency == Efficiency(
-        hardware="my own", query_latency_ms=3.0, energy_kwh=0.003
-    )
+    stated = Efficiency(hardware="my own", query_latency_ms=3.0, energy_kwh=0.003)
+    assert filled.efficiency == stated
     assert fill_manifest(EMPTY, ()) == EMPTY
 
 
@@ -222,8 +217,7 @@ def test_an_entry_s_metadata_make_a_header_that_a_draft_takes(tmp_path: Path) ->
         efficiency=Efficiency(hardware="Some CPU", query_latency_ms=2.5, parameters=7),
     )
     data = format_header(describe_identity(who.identity, tag="20261120-mono"))
-    one = read_header(BytesIO(data + ROW.encode()), path="run")
-    assert one is not None
+    one = sure(read_header(BytesIO(data + ROW.encode()), path="run"))
     assert one.text("tag") == "20261120-mono"
     assert one.text("resources", "runtime", "wallclock per query") == "2.5 ms"
 
@@ -231,12 +225,8 @@ def test_an_entry_s_metadata_make_a_header_that_a_draft_takes(tmp_path: Path) ->
     run.write_bytes(data + ROW.encode())
     taken = take_from_runs({"dev": run}, count_queries=QUERIES.__getitem__).taken
     filled = fill_manifest(EMPTY, taken)
-    assert (
-        filled.identity
-        == make_manifest(
-            "Lighthouse", training_data="MS MARCO", efficiency=Efficiency(hardware="Some CPU")
-        ).identity
-    )
+    stated = {"training_data": "MS MARCO", "efficiency": Efficiency(hardware="Some CPU")}
+    assert filled.identity == make_manifest("Lighthouse", **stated).identity
 
 
 MEASURED = """\

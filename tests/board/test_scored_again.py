@@ -31,7 +31,7 @@ IDENTITY = Identity(
 )
 
 
-def add_baseline(board: ScoredBoard, number: int) -> str:
+def add_baseline(board: ScoredBoard, number: int, entry: str) -> None:
     """A baseline whose runs are real: each finds the relevant document one place lower."""
     session = board.tick()
     spec = session.spec().on(session.now.date())
@@ -46,8 +46,7 @@ def add_baseline(board: ScoredBoard, number: int) -> str:
         run.write_text("".join(rows), encoding="utf-8")
         runs[name] = run
     scored = score_baseline(spec, sets_of(board), runs)
-    publish_baseline(session, f"2026110{number}-base", scored, IDENTITY)
-    return f"2026110{number}-base"
+    publish_baseline(session, entry, scored, IDENTITY)
 
 
 def sets_of(board: ScoredBoard) -> dict[str, SetData]:
@@ -55,10 +54,15 @@ def sets_of(board: ScoredBoard) -> dict[str, SetData]:
     return dict(load_sets(session.repository, session.spec(), vault=session.vault))
 
 
+IDS = [f"2026110{number}-base" for number in range(1, 5)]
+
+
 @pytest.fixture(scope="module")
-def entered(tmp_path_factory: pytest.TempPathFactory) -> tuple[ScoredBoard, Sequence[str]]:
+def entered(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
     board = make_board(tmp_path_factory.mktemp("again") / "town")
-    return board, [add_baseline(board, number) for number in range(1, 5)]
+    for number, name in enumerate(IDS, 1):
+        add_baseline(board, number, name)
+    return board
 
 
 def one_by_one(board: ScoredBoard, ids: Sequence[str]) -> list[tuple[str, ScoreFile]]:
@@ -74,34 +78,30 @@ def two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("two_processes")
-def test_side_by_side_is_as_one_by_one(
-    entered: tuple[ScoredBoard, Sequence[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    board, ids = entered
-    alone = one_by_one(board, ids)
-    assert len({str(scores.views) for _, scores in alone}) == len(ids)
+def test_side_by_side_as_one_by_one(entered: ScoredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = entered
+    alone = one_by_one(board, IDS)
+    assert len({str(scores.views) for _, scores in alone}) == len(IDS)
 
     def refuse(*_: object) -> None:
         pytest.fail("scored in this process")
 
     monkeypatch.setattr(rescoring, "rescore", refuse)
     done: list[None] = []
-    again = rescore_each(board.session, sets_of(board), ids, done=lambda: done.append(None))
+    again = rescore_each(board.session, sets_of(board), IDS, done=lambda: done.append(None))
     assert list(again) == alone
-    assert len(done) == len(ids)
+    assert len(done) == len(IDS)
 
 
 @pytest.mark.usefixtures("two_processes")
-def test_what_cannot_be_scored_says_why(
-    entered: tuple[ScoredBoard, Sequence[str]], tmp_path: Path
-) -> None:
-    board, ids = entered[0].copy(tmp_path / "town"), entered[1]
-    run = next(iter(board.session.history().submissions[ids[1]].runs.values()))
+def test_no_score_says_why(entered: ScoredBoard, tmp_path: Path) -> None:
+    board = entered.copy(tmp_path / "town")
+    run = next(iter(board.session.history().submissions[IDS[1]].runs.values()))
     (board.root / "vault" / "sealed" / run).write_bytes(b"nothing\n")
     with pytest.raises(HeldoutError) as alone:
-        one_by_one(board, ids)
-    again = rescore_each(board.session, sets_of(board), ids)
-    assert next(again)[0] == ids[0]
+        one_by_one(board, IDS)
+    again = rescore_each(board.session, sets_of(board), IDS)
+    assert next(again)[0] == IDS[0]
     with pytest.raises(HeldoutError, match=str(alone.value)[:40]):
         next(again)
 
@@ -110,9 +110,9 @@ def test_what_cannot_be_scored_says_why(
 
 
 @pytest.fixture
-def town(entered: tuple[ScoredBoard, Sequence[str]], tmp_path: Path) -> ScoredBoard:
+def town(entered: ScoredBoard, tmp_path: Path) -> ScoredBoard:
     """A copy whose labels were repaired since, which nobody has logged."""
-    board = entered[0].copy(tmp_path / "town")
+    board = entered.copy(tmp_path / "town")
     labels = board.vault.labels_file("eval")
     labels.write_whole(labels.read_bytes() + b"eval00 0 deval01 1\n", mode=0o600)
     return board
@@ -145,20 +145,19 @@ def files_of(board: ScoredBoard) -> dict[str, bytes]:
 @pytest.mark.parametrize("cores", [1, 2])
 def test_a_correction_finds_what_its_parts_scored(
     town: ScoredBoard,
-    entered: tuple[ScoredBoard, Sequence[str]],
+    entered: ScoredBoard,
     cores: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _, ids = entered
     monkeypatch.setattr(rescoring, "_WORTH_PROCESSES", 0)
     monkeypatch.setattr(rescoring, "count_cores", lambda: cores)
-    alone = one_by_one(town, ids)
-    assert alone != one_by_one(entered[0], ids)
+    alone = one_by_one(town, IDS)
+    assert alone != one_by_one(entered, IDS)
     before = files_of(town)
-    parts = [score(town, ids, part) for part in ("1/3", "2/3", "3/3")]
-    assert sorted(name for part in parts for name in part.scored) == sorted(ids)
+    parts = [score(town, IDS, part) for part in ("1/3", "2/3", "3/3")]
+    assert sorted(name for part in parts for name in part.scored) == sorted(IDS)
     assert [(part.before, part.left, part.failed) for part in parts] == [((), (), {})] * 3
-    assert files_of(town).keys() - before.keys() == {f"vault/remembered/scores/{n}" for n in ids}
+    assert files_of(town).keys() - before.keys() == {f"vault/remembered/scores/{n}" for n in IDS}
     assert {name: files_of(town)[name] for name in before} == before
 
     def refuse(*_: object) -> None:
@@ -166,18 +165,17 @@ def test_a_correction_finds_what_its_parts_scored(
 
     monkeypatch.setattr(rescoring, "rescore", refuse)
     ahead = ahead_of(town)
-    found = again(town, ids, ahead)
+    found = again(town, IDS, ahead)
     assert list(map(digest_scores, dict(found).values())) == [digest_scores(s) for _, s in alone]
     assert found == alone
-    assert ahead.taken() == Taken(used=len(ids), others=0)
-    ahead.forget(ids)
+    assert ahead.taken() == Taken(used=len(IDS), others=0)
+    ahead.forget(IDS)
     assert files_of(town) == before
 
 
 def test_a_part_that_was_ended_goes_on_where_it_was(
-    town: ScoredBoard, entered: tuple[ScoredBoard, Sequence[str]], monkeypatch: pytest.MonkeyPatch
+    town: ScoredBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, ids = entered
     scored: list[str] = []
 
     def interrupted(session: Session, sets: dict[str, SetData], name: str) -> ScoreFile:
@@ -189,12 +187,12 @@ def test_a_part_that_was_ended_goes_on_where_it_was(
     with monkeypatch.context() as patch:
         patch.setattr(rescoring, "rescore", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            score(town, ids, "1/1")
-    found = score(town, ids, "1/1")
+            score(town, IDS, "1/1")
+    found = score(town, IDS, "1/1")
     assert sorted(found.before) == sorted(scored)
-    assert sorted((*found.before, *found.scored)) == sorted(ids)
-    assert score(town, ids, "1/1").before == tuple(Shard(1, 1).deal(ids, size=lambda _: 0))
-    assert len(again(town, ids, ahead := ahead_of(town))) == ahead.taken().used == len(ids)
+    assert sorted((*found.before, *found.scored)) == sorted(IDS)
+    assert score(town, IDS, "1/1").before == tuple(Shard(1, 1).deal(IDS, size=lambda _: 0))
+    assert len(again(town, IDS, ahead := ahead_of(town))) == ahead.taken().used == len(IDS)
 
 
 def relabel(board: ScoredBoard) -> None:
@@ -254,34 +252,28 @@ def swap(board: ScoredBoard) -> None:
 )
 def test_what_another_plan_scored_is_scored_again(
     town: ScoredBoard,
-    entered: tuple[ScoredBoard, Sequence[str]],
     change: Callable[[ScoredBoard], None],
     outdated: int,
 ) -> None:
-    _, ids = entered
-    score(town, ids, "1/1")
+    score(town, IDS, "1/1")
     change(town)
     ahead = ahead_of(town)
-    assert again(town, ids, ahead) == one_by_one(town, ids)
-    assert ahead.taken() == Taken(used=0, others=len(ids) * outdated)
+    assert again(town, IDS, ahead) == one_by_one(town, IDS)
+    assert ahead.taken() == Taken(used=0, others=len(IDS) * outdated)
 
 
-def test_rules_that_decide_no_score_change_no_plan(
-    town: ScoredBoard, entered: tuple[ScoredBoard, Sequence[str]]
-) -> None:
-    _, ids = entered
-    score(town, ids, "1/1")
+def test_a_new_title_is_no_plan(town: ScoredBoard) -> None:
+    score(town, IDS, "1/1")
     reword(town)
-    again(town, ids, ahead := ahead_of(town))
-    assert ahead.taken() == Taken(used=len(ids), others=0)
+    again(town, IDS, ahead := ahead_of(town))
+    assert ahead.taken() == Taken(used=len(IDS), others=0)
 
 
 def test_other_code_and_other_files_of_an_entry_are_another_plan(
-    town: ScoredBoard, entered: tuple[ScoredBoard, Sequence[str]], monkeypatch: pytest.MonkeyPatch
+    town: ScoredBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, ids = entered
-    score(town, ids, "1/1")
-    submission = town.session.history().submissions[ids[0]]
+    score(town, IDS, "1/1")
+    submission = town.session.history().submissions[IDS[0]]
     ahead = ahead_of(town)
     assert ahead.find(submission) is not None
     assert ahead.find(replace(submission, sealed_again="0" * 64)) is None
@@ -293,15 +285,14 @@ def test_other_code_and_other_files_of_an_entry_are_another_plan(
 
 
 def test_a_part_names_what_cannot_be_scored_and_stores_the_rest(
-    town: ScoredBoard, entered: tuple[ScoredBoard, Sequence[str]], monkeypatch: pytest.MonkeyPatch
+    town: ScoredBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, ids = entered
-    lost, damaged = ids[:2]
+    lost, damaged = IDS[:2]
     (town.root / f"vault/signatures/{lost}.npz").unlink()
     run = next(iter(town.session.history().submissions[damaged].runs.values()))
     (town.root / "vault/sealed" / run).write_bytes(b"nothing\n")
-    found = score(town, ids, "1/1")
-    assert (found.left, sorted(found.scored)) == ((lost,), sorted(ids[2:]))
+    found = score(town, IDS, "1/1")
+    assert (found.left, sorted(found.scored)) == ((lost,), sorted(IDS[2:]))
     assert [p.code for p in found.failed[damaged]] == ["not-scored"]
     assert "is missing or damaged" in found.failed[damaged][0].found
 
@@ -309,19 +300,15 @@ def test_a_part_names_what_cannot_be_scored_and_stores_the_rest(
         raise OSError(errno.ENOSPC, "no space is left")
 
     monkeypatch.setattr(Vault, "remember", full)
-    score_of = score(town, ids[3:], "1/1")
-    assert score_of.before == tuple(ids[3:])
+    assert score(town, IDS[3:], "1/1").before == tuple(IDS[3:])
     damage(town)
-    assert [p.code for p in score(town, ids[3:], "1/1").failed[ids[3]]] == ["not-stored"]
+    assert [p.code for p in score(town, IDS[3:], "1/1").failed[IDS[3]]] == ["not-stored"]
 
 
-def test_a_part_scores_by_accepted_rules_and_published_entries_alone(
-    town: ScoredBoard, entered: tuple[ScoredBoard, Sequence[str]]
-) -> None:
-    _, ids = entered
+def test_a_part_takes_no_other(town: ScoredBoard) -> None:
     with pytest.raises(InputError, match="unknown-submission"):
-        score(town, [*ids, "20261101-nobody"], "1/2")
+        score(town, [*IDS, "20261101-nobody"], "1/2")
     edit_queries(town)
     with pytest.raises(StoreError, match=r"queries/dev\.tsv is not the file that the log has"):
-        score(town, ids, "1/2")
+        score(town, IDS, "1/2")
     assert not (town.root / "vault/remembered/scores").exists()

@@ -2,19 +2,36 @@
 
 import html
 import json
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
-from statistics import stdev
+from statistics import fmean, stdev
 from typing import Any
 
 import pytest
-from boardlog import RULES, BoardLog, make_manifest
-from scored_board import QUERIES, SEASONS, ScoredBoard, as_clear, make_board, next_season
+from boardlog import RULES, BoardLog, make_manifest, ranking, season
+from certain import sure
+from scored_board import (
+    BASE,
+    HIGH,
+    LOW,
+    ONE,
+    QUERIES,
+    THREE,
+    TWO,
+    ScoredBoard,
+    archive,
+    as_clear,
+    faults,
+    make_board,
+    next_season,
+    nudge,
+    query_ids,
+    stand,
+    text,
+)
 
 from heldout.board.audit import archive as archives
-from heldout.board.audit.archive import close_board, write_archive
 from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.audit.audit import Audit, audit_board
 from heldout.board.log.history import History, read_history
@@ -22,7 +39,7 @@ from heldout.board.organiser import finals
 from heldout.board.organiser.finals import EndStep, end_seasons_again, has_other_scores
 from heldout.board.organiser.rebuild import bring_up_to_date, catch_up
 from heldout.board.rules.changes import list_moved_days
-from heldout.board.rules.release import NOT_CLEAR
+from heldout.board.rules.release import NOT_CLEAR, ReleaseRule, split_queries
 from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores import sets
 from heldout.board.scores.public_log import find_public_log
@@ -33,25 +50,11 @@ from heldout.board.standings.overdue import (
     list_overdue_at,
     list_wrong_ends,
 )
-from heldout.board.standings.standings import NOT_NAMED, Standings, list_seasons, make_standings
+from heldout.board.standings.standings import NOT_NAMED, list_seasons
 from heldout.errors import InputError, StoreError
 
-Row = Sequence[float]
-BASE, ONE, TWO, THREE = "20261101-base", "20261102-one", "20261102-two", "20261102-three"
 LAST = datetime(2026, 11, 30, 20, tzinfo=UTC)
 OVER = datetime(2026, 12, 1, 1, tzinfo=UTC)
-_RANDOM = random.Random(11)  # noqa: S311 - made-up scores, not keys
-LOW = [_RANDOM.random() / 2 for _ in range(QUERIES)]
-HIGH = [v + 0.2 * (0.9 + 0.2 * (n % 2)) for n, v in enumerate(LOW)]
-
-
-def nudge(values: Row, query: int, rise: float = 0.2) -> list[float]:
-    """Higher on one query, and so never clearly."""
-    return [v + rise * (n == query) for n, v in enumerate(values)]
-
-
-def text(values: Row) -> str:
-    return f"{sum(values) / len(values):.3f}"
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +81,8 @@ def played(board: ScoredBoard) -> ScoredBoard:
     return board
 
 
-EXACT = {
-    BASE: text(LOW),
-    ONE: text(nudge(LOW, 0)),
-    TWO: text(HIGH),
-    "20261103-last": text(nudge(HIGH, 2)),
-    THREE: text(nudge(LOW, 3)),
-}
+EXACT = {BASE: text(LOW), ONE: text(nudge(LOW, 0)), TWO: text(HIGH), THREE: text(nudge(LOW, 3))}
+EXACT["20261103-last"] = text(nudge(HIGH, 2))
 
 
 def over(board: ScoredBoard) -> tuple[EndStep, ...]:
@@ -93,24 +91,14 @@ def over(board: ScoredBoard) -> tuple[EndStep, ...]:
     return bring_up_to_date(board.tick()).ends
 
 
-def standings(board: ScoredBoard) -> Standings:
-    session = board.session
-    return make_standings(session.vault.entries(), session.spec(), now=session.now)
-
-
 def said(board: ScoredBoard) -> dict[str, str]:
     """Entry -> what everybody reads of its score."""
-    return {row.id: row.scores.get("eval") or row.unranked for row in standings(board).every}
+    return {row.id: row.scores.get("eval") or row.unranked for row in stand(board).every}
 
 
 def audited(board: ScoredBoard) -> Audit:
     bring_up_to_date(board.tick())
     return audit_board(board.session.repository, board.session.vault)
-
-
-def faults(board: ScoredBoard) -> tuple[str, ...]:
-    """But those of sealed files, which nobody made."""
-    return tuple(one for one in audited(board).faults if not one.startswith("submissions/"))
 
 
 def test_the_day_after_the_last_every_team_has_an_exact_score(board: ScoredBoard) -> None:
@@ -121,23 +109,11 @@ def test_the_day_after_the_last_every_team_has_an_exact_score(board: ScoredBoard
     (step,) = over(board)
     assert (step.waits, step.end and step.end.named) == ("", (ONE, "20261103-last", THREE))
     assert said(board) == {**EXACT, "20261103-more": NOT_NAMED}
-    shown = standings(board)
-    entries = [row for row in shown.rows if not row.baseline]
+    entries = [row for row in stand(board).rows if not row.baseline]
     assert [row.id for row in entries] == ["20261103-last", TWO, ONE, THREE]
     assert [row.mark for row in entries] == ["", "published at once", "", ""]
     assert [row.rank for row in entries] == [1, 2, 3, 4]
     assert over(board) == ()
-    assert faults(board) == ()
-
-
-def test_who_had_a_number_and_is_not_named_has_an_exact_one_too(board: ScoredBoard) -> None:
-    board.enter(ONE, HIGH)
-    board.enter(TWO, nudge(HIGH, 0), season_entry=True)
-    over(board)
-    assert said(board) == {BASE: text(LOW), ONE: text(HIGH), TWO: text(nudge(HIGH, 0))}
-    end = standings(board).season_end
-    assert end is not None
-    assert end.named == (TWO,)
     assert faults(board) == ()
 
 
@@ -163,7 +139,7 @@ def test_the_end_waits_for_decisions_and_for_labels_and_changes_nothing(board: S
     board.relabel()
     (step,) = over(board)
     assert "heldout correct" in step.waits
-    assert standings(board).season_end is None
+    assert stand(board).season_end is None
     assert any("season is over" in note for note in audited(board).notes)
     board.correct(BASE, LOW)
     for name, values in {ONE: LOW, TWO: HIGH, THREE: LOW, "20261103-last": HIGH}.items():
@@ -190,8 +166,7 @@ def test_corrected_labels_end_the_season_again_for_a_reason(board: ScoredBoard) 
     with pytest.raises(InputError, match="reason"):
         end_seasons_again(board.tick(), why="")
     (step,) = end_seasons_again(board.tick(), why="wrong labels")
-    assert step.end is not None
-    scores = [one.scores[ONE] for one in step.end.openings]
+    scores = [one.scores[ONE] for one in sure(step.end).openings]
     assert scores == [text(nudge(LOW, 0)), text(HIGH)]
     assert said(board) == {BASE: text(LOW), ONE: text(HIGH), TWO: text(nudge(HIGH, 0))}
     assert end_seasons_again(board.tick(), why="wrong labels") == ()
@@ -210,24 +185,6 @@ def test_an_entry_under_an_embargo_stands_for_itself(board: ScoredBoard) -> None
     assert faults(board) == ()
     board.now = datetime(2027, 3, 2, tzinfo=UTC)
     assert faults(board) == ()
-
-
-def archive(board: ScoredBoard, folder: Path) -> Path:
-    board.rules(('runs = "with-consent"', 'runs = "never"'))  # there are no runs
-    bring_up_to_date(board.tick())
-    assert close_board(board.tick())
-    bring_up_to_date(board.tick())
-    file = folder / "archive.zip"
-    write_archive(board.tick(), file)
-    return file
-
-
-def test_the_archive_shows_that_the_scores_are_the_exact_ones(
-    board: ScoredBoard, tmp_path: Path
-) -> None:
-    played(board)
-    over(board)
-    assert audit_archive(archive(board, tmp_path)).faults == ()
 
 
 def written(board: ScoredBoard, path: str) -> str:
@@ -264,47 +221,38 @@ def test_the_page_says_what_comes_and_what_came(board: ScoredBoard) -> None:
 Change = Callable[[pytest.MonkeyPatch], None]
 
 
-def leave_out(patch: pytest.MonkeyPatch) -> None:
-    """A team has no score."""
-    honest = choose_named
-    patch.setattr(finals, "choose_named", lambda *given: honest(*given)[:-1])
+def put(name: str, value: Callable[..., object]) -> Change:
+    return lambda patch: patch.setattr(finals, name, value)
 
 
-def name_another(patch: pytest.MonkeyPatch) -> None:
-    """Not the entry that the team named."""
-    patch.setattr(finals, "choose_named", lambda *_: ("20261103-more", "20261103-last", THREE))
-
-
-def other_number(patch: pytest.MonkeyPatch) -> None:
+def change_fields(**wrong: Any) -> Change:
+    """Other fields of the event than the rule gives; of a table its changed rows."""
     honest = finals.end_fields
 
-    def wrong(*given: Any, **named: Any) -> dict[str, Any]:
-        fields = honest(*given, **named)
-        return {**fields, "final_scores": {**fields["final_scores"], ONE: "0.990"}}
+    def fields(*given: Any, **named: Any) -> dict[str, Any]:
+        found = honest(*given, **named)
+        rows = {n: {**found[n], **v} if isinstance(v, dict) else v for n, v in wrong.items()}
+        return found | rows
 
-    patch.setattr(finals, "end_fields", wrong)
-
-
-def other_luck(patch: pytest.MonkeyPatch) -> None:
-    honest = finals.end_fields
-    patch.setattr(
-        finals,
-        "end_fields",
-        lambda *given, **named: {**honest(*given, **named), "luck": "0.0001"},
-    )
+    return put("end_fields", fields)
 
 
-def hide_waiting(patch: pytest.MonkeyPatch) -> None:
-    """Nobody decides on a submission, so that it is not there at the end."""
-    patch.setattr(finals, "list_waiting", lambda *_: ())
-
-
+OTHERS = ("20261103-more", "20261103-last", THREE)
 FRAUDS: Mapping[str, tuple[Change, str]] = {
-    "left out": (leave_out, f"but the rule names {THREE}"),
-    "not the named one": (name_another, f"names 20261103-more, but the rule names {ONE}"),
-    "another number": (other_number, "final_scores is"),
-    "another luck": (other_luck, "luck is"),
-    "waiting": (hide_waiting, "leaves out 20261130-late, on which nobody had decided"),
+    "left out": (
+        put("choose_named", lambda *given: choose_named(*given)[:-1]),
+        f"but the rule names {THREE}",
+    ),
+    "not the named one": (
+        put("choose_named", lambda *_: OTHERS),
+        f"names 20261103-more, but the rule names {ONE}",
+    ),
+    "another number": (change_fields(final_scores={ONE: "0.990"}), "final_scores is"),
+    "another luck": (change_fields(luck="0.0001"), "luck is"),
+    "waiting": (
+        put("list_waiting", lambda *_: ()),
+        "leaves out 20261130-late, on which nobody had decided",
+    ),
 }
 
 
@@ -340,9 +288,7 @@ def test_an_organiser_who_ends_a_season_otherwise_is_found(
     assert told in archived
 
 
-def test_a_season_that_is_ended_early_is_found(
-    board: ScoredBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_early_end(board: ScoredBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played(board)
     ending = find_ending(board.session.spec(), "")
     with monkeypatch.context() as dishonest:
@@ -375,9 +321,8 @@ def test_each_season_ends_by_itself(board: ScoredBoard) -> None:
     board.enter("20261202-one", nudge(LOW, 4))
     board.now = datetime(2027, 1, 1, 9, tzinfo=UTC)
     (second,) = bring_up_to_date(board.tick()).ends
-    assert second.end is not None
-    assert (second.season, second.end.view) == ("second", "next")
-    assert second.end.named == ("20261202-one",)
+    assert (second.season, sure(second.end).view) == ("second", "next")
+    assert sure(second.end).named == ("20261202-one",)
     session = board.session
     seasons = list_seasons(session.vault.entries(), session.spec(), now=session.now)
     shown = {one.season.name: [row.id for row in one.standings.rows] for one in seasons}
@@ -386,48 +331,14 @@ def test_each_season_ends_by_itself(board: ScoredBoard) -> None:
     assert faults(board) == ()
 
 
-def test_seasons_share_a_set_and_the_seeds_of_an_entry_have_their_spread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each season ends with exact scores on its own part, which the first baseline is scored on."""
-    monkeypatch.setattr(sets, "_FEWEST_OF_SEASON", QUERIES // 2)
-    board = make_board(tmp_path / "parts")
-    parts = [
-        ('rule = "rounded"', 'rule = "clear"\nseasons = 2\nfeedback = 0'),
-        ('name = "eval"\nset = "eval"', 'name = "eval"\nset = "eval"\npart = 1'),
-    ]
-    more = SEASONS.replace('[sets.next]\nqueries = "queries/next.tsv"\n', "")
-    more = more.replace('set = "next"', 'set = "eval"\npart = 2')
-    board.rules(*parts, ("# closes = 2027-03-31", "closes = 2026-12-31"), more=more)
-    board.baseline(BASE, LOW)
-    board.enter(ONE, (HIGH, nudge(HIGH, 0, 0.4)))
-    board.enter(TWO, (LOW, nudge(LOW, 0, 0.4)), team="Other Team")
-    (first,) = over(board)
-    assert first.end is not None
-    submissions = board.session.history().submissions
-    for name in (ONE, TWO):
-        exact = read_evidence(board.vault, submissions[name].evidence["eval"]).score
-        assert len(exact.per_query) == first.end.opened.queries == QUERIES // 2
-        assert first.end.opened.scores[name] == f"{exact.mean:.3f}"
-        assert submissions[name].spreads["eval"] == f"{stdev(exact.seeds):.3f}"
-    board.enter("20261202-one", nudge(LOW, 4))
-    board.now = datetime(2027, 1, 1, 9, tzinfo=UTC)
-    (second,) = bring_up_to_date(board.tick()).ends
-    assert second.end is not None
-    assert second.end.named == ("20261202-one",)
-    assert faults(board) == ()
+CLEAR = RULES.replace("[policy]", '[release]\nrule = "clear"\n\n[policy]')
+CLEAR = CLEAR.replace("closes = 2027-12-31", "closes = 2026-11-30")
+INFORMS = "\n" + ranking("noisy", "eval", noise=1.0)
 
 
-CLEAR = RULES.replace("[policy]", '[release]\nrule = "clear"\n\n[policy]').replace(
-    "closes = 2027-12-31", "closes = 2026-11-30"
-)
-INFORMS = """
-[[views]]
-name = "noisy"
-set = "eval"
-measure = "RR@10"
-noise = 1.0
-"""
+def choose(log: BoardLog, rules: str = CLEAR) -> tuple[str, ...]:
+    ending = sure(find_ending(parse_spec(rules.encode()), ""))
+    return choose_named(log.history, ending, OVER.date())
 
 
 def chosen(*entries: tuple[str, str, bool, str], rules: str = CLEAR) -> tuple[str, ...]:
@@ -441,24 +352,24 @@ def chosen(*entries: tuple[str, str, bool, str], rules: str = CLEAR) -> tuple[st
         scores = {"dev": "0.5", **({"noisy": number} if number else {})}
         public = {"scores": scores, "queries": dict.fromkeys(scores, 9), "untold": ["eval"]}
         log.publish(name, manifest, "", public=public)
-    ending = find_ending(parse_spec(rules.encode()), "")
-    assert ending is not None
-    return choose_named(log.history, ending, OVER.date())
+    return choose(log, rules)
 
 
 A, B, C = "20261102-a", "20261103-b", "20261104-c"
 
 
-def test_of_several_named_entries_the_latest_stands_for_its_team() -> None:
-    assert chosen((A, "X", True, ""), (B, "x ", True, ""), (C, "X", False, "")) == (B,)
-
-
-def test_without_a_named_one_the_highest_number_that_informs_decides() -> None:
-    rules = CLEAR + INFORMS
-    assert chosen((A, "X", False, "0.4"), (B, "X", False, "0.3"), rules=rules) == (A,)
-    assert chosen((A, "X", False, "0.3"), (B, "X", False, "0.3"), rules=rules) == (A,)
-    assert chosen((A, "X", True, "0.2"), (B, "X", False, "0.3"), rules=rules) == (A,)
-    assert chosen((A, "X", False, ""), (B, "X", False, "")) == (B,)
+@pytest.mark.parametrize(
+    ("entries", "named"),
+    [
+        ([(A, "X", True, ""), (B, "x ", True, ""), (C, "X", False, "")], B),  # the latest named
+        ([(A, "X", False, "0.4"), (B, "X", False, "0.3")], A),  # the highest that informs
+        ([(A, "X", False, "0.3"), (B, "X", False, "0.3")], A),
+        ([(A, "X", True, "0.2"), (B, "X", False, "0.3")], A),
+        ([(A, "X", False, ""), (B, "X", False, "")], B),
+    ],
+)
+def test_who_stands_for_a_team(entries: list[tuple[str, str, bool, str]], named: str) -> None:
+    assert chosen(*entries, rules=CLEAR + INFORMS) == (named,)
 
 
 def test_names_that_an_approval_joined_are_one_team() -> None:
@@ -467,9 +378,7 @@ def test_names_that_an_approval_joined_are_one_team() -> None:
         log.wait(days=1)
         log.submit(name, make_manifest(team), "0.4")
     log.amend(A, make_manifest("Y", revision=2))
-    ending = find_ending(parse_spec(CLEAR.encode()), "")
-    assert ending is not None
-    assert choose_named(log.history, ending, OVER.date()) == (B, C)
+    assert choose(log) == (B, C)
 
 
 def test_a_team_names_an_entry_that_is_published_already_or_another_one() -> None:
@@ -477,13 +386,11 @@ def test_a_team_names_an_entry_that_is_published_already_or_another_one() -> Non
     for name in (A, B):
         log.wait(days=1)
         log.submit(name, make_manifest("X"), "0.4")
-    ending = find_ending(parse_spec(CLEAR.encode()), "")
-    assert ending is not None
-    assert choose_named(log.history, ending, OVER.date()) == (B,)
+    assert choose(log) == (B,)
     log.update(A, make_manifest("X", season_entry=True, revision=2))
-    assert choose_named(log.history, ending, OVER.date()) == (A,)
+    assert choose(log) == (A,)
     log.update(A, make_manifest("X", revision=3))
-    assert choose_named(log.history, ending, OVER.date()) == (B,)
+    assert choose(log) == (B,)
 
 
 def test_a_baseline_and_what_came_late_are_not_named() -> None:
@@ -492,9 +399,7 @@ def test_a_baseline_and_what_came_late_are_not_named() -> None:
     log.submit(A, make_manifest("X"), "0.4")
     log.now = OVER
     log.submit("20261201-late", make_manifest("Y"), "0.5")
-    ending = find_ending(parse_spec(CLEAR.encode()), "")
-    assert ending is not None
-    assert choose_named(log.history, ending, OVER.date()) == (A,)
+    assert choose(log) == (A,)
 
 
 @pytest.mark.parametrize(
@@ -565,3 +470,105 @@ def test_a_season_is_ended_again_for_a_reason_with_the_same_entries_alone() -> N
     closed.add("closed-board", None, {"open_runs": []})
     with pytest.raises(StoreError, match="closed before"):
         ended(closed)
+
+
+FIRST, OTHER, IN_FIRST, IN_SECOND = BASE, "20261101-other", ONE, "20270102-two"
+RULE = ReleaseRule(rule="clear", seasons=2, feedback=0)
+HALVES = ranking("eval-2", "eval", "nDCG@10", part=2)
+HALVES += season("s1", "eval-1", date(2026, 11, 1), date(2026, 12, 31))
+HALVES += season("s2", "eval-2", date(2027, 1, 1), date(2027, 2, 28))
+FLAT = [v / 2 for v in LOW]
+RAISED = [v + 0.3 + 0.02 * (n % 2) for n, v in enumerate(FLAT)]
+
+
+@pytest.fixture
+def halved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScoredBoard:
+    """Two seasons over half of the set each, and a baseline of the first."""
+    monkeypatch.setattr(sets, "_FEWEST_OF_SEASON", QUERIES // 2)
+    made = make_board(tmp_path / "town").in_memory(tmp_path)
+    made.rules(
+        ('rule = "rounded"', 'rule = "clear"\nseasons = 2\nfeedback = 0'),
+        ("# closes = 2027-03-31", "closes = 2027-02-28"),
+        ('primary = "eval"', 'primary = "eval-1"'),
+        ('name = "eval"\n', 'name = "eval-1"\npart = 1\n'),
+        more=HALVES,
+    )
+    made.baseline(FIRST, FLAT)
+    return made
+
+
+def mean(halved: ScoredBoard, values: list[float], part: int) -> float:
+    queries = split_queries(halved.vault.set_key("eval"), query_ids("eval"), RULE)[part]
+    assert len(queries) == QUERIES // 2
+    return fmean(v for q, v in zip(query_ids("eval"), values, strict=True) if q in queries)
+
+
+def enter_both(halved: ScoredBoard) -> None:
+    halved.enter(IN_FIRST, RAISED)
+    halved.now = datetime(2027, 1, 2, 9, tzinfo=UTC)
+    halved.enter(IN_SECOND, RAISED, team="Other Team")
+
+
+def test_each_season_ranks_by_its_part(halved: ScoredBoard) -> None:
+    enter_both(halved)
+    known = halved.session.history().submissions
+    for part in (1, 2):
+        assert known[FIRST].scores[f"eval-{part}"] == f"{mean(halved, FLAT, part):.3f}"
+    assert known[IN_FIRST].counts == {"dev": QUERIES, "eval-1": QUERIES // 2}
+    assert known[IN_SECOND].counts == {"dev": QUERIES, "eval-2": QUERIES // 2}
+    # What the first season published does not stand in the way of an equal run in the second.
+    assert halved.published(IN_FIRST)["bars"] == {"eval-1": FIRST}
+    assert halved.published(IN_SECOND)["bars"] == {"eval-2": FIRST}
+    seasons = list_seasons(halved.vault.entries(), halved.session.spec(), now=halved.now)
+    ranked = {one.season.name: [row.id for row in one.standings.rows] for one in seasons}
+    assert ranked == {"s2": [IN_SECOND, FIRST], "s1": [IN_FIRST, FIRST]}
+    assert faults(halved) == ()
+    for _ in range(2):  # the page of a baseline in several seasons is of the latest, each time
+        page = halved.session.repository.files.read(f"leaderboard/entries/{FIRST}.html")
+        assert known[FIRST].scores["eval-2"].encode() in page
+        assert b"season part 1" not in page
+        bring_up_to_date(halved.tick())
+
+
+def test_both_parts_are_opened_at_the_end(halved: ScoredBoard, tmp_path: Path) -> None:
+    enter_both(halved)
+    halved.relabel()
+    lower = [v * 0.9 for v in FLAT]
+    halved.correct(FIRST, lower)
+    halved.correct(IN_FIRST, RAISED)
+    halved.correct(IN_SECOND, RAISED)
+    known = halved.session.history().submissions
+    for part in (1, 2):
+        assert known[FIRST].scores[f"eval-{part}"] == f"{mean(halved, lower, part):.3f}"
+    assert faults(halved) == ()
+    halved.now = datetime(2027, 3, 1, 9, tzinfo=UTC)
+    assert audit_archive(archive(halved, tmp_path)).faults == ()
+
+
+def test_a_score_on_another_part(halved: ScoredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sets, "split_queries", lambda _, *rest: split_queries(bytes(32), *rest))
+        halved.baseline(OTHER, RAISED)
+    found = faults(halved)
+    assert len(found) == 2
+    for part in (1, 2):
+        assert any(f"queries that are not in season part {part}" in fault for fault in found)
+
+
+def test_parts_of_a_set_and_seeds(halved: ScoredBoard) -> None:
+    """Each season ends with exact scores on its own part; those of seeds have their spread."""
+    halved.enter(ONE, (RAISED, nudge(RAISED, 0, 0.4)))
+    halved.enter(TWO, (FLAT, nudge(FLAT, 0, 0.4)), team="Other Team")
+    halved.now = datetime(2027, 1, 1, 9, tzinfo=UTC)
+    (first,) = bring_up_to_date(halved.tick()).ends
+    submissions = halved.session.history().submissions
+    for name in (ONE, TWO):
+        exact = read_evidence(halved.vault, submissions[name].evidence["eval-1"]).score
+        assert len(exact.per_query) == sure(first.end).opened.queries == QUERIES // 2
+        assert sure(first.end).opened.scores[name] == f"{exact.mean:.3f}"
+        assert submissions[name].spreads["eval-1"] == f"{stdev(exact.seeds):.3f}"
+    halved.enter(IN_SECOND, nudge(FLAT, 4))
+    halved.now = datetime(2027, 3, 1, 9, tzinfo=UTC)
+    (second,) = bring_up_to_date(halved.tick()).ends
+    assert sure(second.end).named == (IN_SECOND,)
+    assert faults(halved) == ()

@@ -100,9 +100,7 @@ def test_it_is_made_once(board: ScoredBoard) -> None:
     assert not list(list_broken_keys(board.session.history()))
 
 
-def test_a_new_board_has_its_key_from_the_first_event_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_board_has_its_key_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = new_board_files
 
     def files(plan: NewBoard) -> dict[str, bytes]:
@@ -127,9 +125,7 @@ def test_a_key_of_a_call_that_was_killed_is_committed_to(board: ScoredBoard) -> 
     assert committed(board) == {"eval.key": str(digest_bytes(before))}
 
 
-def test_without_its_event_no_key_stays(
-    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_event_no_key_stays(board: ScoredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
     def overtaken(*_: object, **__: object) -> None:
         raise StoreError("another organiser's event came first")
 
@@ -148,9 +144,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("case", CHANGES)
 @pytest.mark.parametrize("told", [False, True], ids=["before any score", "after scores"])
-def test_another_key_is_refused_also_with_a_reason(
-    board: ScoredBoard, case: str, *, told: bool
-) -> None:
+def test_another_key_is_always_refused(board: ScoredBoard, case: str, *, told: bool) -> None:
     as_clear(board)
     if told:
         board.enter("20261102-one", LOW)
@@ -184,9 +178,7 @@ def replace_rules(session: Session) -> Session:
     return session
 
 
-def test_a_log_that_changed_a_key_is_found(
-    board: ScoredBoard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_of_another_key_found(board: ScoredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
     as_clear(board)
     key_file(board).write_bytes(format_key(bytes(32)))
     session = board.tick()

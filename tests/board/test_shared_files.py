@@ -1,13 +1,13 @@
 """Which files of a shared vault the log vouches for; judged without git."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from boardlog import BoardLog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.log.events import Draft, Entry, link
+from heldout.board.log.events import Entry
 from heldout.board.log.history import read_history
 from heldout.board.store.git import Change
 from heldout.board.store.sharing import RESULTS, check_plain, judge_file, logged_files, result_path
@@ -15,18 +15,15 @@ from heldout.errors import StoreError
 from heldout.ids import digest_bytes
 
 NAME = "20261101-a"
-NOW = datetime(2026, 11, 1, tzinfo=UTC)
 RULES = "no rules are read here"
 Told = tuple[str, str | None, dict[str, Any], dict[str, Any]]
 
 
 def chain(*told: Told) -> list[Entry]:
-    entries: list[Entry] = []
-    for kind, submission, public, sealed in told:
-        draft = Draft(kind=kind, by="ann", submission=submission, public=public, sealed=sealed)
-        last = entries[-1] if entries else None
-        entries.append(link(draft, last, at=NOW, new_salt=lambda: "00" * 16))
-    return entries
+    log = BoardLog(private=b"")
+    for one in told:
+        log.add(*one)
+    return log.entries
 
 
 def digest(data: bytes) -> str:

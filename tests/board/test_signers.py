@@ -12,7 +12,6 @@ from boardlog import BoardLog, make_manifest
 from heldout.board.log import events as signers
 from heldout.board.log.events import (
     Draft,
-    Entry,
     EventSignature,
     event_message,
     format_entry,
@@ -42,23 +41,9 @@ def signed_log() -> BoardLog:
     return log
 
 
-def rekeyed(names: Mapping[str, Any] | None) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "board.toml": "short = 1\n",
-        "added": [],
-        "removed": [],
-        "why": "x",
-        "old_keys": "none",
-        "grace_until": None,
-        "sealed_again": {},
-        "not_opened": [],
-    }
-    return told if names is None else {**told, "signers": names}
-
-
 def change_signers(log: BoardLog, names: Mapping[str, Any], private: bytes | None = None) -> None:
     log.private = log.private if private is None else private
-    log.add("rekeyed", None, rekeyed(names))
+    log.rekey("short = 1\n", signers=names)
 
 
 def test_a_signed_log_is_read_as_it_was_written() -> None:
@@ -70,8 +55,7 @@ def test_a_signed_log_is_read_as_it_was_written() -> None:
 
 
 def test_what_is_sealed_again_or_opened_later_keeps_its_signature() -> None:
-    log = signed_log()
-    public = tuple(redact(entry, ()) for entry in log.entries)
+    public = tuple(redact(entry, ()) for entry in signed_log().entries)
     data = b"".join(map(format_entry, public))
     assert b"Lighthouse" not in data
     assert parse_log(data, path="log") == public
@@ -97,9 +81,8 @@ def rebuilt(log: BoardLog, **fields: Any) -> bytes:
     last = log.entries[-1]
     event = msgspec.structs.replace(last.event, **fields)
     raw = msgspec.json.encode(event)
-    forged = Entry(
-        event=event, hash=digest_bytes(raw), raw=raw, opened={}, signature=last.signature
-    )
+    made: dict[str, Any] = {"event": event, "hash": digest_bytes(raw), "raw": raw, "opened": {}}
+    forged = dataclasses.replace(last, **made)
     return b"".join(map(format_entry, (*log.entries[:-1], forged)))
 
 
@@ -216,9 +199,7 @@ def test_signers_that_are_none(names: Any) -> None:
         parse_log(log.data, path="log")
 
 
-def test_a_signature_is_verified_once_for_all_copies_of_a_log(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_signature_is_verified_once_for_all_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     signers._is_signed.cache_clear()
     log, calls = signed_log(), []
     honest = signers.verify

@@ -1,19 +1,28 @@
-"""How alike two runs are, held against plain sums over depths, published values and real runs."""
+"""How alike two runs are, what sketches let pass, and what the rules say of runs that are alike."""
 
 import csv
 import gzip
+import hashlib
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
+from typing import TypeAlias
 
+import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from boardlog import BoardLog, make_case, make_manifest, make_spec
+from certain import sure
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from heldout.board.policy import ensembles
+from heldout.board.policy.checks import judge
+from heldout.board.policy.ensembles import Ensemble, RunLikeness, Sampled
 from heldout.board.policy.similarity import (
     DEPTH,
     INTERLEAVED,
@@ -25,14 +34,18 @@ from heldout.board.policy.similarity import (
     list_alike,
     rank_biased_overlap,
 )
+from heldout.board.policy.sketches import Screen, Sketches, propose_pairs, sketch, sketch_all
+from heldout.board.rules.spec import Season
+from heldout.board.scores.compared import find_likeness
 from heldout.trec.runs import scan_run
 from heldout.trec.scanning.scanners import hash_documents
 from heldout.trec.scans import Signature
 
 Ranking = Sequence[object]
+Lists: TypeAlias = dict[str, list[int]]
 
 rankings = st.lists(st.integers(1, 40), min_size=1, max_size=20, unique=True)
-runs = st.dictionaries(st.sampled_from("abcdef"), rankings, min_size=1)
+drawn_runs = st.dictionaries(st.sampled_from("abcdef"), rankings, min_size=1)
 
 
 def rows(rankings: Sequence[Ranking], width: int = DEPTH) -> NDArray[np.uint64]:
@@ -42,7 +55,7 @@ def rows(rankings: Sequence[Ranking], width: int = DEPTH) -> NDArray[np.uint64]:
     return filled
 
 
-def sign(run: dict[str, list[int]], width: int = DEPTH) -> Signature:
+def sign(run: Lists, width: int = DEPTH) -> Signature:
     queries = tuple(sorted(run))
     return Signature(queries=queries, documents=rows([run[q] for q in queries], width))
 
@@ -64,12 +77,7 @@ def plain_rbo(first: Ranking, second: Ranking, p: float) -> float:
     return (1 - p) / p * seen + ((common(l) - common(s)) / l + common(s) / s) * p**l
 
 
-def sure(likeness: Likeness | None) -> Likeness:
-    assert likeness is not None
-    return likeness
-
-
-def generated(seed: int, *, queries: int = 40, depth: int = DEPTH) -> dict[str, list[int]]:
+def generated(seed: int, *, queries: int = 40, depth: int = DEPTH) -> Lists:
     random = np.random.default_rng(seed)
     return {str(q): random.choice(300, depth, replace=False).tolist() for q in range(queries)}
 
@@ -119,8 +127,8 @@ def orders_of(ranking: str) -> Iterator[list[str]]:
         yield [item for group in way for item in group]
 
 
-@given(runs, runs)
-def test_figures_are_those_of_the_lists(a: dict[str, list[int]], b: dict[str, list[int]]) -> None:
+@given(drawn_runs, drawn_runs)
+def test_figures_are_those_of_the_lists(a: Lists, b: Lists) -> None:
     found = compare(sign(a), sign(b))
     both = sorted(a.keys() & b.keys())
     if not both:
@@ -151,11 +159,9 @@ def test_figures_are_those_of_the_lists(a: dict[str, list[int]], b: dict[str, li
     assert found.contained == max(anyhow)
 
 
-@given(runs, runs)
-def test_names_of_documents_and_queries_mean_nothing(
-    a: dict[str, list[int]], b: dict[str, list[int]]
-) -> None:
-    def renamed(run: dict[str, list[int]]) -> dict[str, list[int]]:
+@given(drawn_runs, drawn_runs)
+def test_names_mean_nothing(a: Lists, b: Lists) -> None:
+    def renamed(run: Lists) -> Lists:
         return {chr(ord("z") - ord(q) + ord("a")): [7 * d for d in run[q]] for q in run}
 
     found, other = compare(sign(a), sign(b)), compare(sign(renamed(a)), sign(renamed(b)))
@@ -202,53 +208,64 @@ def test_many_queries_are_compared_in_blocks() -> None:
     assert found.deep == pytest.approx(np.mean(overlaps))
 
 
-def verdict(a: dict[str, list[int]], b: dict[str, list[int]]) -> str:
+def verdict(a: Lists, b: Lists) -> str:
     found = compare(sign(a), sign(b))
     return "none" if found is None else classify(found)
 
 
-def test_the_same_run_is_identical() -> None:
-    assert verdict(generated(1), generated(1)) == "identical"
-
-
-def test_one_percent_of_documents_changed_is_a_variant() -> None:
+def change_some(run: Lists) -> Lists:
     random = np.random.default_rng(3)
-    first = generated(1)
-    changed = {q: [-d if random.random() < 0.01 else d for d in ds] for q, ds in first.items()}
-    assert verdict(first, changed) == "variant"
+    return {q: [-d if random.random() < 0.01 else d for d in ds] for q, ds in run.items()}
 
 
-def test_reversed_shuffled_and_foreign_runs_are_none() -> None:
+def shuffle(run: Lists) -> Lists:
     random = np.random.default_rng(3)
+    return {q: random.permutation(ds).tolist() for q, ds in run.items()}
+
+
+def weave(run: Lists) -> Lists:
+    """Every second document is another run's: the own ones come first."""
+    own = generated(2)
+    pairs = {q: itertools.chain(*zip(own[q], ds, strict=True)) for q, ds in run.items()}
+    return {q: list(dict.fromkeys(ds))[:DEPTH] for q, ds in pairs.items()}
+
+
+def mix(share: int) -> Callable[[Lists], Lists]:
+    """All queries but each of some number are another run's."""
+    other = generated(2)
+    return lambda run: {q: run[q] if int(q) % share == 0 else other[q] for q in run}
+
+
+COPIES: Mapping[str, tuple[Callable[[Lists], Lists], str]] = {
+    "the same": (lambda run: run, "identical"),
+    "one percent of documents changed": (change_some, "variant"),
+    "one document at the top": (lambda run: run | {"0": [-1, *run["0"][1:]]}, "variant"),
+    "one document at the end": (lambda run: run | {"0": [*run["0"][:-1], -1]}, "variant"),
+    "neighbours swapped everywhere": (
+        lambda run: {q: [ds[i ^ 1] for i in range(len(ds))] for q, ds in run.items()},
+        "variant",
+    ),
+    "another tail": (
+        lambda run: {q: [*ds[:TOP], *(-d for d in ds[TOP:])] for q, ds in run.items()},
+        "variant",
+    ),
+    "fewer queries": (lambda run: {q: run[q] for q in list(run)[:30]}, "variant"),
+    "between the documents of an own run": (weave, "variant"),
+    "one query in four": (mix(4), "variant"),
+    "one query in six": (mix(6), "none"),
+    "reversed": (lambda run: {q: ds[::-1] for q, ds in run.items()}, "none"),
+    "shuffled": (shuffle, "none"),
+    "another run": (lambda _: generated(2), "none"),
+}
+
+
+@pytest.mark.parametrize("case", COPIES)
+def test_attack_copy_and_what_is_none(case: str) -> None:
     first = generated(1)
-    assert verdict(first, {q: ds[::-1] for q, ds in first.items()}) == "none"
-    assert verdict(first, {q: random.permutation(ds).tolist() for q, ds in first.items()}) == "none"
-    assert verdict(first, generated(2)) == "none"
-
-
-def test_attack_copy_with_one_document_changed() -> None:
-    first = generated(1)
-    assert verdict(first, first | {"0": [-1, *first["0"][1:]]}) == "variant"
-    assert verdict(first, first | {"0": [*first["0"][:-1], -1]}) == "variant"
-
-
-def test_attack_copy_that_swaps_neighbours_everywhere() -> None:
-    first = generated(1)
-    swapped = {q: [ds[i ^ 1] for i in range(len(ds))] for q, ds in first.items()}
-    assert sure(compare(sign(first), sign(swapped))).same == 0
-    assert verdict(first, swapped) == "variant"
-
-
-def test_attack_copy_with_another_tail() -> None:
-    first = generated(1)
-    tails = {q: [*ds[:TOP], *(-d for d in ds[TOP:])] for q, ds in first.items()}
-    assert verdict(first, tails) == "variant"
-
-
-def test_attack_copy_that_leaves_out_queries() -> None:
-    first = generated(1)
-    fewer = {q: first[q] for q in list(first)[:30]}
-    assert verdict(first, fewer) == verdict(fewer, first) == "variant"
+    copy, expected = COPIES[case]
+    assert verdict(first, copy(first)) == verdict(copy(first), first) == expected
+    if case in ("between the documents of an own run", "one query in four"):
+        assert sure(compare(sign(first), sign(copy(first)))).rbo < VARIANT
 
 
 @pytest.mark.parametrize("kept", [3, 4])
@@ -293,20 +310,9 @@ def test_attack_copy_interleaved_and_with_the_first_three_in_another_order(share
         ours = iter([documents[2], documents[0], documents[1], *documents[3:]])
         real = random.permutation(DEPTH) >= share * DEPTH
         woven[query] = [next(ours) if one else -1 - place for place, one in enumerate(real)]
-    found = sure(compare(sign(first), sign(woven)))
-    assert found.interleaved < INTERLEAVED
+    assert sure(compare(sign(first), sign(woven))).interleaved < INTERLEAVED
     assert verdict(first, woven) == verdict(woven, first) == "variant"
     assert [n.id for n in list_alike(sign(first), [("woven", sign(woven))])] == ["woven"]
-
-
-def test_attack_copy_between_the_documents_of_an_own_run() -> None:
-    """Every second document is another run's: the own ones come first."""
-    first, own = generated(1), generated(2)
-    pairs = {q: itertools.chain(*zip(own[q], ds, strict=True)) for q, ds in first.items()}
-    woven = {q: list(dict.fromkeys(ds))[:DEPTH] for q, ds in pairs.items()}
-    found = sure(compare(sign(first), sign(woven)))
-    assert (found.rbo < VARIANT, found.same, found.heads) == (True, 0, 0)
-    assert verdict(first, woven) == "variant"
 
 
 def test_runs_of_one_or_two_documents_have_no_first_three() -> None:
@@ -317,22 +323,12 @@ def test_runs_of_one_or_two_documents_have_no_first_three() -> None:
     assert verdict(short, other) == "none"
 
 
-def test_attack_copy_that_changes_most_queries() -> None:
-    first, other = generated(1), generated(2)
-    mixed = {q: first[q] if int(q) % 4 == 0 else other[q] for q in first}
-    assert sure(compare(sign(first), sign(mixed))).rbo < VARIANT
-    assert verdict(first, mixed) == "variant"
-    fewer = {q: first[q] if int(q) % 6 == 0 else other[q] for q in first}
-    assert verdict(first, fewer) == "none"
-
-
 def test_attack_one_common_query_makes_no_variant_and_hides_none() -> None:
     first = generated(1)
     decoys = {f"decoy {n}": {"0": first["0"]} for n in range(9)}
     copy = {q: [-1, *ds[:-1]] for q, ds in first.items()}
-    found = list_alike(
-        sign(first), ((name, sign(run)) for name, run in (decoys | {"copy": copy}).items())
-    )
+    runs = {name: sign(run) for name, run in (decoys | {"copy": copy}).items()}
+    found = list_alike(sign(first), runs.items())
     assert [(n.id, n.verdict) for n in found] == [("copy", "variant")]
 
 
@@ -349,7 +345,7 @@ def test_the_screen_leaves_out_nothing_that_a_full_comparison_would_name(seed: i
     random = np.random.default_rng(seed)
     first = generated(seed, queries=6, depth=12)
 
-    def like() -> dict[str, list[int]]:
+    def like() -> Lists:
         share = random.choice([0, 0.1, 0.3, 0.6, 1])
         answered = [q for q in first if random.random() < 0.8] or ["0"]
         return {q: [-d if random.random() < share else d for d in first[q]] for q in answered}
@@ -428,3 +424,324 @@ def test_one_ranking_under_three_tags(data: Callable[[str], Path]) -> None:
     assert same == {"BIT.UA-run2-1", "BIT.UA-run2-3"}
     assert {n.verdict for n in found} == {"identical", "variant"}
     assert min(n.likeness.rbo for n in found) > VARIANT
+
+
+KEY = 0x9E3779B97F4A7C15
+
+
+def compare_all(new: Signature, earlier: dict[str, Signature]) -> RunLikeness:
+    """Without an index: every earlier run in full."""
+    number_runs = earlier.items()
+    return RunLikeness(
+        neighbours=list_alike(new, number_runs), ensemble=Sampled(new, number_runs).explain()
+    )
+
+
+_NUMBERS = st.lists(st.integers(1, 14), max_size=13, unique=True)
+number_runs = st.dictionaries(st.sampled_from("abcdef"), _NUMBERS, min_size=1)
+
+
+@given(
+    new=number_runs,
+    earlier=st.lists(number_runs, max_size=4),
+    width=st.sampled_from([2, 10, DEPTH]),
+)
+def test_no_variant_is_missed(new: Lists, earlier: list[Lists], width: int) -> None:
+    signed = {str(place): sign(run, width) for place, run in enumerate([*earlier, new])}
+    found = find_likeness(sign(new, width), sketch_all(signed, KEY), signed.get)
+    assert found == compare_all(sign(new, width), signed)
+
+
+def pair_all(signed: list[Signature]) -> set[tuple[int, int]]:
+    """Every pair of variants, each pair compared in full."""
+    return {
+        (other, place)
+        for place, one in enumerate(signed)
+        for other in range(place)
+        if list_alike(one, [("", signed[other])])
+    }
+
+
+def propose(signed: list[Signature]) -> set[tuple[int, int]]:
+    return {(other, place) for place, found in propose_pairs(signed) for other in found}
+
+
+@given(st.lists(number_runs, max_size=6), st.sampled_from([2, 10, DEPTH]))
+def test_no_pair_of_variants_is_missed(drawn: list[Lists], width: int) -> None:
+    signed = [sign(run, width) for run in drawn]
+    assert pair_all(signed) <= propose(signed)
+
+
+def plant(run: Lists, how: int, much: float, seed: int) -> Lists:
+    """A copy that hides: other queries, lists, first documents, or documents in between."""
+    chosen = np.random.default_rng(seed)
+    made = {}
+    for query, documents in run.items():
+        other = (1_000 + chosen.permutation(2_000)[: len(documents)]).tolist()
+        hit = chosen.random() < much
+        if how == 0:  # the very same in some queries
+            made[query] = documents if hit else other
+        elif how == 1:  # the same first three in another order
+            made[query] = [*chosen.permutation(documents[:3]).tolist(), *other] if hit else other
+        elif how == 2:  # interleaved
+            real = chosen.random(2 * len(documents)) < much
+            ours, theirs = iter(documents), iter(other)
+            woven = [next(ours if one else theirs, 0) for one in real]
+            made[query] = [one for one in woven if one]
+        elif how == 5:  # the same, and the first three of it in another order
+            front = [*chosen.permutation(documents[:3]).tolist(), *documents[3:]]
+            made[query] = [*other[: chosen.integers(0, 4)], *front] if hit else other
+        elif how == 3:  # neighbours swapped, and cut
+            swapped = np.argsort(np.arange(DEPTH) + chosen.normal(0, 4 * much, DEPTH))
+            made[query] = [documents[at] for at in swapped[: chosen.integers(5, DEPTH)]]
+        elif hit:  # only some queries
+            made[query] = documents
+    return made or run
+
+
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(st.integers(0, 1 << 20), st.sampled_from([2, 3, 5, 10, 100]))
+def test_planted_variants_at_all_thresholds_are_proposed(seed: int, width: int) -> None:
+    chosen = np.random.default_rng(seed)
+    number_runs = [
+        {str(query): (1 + chosen.permutation(250)[:DEPTH]).tolist() for query in range(25)}
+        for _ in range(3)
+    ]
+    for number in range(18):
+        source = number_runs[chosen.integers(3)]
+        much = chosen.uniform(0.1, 0.9) if number % 6 < 5 else chosen.uniform(0.8, 1)
+        number_runs.append(plant(source, number % 6, much, seed + number))
+    signed = [sign({q: ds for q, ds in run.items() if ds}, width) for run in number_runs]
+    assert pair_all(signed) <= propose(signed)
+
+
+def test_among_many_runs_hardly_any_other_pair_is_proposed() -> None:
+    signed = [generate(seed) for seed in range(60)]
+    assert len(propose(signed)) <= 1
+    assert [*propose_pairs([])] == []
+
+
+def test_runs_with_the_same_first_documents_in_other_orders_are_not_proposed() -> None:
+    chosen = np.random.default_rng(7)
+    number_runs = [
+        {
+            str(query): [
+                *chosen.permutation([1, 2, 3, 4, start, start + 1]).tolist(),
+                *range(start + 2, start + 16),
+            ]
+            for query in range(25)
+        }
+        for start in range(100, 700, 20)
+    ]
+    assert propose([sign(run) for run in number_runs]) == set()
+
+
+def test_documents_whose_sketches_meet_hide_no_variant_and_make_none() -> None:
+    run = sign({f"{query}": list(range(1, 30)) for query in range(8)})
+    met = Signature(queries=run.queries, documents=np.full((8, DEPTH), 1 << 20, np.uint64))
+    met.documents[:] += np.arange(DEPTH, dtype=np.uint64)
+    assert (sketch(met, {"0": 0}, key=1) == 1).all()
+    earlier = {"met": met, "copy": run}
+    found = find_likeness(met, sketch_all(earlier, key=1), earlier.get)
+    assert [n.id for n in found.neighbours] == ["met"]
+
+
+def test_hardly_any_run_of_another_system_is_let_pass() -> None:
+    earlier = {str(seed): generate(seed) for seed in range(60)}
+    new = generate(99)
+    every = sketch_all(earlier, KEY)
+    columns = {query: column for column, query in enumerate(every.queries)}
+    screen = Screen(sketch(new, columns, KEY), len(new.queries))
+    assert not screen.admit(every.tops).any()
+
+
+def generate(seed: int, *, queries: int = 60, own: float = 0.8) -> Signature:
+    """A system that sees of each document how good it is, and something of its own besides."""
+    quality, noise = np.random.default_rng(0), np.random.default_rng(seed + 1)
+    scores = quality.normal(size=(queries, 250)) + own * noise.normal(size=(queries, 250))
+    best = np.argsort(-scores, axis=1)[:, :DEPTH]
+    ids = tuple(f"q{query:03}" for query in range(queries))
+    return Signature(queries=ids, documents=(best + 1).astype(np.uint64) * np.uint64(KEY))
+
+
+def fuse(*systems: Signature) -> Signature:
+    """Reciprocal ranks, summed."""
+    fused = []
+    for rows in zip(*(system.documents for system in systems), strict=True):
+        sums: dict[int, float] = {}
+        for row in rows:
+            for rank, document in enumerate(row.tolist(), 1):
+                sums[document] = sums.get(document, 0.0) + 1 / (60 + rank)
+        fused.append(sorted(sums, key=lambda one: (-sums[one], one))[:DEPTH])
+    return Signature(queries=systems[0].queries, documents=np.array(fused, np.uint64))
+
+
+def look_up(
+    new: Signature, earlier: dict[str, Signature], every: Sketches
+) -> tuple[Ensemble | None, int]:
+    """What explains a run, and how many earlier runs were read for it."""
+    read = set()
+
+    def find(name: str) -> Signature:
+        read.add(name)
+        return earlier[name]
+
+    return find_likeness(new, every, find).ensemble, len(read)
+
+
+@pytest.mark.slow
+def test_fusions_are_found_and_few_runs_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ensembles, "PROPOSED", 4)
+    earlier = {str(seed): generate(seed) for seed in range(150)}
+    every = sketch_all(earlier, KEY)
+    for parts in ((3, 90), (17, 60, 140), (5, 6, 7, 120)):
+        new = fuse(*(earlier[str(part)] for part in parts))
+        found, read = look_up(new, earlier, every)
+        assert rounded(found) == rounded(Sampled(new, earlier.items()).explain())
+        assert {part.id for part in found.parts} == set(map(str, parts)) if found else False
+        assert read < 60
+    assert look_up(generate(999), earlier, every)[0] is None
+
+
+def test_a_run_with_queries_that_no_earlier_one_answers() -> None:
+    earlier = {str(seed): generate(seed, queries=30) for seed in range(6)}
+    new = fuse(earlier["1"], earlier["4"])
+    more = generate(50, queries=34)
+    wider = Signature(
+        queries=more.queries, documents=np.concatenate([new.documents, more.documents[30:]])
+    )
+    found = find_likeness(wider, sketch_all(earlier, KEY), earlier.get)
+    assert rounded(found.ensemble) == rounded(compare_all(wider, earlier).ensemble)
+    assert found.ensemble is not None
+
+
+def test_a_run_that_is_lost_explains_nothing() -> None:
+    earlier = {str(seed): generate(seed, queries=30) for seed in range(6)}
+    new = fuse(earlier["1"], earlier["4"])
+    left = {name: run for name, run in earlier.items() if name != "4"}
+    assert find_likeness(new, sketch_all(earlier, KEY), earlier.get).ensemble is not None
+    found = find_likeness(new, sketch_all(earlier, KEY), left.get)
+    assert rounded(found.ensemble) == rounded(compare_all(new, left).ensemble)
+
+
+@pytest.mark.real
+def test_real_runs_are_found(data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`benchmarks/detection_lookup.py` does it with all 195 runs, 270 fusions and 780 copies."""
+    monkeypatch.setattr(ensembles, "PROPOSED", 8)
+    teams = sorted((data("trec-dl-2021-passage") / "runs").glob("*.gz"))[::3]
+    for paths in (teams, sorted(data("trec-dl-2020-doc-one-team").glob("*.gz"))):
+        number_runs = {path.name: scan(path) for path in paths}
+        first, second, third, *_ = number_runs.values()
+        cases = [
+            (run, {n: r for n, r in number_runs.items() if n != name})
+            for name, run in number_runs.items()
+        ]
+        cases += [(fuse(first, third), number_runs), (fuse(first, second, third), number_runs)]
+        for new, earlier in cases:
+            found = find_likeness(new, sketch_all(earlier, KEY), earlier.get)
+            expected = compare_all(new, earlier)
+            assert found.neighbours == expected.neighbours
+            assert rounded(found.ensemble) == rounded(expected.ensemble)
+
+
+def rounded(found: Ensemble | None) -> object:
+    """Figures to 12 digits: runs that are not read change the order of a sum."""
+    if found is None:
+        return None
+    figures = (found.agreement, found.alone, found.r2 or 0.0, *(p.weight for p in found.parts))
+    names = [part.id for part in found.parts]
+    return found.transform, names, [round(figure, 12) for figure in figures]
+
+
+def test_sketches_have_ten_documents_of_16_bits() -> None:
+    run = generate(1, queries=3)
+    tops = sketch(run, {"q001": 0, "q000": 1}, KEY)
+    assert (tops.shape, tops.dtype) == ((2, TOP), np.dtype(np.uint16))
+    assert tops.all()
+
+
+QUERIES = 20
+
+
+def signature(name: str, *, changed: int = 0) -> Signature:
+    """A run made of its name, some queries of which have other documents."""
+    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
+    documents = np.random.default_rng(seed).integers(1, 2**63, (QUERIES, 100), dtype=np.uint64)
+    documents[:changed] += np.uint64(1)
+    return Signature(queries=tuple(f"q{n:02}" for n in range(QUERIES)), documents=documents)
+
+
+def findings(
+    log: BoardLog,
+    new: Signature,
+    earlier: dict[str, Signature],
+    team: str,
+    *,
+    seasons: tuple[Season, ...] = (),
+) -> dict[str, list[str]]:
+    log.wait(days=60)
+    spec = msgspec.structs.replace(make_spec(), seasons=seasons)
+    likenesses = {"eval": find_likeness(new, sketch_all(earlier, key=1), earlier.get)}
+    case = make_case(log, f"{log.now:%Y%m%d}-new", team, spec=spec, likenesses=likenesses)
+    found: dict[str, list[str]] = {}
+    for finding in judge(case):
+        found.setdefault(finding.rule, []).append(finding.evidence)
+    return found
+
+
+@pytest.mark.parametrize("copies", [5, 6, 9])
+def test_an_own_variant_does_not_hide_behind_equal_runs_of_others(copies: int) -> None:
+    log = BoardLog().open()
+    log.submit("20261101-own", make_manifest("Harbour"), "0.400")
+    for number in range(copies):
+        log.submit(f"20261101-x{number}", make_manifest(f"Team {number} of all"), "0.400")
+    run = signature("one")
+    earlier = {f"20261101-x{number}": run for number in range(copies)}
+    earlier["20261101-own"] = signature("one", changed=3)
+    found = findings(log, run, earlier, "Harbour")
+    assert set(found) == {"others-run", "small-change"}
+    assert [text.partition(":")[0] for text in found["small-change"]] == ["near 20261101-own"]
+    told = found["others-run"]
+    assert all(any(name in text for text in told) for name in earlier if name != "20261101-own")
+    assert len(told) == min(copies, 5) + (copies > 5)
+    if copies == 9:
+        names = "20261101-x5, 20261101-x6, 20261101-x7, 20261101-x8"
+        assert told[-1] == f"the same is to be said of 4 more: {names}"
+
+
+def test_an_earlier_run_under_a_name_that_was_given_up_is_one_s_own() -> None:
+    log = BoardLog().open()
+    log.submit("20261101-one", make_manifest("Alpha Crew"), "0.400")
+    log.submit("20261101-two", make_manifest("Alpha Crew"), "0.300")
+    log.amend("20261101-one", make_manifest("Zeta House"))
+    earlier = {"20261101-two": signature("two", changed=2)}
+    assert set(findings(log, signature("two"), earlier, "Zeta House")) == {"small-change"}
+    assert set(findings(log, signature("two"), earlier, "Stranger")) == {"near-others"}
+
+
+@pytest.mark.parametrize(("changed", "own"), [(0, "same-run"), (2, "small-change")])
+def test_a_team_may_send_its_system_again_in_a_new_season(changed: int, own: str) -> None:
+    log = BoardLog().open()
+    log.submit("20261101-one", make_manifest("Alpha Crew"), "0.400")
+    earlier = {"20261101-one": signature("one", changed=changed)}
+    new = date(2026, 12, 1)
+    one = Season(name="one", view="eval", opens=date(2026, 11, 1), closes=date(2026, 11, 30))
+    two = Season(name="two", view="eval", opens=new)
+    for seasons, team, expected in (
+        ((one, two), "Alpha Crew", set()),
+        ((one, two), "Stranger", {"same-run": "others-run"}.get(own, "near-others")),
+        ((msgspec.structs.replace(two, opens=one.opens),), "Alpha Crew", own),
+    ):
+        found = findings(log, signature("one"), earlier, team, seasons=seasons)
+        assert set(found) == ({expected} if expected else set())
+
+
+def test_a_baseline_is_named_as_one() -> None:
+    log = BoardLog().open()
+    log.baseline("20261101-bm25", "0.200")
+    found = findings(log, signature("a"), {"20261101-bm25": signature("a")}, "Harbour")
+    (told,) = found["others-run"]
+    assert told.startswith("the same first 100 documents as the baseline 20261101-bm25 in the same")
+    found = findings(log, signature("a", changed=2), {"20261101-bm25": signature("a")}, "Harbour")
+    assert found["near-others"][0].startswith("near the baseline 20261101-bm25: eval:")

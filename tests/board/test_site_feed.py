@@ -96,23 +96,17 @@ def test_a_new_best_is_told_from_a_new_entry_and_a_baseline() -> None:
 def test_an_item_says_what_how_good_and_where() -> None:
     item = items(feed(row("0.341", "0.352", days=20, description="A & B <i>")))[0]
     assert item["title"] == "New best: A & B <i>, 0.341"
-    assert item["summary"] == (
-        "eval RR@10 0.341; full ranking; submitted on 21 Sep 2025; id 20250921-entry-020"
-    )
+    assert item["summary"].startswith("eval RR@10 0.341; full ranking; submitted on 21 Sep 2025")
     assert item["author"] == "Lighthouse Institute"
-    assert item["link"] == (
-        "https://stdlib-docs.example.org/leaderboard/entries/20250921-entry-020.html"
-    )
+    assert item["link"].endswith("/leaderboard/entries/20250921-entry-020.html")
 
 
 def test_a_correction_is_an_item_with_its_reason() -> None:
     errata = ((AS_OF, "3 judgments were repaired"), (AS_OF, "one more"))
     found = items(feed(row("0.4", days=1, errata=errata)))
     assert [i["kind"] for i in found] == ["correction", "correction", "best"]
-    assert {i["summary"].partition(";")[0] for i in found[:2]} == {
-        "3 judgments were repaired",
-        "one more",
-    }
+    reasons = [i["summary"].partition(";")[0] for i in found[:2]]
+    assert sorted(reasons) == ["3 judgments were repaired", "one more"]
 
 
 def test_a_score_on_a_new_view_is_no_correction() -> None:

