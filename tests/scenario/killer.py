@@ -31,7 +31,7 @@ from pkgutil import walk_packages
 from traceback import walk_stack
 from typing import Any, NoReturn
 
-from lab import environment
+from lab import call, environment
 
 import heldout.board
 import heldout.cli.board
@@ -190,7 +190,7 @@ class Killer:
         def work() -> int:
             if countdown is not None:
                 countdown.install()
-            return self.call(*self.arguments).code
+            return call(self.root, *self.arguments).code
 
         return in_child(work)
 
@@ -199,7 +199,7 @@ class Killer:
 
         def work() -> int:
             for arguments in (self.arguments, *self.after):
-                answer = self.call(*arguments)
+                answer = call(self.root, *arguments)
                 if answer.code != 0:
                     sys.stderr.write(f"{arguments[:2]} {answer}\n")
                     return 1
@@ -230,7 +230,7 @@ class Killer:
         def work() -> int:
             countdown = Countdown(0)
             countdown.install()
-            code = self.call(*self.arguments).code
+            code = call(self.root, *self.arguments).code
             answer.write_text(json.dumps(countdown.places))
             return code
 
@@ -241,7 +241,7 @@ class Killer:
 
     def run(self) -> dict[str, Any]:
         self.restore()
-        self.call(*self.arguments)  # fills the caches that every child inherits
+        call(self.root, *self.arguments)  # fills the caches that every child inherits
         places = self.list_places()
         total, points = len(places), choose_points(places)
         self.restore()

@@ -170,7 +170,7 @@ def test_who_only_looks_at_a_board_writes_nothing_into_its_vault(
     played: Lab, tmp_path: Path, look: str, monkeypatch: Patch
 ) -> None:
     """Not even what is damaged or lost, which is computed again in memory."""
-    lab = played.copy(tmp_path)
+    lab = played
     for folder, ending in (("scores", ".json"), ("signatures", ".npz")):
         (lab.vault / folder / f"20261103-lamp{ending}").unlink()
     monkeypatch.chdir(tmp_path)

@@ -42,7 +42,7 @@ def test_a_registration_of_its_own_team_has_nothing_wrong(lab: Lab, own: bytes) 
     assert check(lab, {OWN: ("100644", own)}) == (0, TEAM, [])
 
 
-NOT_ITS_OWN = {
+NOT_ITS_OWN: Mapping[str, Files] = {
     "rules": {"board.toml": ("100644", b"x")},
     "program": {"x.py": ("100644", b"x")},
     "submission": {f"{SUBMISSION}.key.age": ("100644", b"x")},

@@ -13,7 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab import DAY, Answer, Lab, accepting, commit_tree, edit_rules, found_lab, git, session_folder
+from lab import (
+    DAY,
+    Answer,
+    Lab,
+    accepting,
+    call,
+    commit_tree,
+    edit_rules,
+    found_lab,
+    git,
+    session_folder,
+)
 
 from heldout.board.log.events import parse_log
 from heldout.envelope.bundle import new_identity, short_recipient
@@ -38,7 +49,7 @@ class Office:
 
     def call(self, *arguments: str, now: str | None = DAY) -> Answer:
         accept = accepting(self.vault, *arguments)
-        return self.call(*arguments, *self.options(now), *accept)
+        return call(self.root, *arguments, *self.options(now), *accept)
 
     def edit(self, *changes: tuple[str, str]) -> None:
         """Edit board.toml here."""
