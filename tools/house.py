@@ -296,7 +296,7 @@ def _has_command(tree: ast.Module) -> bool:
         if isinstance(node, ast.FunctionDef)
         for mark in node.decorator_list
     )
-    return any(isinstance(mark, ast.Attribute) and mark.attr == "command" for mark in marks)
+    return any(getattr(mark, "attr", getattr(mark, "id", "")) == "command" for mark in marks)
 
 
 def _in_circles(pairs: set[tuple[str, str]]) -> int:
