@@ -147,8 +147,11 @@ def _find_words(
 
 def _has_words(text: str, name: str) -> bool:
     """Check whether a text has a name as it stands, whatever it is made of."""
-    words, wanted = (f" {' '.join(names.skeleton_words(one))} " for one in (text, name))
-    return bool(wanted.strip()) and wanted in words
+    # What ð looks like is a symbol and no word: as it is spelt, it is one.
+    folds = (names.skeleton_words, names.spelling_words)
+    return any(
+        f" {' '.join(fold(name))} " in f" {' '.join(fold(text))} " for fold in folds if fold(name)
+    )
 
 
 def _split_id(suffix: str) -> Iterator[str]:
