@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import click
 
-from heldout.cli.program import GROUPS, Command, analyse, board, main, prefer, survive
+from heldout.cli.program import GROUPS, CommandRow, analyse, board, main, prefer, survive
 
 HEAD = """# Commands
 
@@ -98,7 +98,7 @@ def describe_commands() -> str:
     return "\n".join(parts)
 
 
-def _list(table: Mapping[str, Command], group: click.Command, prefix: str) -> Iterator[_Entry]:
+def _list(table: Mapping[str, CommandRow], group: click.Command, prefix: str) -> Iterator[_Entry]:
     context = click.Context(group)
     for name, one in table.items():
         command = group.get_command(context, name) if isinstance(group, click.Group) else None

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from heldout.cli.program import GROUPS, Command, main
+from heldout.cli.program import GROUPS, CommandRow, main
 
 EVALUATE = ("evaluate", "a.tsv", "--qrels", "a.qrels", "-m", "RR@10")
 
@@ -56,7 +56,7 @@ def test_what_fails_elsewhere_is_not_laid_to_standard_output(
     module = type(sys)("heldout.cli.elsewhere")
     vars(module)["doctor"] = doctor
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    entry = Command(module="elsewhere", group="start", help="")
+    entry = CommandRow(module="elsewhere", group="start", help="")
     monkeypatch.setattr(main, "table", {**GROUPS[""], "doctor": entry})
     done = CliRunner().invoke(main, ["doctor"])
     assert (done.exit_code, done.stderr) == (
@@ -99,7 +99,7 @@ def test_ctrl_c_inside_a_library_is_no_traceback(monkeypatch: pytest.MonkeyPatch
     module = type(sys)("heldout.cli.interrupted")
     vars(module)["doctor"] = doctor
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    entry = Command(module="interrupted", group="start", help="")
+    entry = CommandRow(module="interrupted", group="start", help="")
     monkeypatch.setattr(main, "table", {**GROUPS[""], "doctor": entry})
     done = CliRunner().invoke(main, ["doctor"])
     assert (done.exit_code, done.stderr) == (1, "Aborted!\n")

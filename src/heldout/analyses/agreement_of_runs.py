@@ -266,7 +266,7 @@ def headline(found: RunAgreement) -> str:
 
 
 def _ends(found: RunAgreement) -> dict[str, object]:
-    """How many pairs have a rank-biased overlap, and of these the least and the most alike."""
+    """Count pairs with a rank-biased overlap; return the least and the most alike too."""
     known = [(pair.rbo.value, pair) for pair in found.pairs if pair.rbo.value is not None]
     known.sort(key=lambda one: one[0])
     ends = {"least": known[0][1], "most": known[-1][1]} if known else {}

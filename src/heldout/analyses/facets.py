@@ -398,7 +398,7 @@ def headline(result: Facets) -> str:
 
 
 def _weigh(result: Facets, found: Sequence[Interaction]) -> dict[str, object]:
-    """What sentences say of the interactions: how many, why none, and the clearest."""
+    """Return what sentences say of the interactions: how many, why none, and the clearest."""
     tested = len(_tested(result))
     return {
         "tested": tested,

@@ -25,7 +25,7 @@ from heldout.cli.printing import prepare_streams, reported_errors, written_out
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandRow:
     """A command that is loaded late.
 
     Attributes:
@@ -39,15 +39,15 @@ class Command:
     help: str
 
 
-def _read_tables() -> dict[str, dict[str, Command]]:
+def _read_tables() -> dict[str, dict[str, CommandRow]]:
     """Read name, module and help of each group's commands, below the help's headings."""
-    tables, heading = dict[str, dict[str, Command]](), ""
+    tables, heading = dict[str, dict[str, CommandRow]](), ""
     for line in Path(__file__).with_name("commands.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             table = tables.setdefault(line[1:-1].partition(" ")[2], {})
         elif line.startswith(" "):
             name, module, sentence = line.split(maxsplit=2)
-            table[name] = Command(module, heading, sentence)
+            table[name] = CommandRow(module, heading, sentence)
         else:
             heading = line
     return tables
@@ -55,11 +55,11 @@ def _read_tables() -> dict[str, dict[str, Command]]:
 
 _REPORT = "all of these of a board, the reserve views too, in a private folder"
 
-GROUPS: Mapping[str, Mapping[str, Command]] = {
+GROUPS: Mapping[str, Mapping[str, CommandRow]] = {
     **_read_tables(),
     "analyse": {
-        **{name: Command("", "Analyses", question) for name, question in ANALYSES.items()},
-        "report": Command("analyses.commands", "Analyses", _REPORT),
+        **{name: CommandRow("", "Analyses", question) for name, question in ANALYSES.items()},
+        "report": CommandRow("analyses.commands", "Analyses", _REPORT),
     },
 }
 """The commands of each group, as `commands.txt` has them; `""` is the program itself."""
@@ -78,7 +78,7 @@ class _Lazy(click.Group):
     the place of the others without a word. Flags may stand twice, and options of many values.
     """
 
-    def __init__(self, *args: Any, table: Mapping[str, Command], **settings: Any) -> None:
+    def __init__(self, *args: Any, table: Mapping[str, CommandRow], **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.table = table
 

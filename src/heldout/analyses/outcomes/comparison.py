@@ -271,7 +271,7 @@ def _row(one: MeanDifference) -> tuple[Cell, ...]:
 
 
 def _list_reasons(found: MeanDifferences) -> dict[str, list[str]]:
-    """Why a test is undefined -> on which measures; of groups sign flips always are."""
+    """Return why a test is undefined -> on which measures; of groups sign flips always are."""
     measures: dict[str, list[str]] = {}
     for one in found.differences:
         why = ("" if found.grouped else one.flips_why) or one.test.why

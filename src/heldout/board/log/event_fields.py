@@ -72,7 +72,7 @@ class _Seeds(_Fields, frozen=True, kw_only=True):
     spreads: _Scores
 
 
-class _Stored(_Fields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _StoredDigests(_Fields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`kept`: what the vault keeps of a submission that was opened."""
 
     scores: _Digest | msgspec.UnsetType = msgspec.UNSET
@@ -110,7 +110,7 @@ class _Metadata(_Fields, frozen=True, kw_only=True):
 class _Reviewed(_Metadata, frozen=True, kw_only=True):
     type: str | None = None
     evidence: _Digests = msgspec.field(default_factory=dict)
-    stored: _Stored | None = msgspec.field(default=None, name="kept")
+    stored: _StoredDigests | None = msgspec.field(default=None, name="kept")
 
 
 class _Ran(_Fields, frozen=True, kw_only=True):
@@ -138,7 +138,7 @@ class _Scored(_Metadata, frozen=True, kw_only=True):
     seeds: _Seeds | None = None
     evidence: _Digests = msgspec.field(default_factory=dict)
     compared: _Digests = msgspec.field(default_factory=dict)
-    stored: _Stored | None = msgspec.field(default=None, name="kept")
+    stored: _StoredDigests | None = msgspec.field(default=None, name="kept")
 
 
 class _Published(_Scored, frozen=True, kw_only=True):

@@ -61,7 +61,7 @@ _MEMORY = "files"
 _MANY = 100
 
 
-class _Memory(msgspec.Struct, frozen=True):
+class _Rendered(msgspec.Struct, frozen=True):
     """File -> what it was made from, and its mark then."""
 
     files: dict[str, bytes]
@@ -114,13 +114,13 @@ class KnownFiles:
             if (mark := self._files.mark(path)) is not None:
                 found[path] = made_of + mark
         if found != self._before and len(found) >= _MANY:
-            self._vault.remember(_MEMORY, msgspec.msgpack.encode(_Memory(found)))
+            self._vault.remember(_MEMORY, msgspec.msgpack.encode(_Rendered(found)))
 
 
 def _recall(vault: Vault) -> dict[str, bytes]:
     try:
         data = vault.recall(_MEMORY)
-        return {} if data is None else msgspec.msgpack.decode(data, type=_Memory).files
+        return {} if data is None else msgspec.msgpack.decode(data, type=_Rendered).files
     except (msgspec.MsgspecError, ValueError):
         return {}
 

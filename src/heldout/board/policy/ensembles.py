@@ -366,7 +366,7 @@ class _Choice:
 
 
 def _describe(held: _Half, transform: str, choice: _Choice, names: Sequence[str]) -> Ensemble:
-    """What was chosen, with its figures on the held-out half."""
+    """Say what was chosen, with its figures on the held-out half."""
     values, shares = TRANSFORMS[transform], choice.weights / choice.weights.sum()
     fused = held.combine(choice.systems, choice.weights, values)
     return Ensemble(

@@ -518,7 +518,7 @@ def list_sources(
 
 
 def _source(digest: bytes, make: Callable[[], Mapping[str, bytes]], *paths: str) -> PageSource:
-    """What makes some files, by their paths in `leaderboard/`."""
+    """Return what makes some files, by their paths in `leaderboard/`."""
     return PageSource(
         paths=tuple(f"leaderboard/{path}" for path in paths),
         digest=digest,

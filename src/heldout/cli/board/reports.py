@@ -126,7 +126,7 @@ def overdue_document(overdue: Sequence[Overdue]) -> list[dict[str, Any]]:
 
 
 def rebuilt_document(rebuilt: Rebuilt) -> dict[str, Any]:
-    """What a rebuild did, for a program."""
+    """Return what a rebuild did, for a program."""
     return {
         "entries": sum(not row.baseline for row in rebuilt.standings.every),
         "changed": rebuilt.changed,

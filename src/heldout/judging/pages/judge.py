@@ -343,7 +343,7 @@ class Judging:
 
     @property
     def _no_worker(self) -> str:
-        """What is said where nothing that can be a worker's id was entered."""
+        """Answer where nothing that can be a worker's id was entered."""
         label, meaning = questions.ask_worker(self.campaign.settings)
         asked = f"Please enter {label[0].lower()}{label[1:]} ({meaning})"
         return f"{asked}: at most {LONGEST_WORKER} characters."
