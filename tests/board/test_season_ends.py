@@ -35,7 +35,7 @@ from heldout.board.audit import archive as archives
 from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.audit.audit import Audit, audit_board
 from heldout.board.log.history import History, read_history
-from heldout.board.organiser import finals
+from heldout.board.organiser import finals, rebuild
 from heldout.board.organiser.finals import EndStep, end_seasons_again, has_other_scores
 from heldout.board.organiser.rebuild import bring_up_to_date, catch_up
 from heldout.board.rules.changes import list_moved_days
@@ -292,7 +292,7 @@ def test_an_early_end(board: ScoredBoard, tmp_path: Path, monkeypatch: pytest.Mo
     played(board)
     ending = find_ending(board.session.spec(), "")
     with monkeypatch.context() as dishonest:
-        dishonest.setattr(finals, "list_due_ends", lambda *_: (ending,))
+        dishonest.setattr(rebuild, "list_due_ends", lambda *_: (ending,))
         bring_up_to_date(board.tick())
     told = "came before the last day, 2026-11-30, was over"
     assert all(told in one for one in found_in(board, tmp_path, monkeypatch).split("|"))

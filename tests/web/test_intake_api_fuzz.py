@@ -71,5 +71,5 @@ def test_no_call_that_the_description_allows_or_forbids_breaks_the_server(place:
             case.call_and_validate(base_url=f"{place.url}{API}", headers=token, checks=list(CHECKS))
 
         call()
-    assert len(called) == 10, called
+    assert len(called) == 9, called
     assert place.client.get("/health").text == "alive"
