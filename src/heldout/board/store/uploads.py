@@ -5,6 +5,7 @@ folder of its own that is named by what is in it. So nobody can take anybody's n
 files again are the same delivery.
 """
 
+import errno
 import os
 import re
 import shutil
@@ -86,7 +87,8 @@ class UploadFolder:
                 aside.rename(delivery)
                 Folder(self.path).sync()
         except OSError as error:
-            raise StoreError(f"{self.path} cannot be written: {error.strerror}") from error
+            if error.errno != errno.ENOTEMPTY:  # else the same delivery was made meanwhile
+                raise StoreError(f"{self.path} cannot be written: {error.strerror}") from error
 
     def count_deliveries(self) -> tuple[int, int]:
         """Return how many deliveries wait for the inbox, and their bytes; remove emptied ones."""
