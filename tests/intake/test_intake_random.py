@@ -136,7 +136,7 @@ class RandomUploads(RuleBasedStateMachine):
             upload = self.start(team, files)
             if upload is not None and upload.state == "open":
                 self.fill(upload, "")
-                self.stage.complete(upload, quota=QUOTA)
+                self.refusals.add(self.refused(self.stage.complete, upload, quota=QUOTA))
             self.stage.work()
 
     @rule(team=TEAMS)

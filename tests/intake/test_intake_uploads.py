@@ -207,6 +207,23 @@ def test_an_id_that_is_here_is_taken(stage: Stage) -> None:
     assert stage.delivered() == ["20261123-one"]
 
 
+def test_an_update_of_what_failed_is_a_submission(stage: Stage) -> None:
+    """Else a team would send wrong bytes, and then all it likes without using quota."""
+    team, other = stage.team("Harbor"), stage.team("Quay")
+    first = stage.begin(team, ONE)
+    stage.fill(first, {name: bytes(len(data)) for name, data in ONE.items()})
+    stage.complete(first, quota=QUOTA)
+    again = stage.begin(team, changed := {name: data + b"x" for name, data in ONE.items()})
+    stage.fill(again, changed)
+    assert again.kind == "update"
+    assert code_of(lambda: stage.complete(again, quota=QUOTA)) == "upload-taken"  # not checked yet
+    stage.work()
+    assert stage.complete(again, quota=QUOTA).kind == "submission"
+    stage.work()
+    assert read_quota(stage.store, team.id, QUOTA, now=NOW).used == ("20261123-one",)
+    assert code_of(lambda: stage.begin(other, ONE, quota=QUOTA)) == "upload-taken"
+
+
 def test_quota_slides_and_what_the_log_gives_back_is_free_again(stage: Stage) -> None:
     team = stage.team("Harbor")
     stage.upload(team, ONE, quota=QUOTA)
@@ -445,11 +462,12 @@ def test_of_what_a_team_sends_twice_the_last_is_delivered_whoever_hands_it_over(
 ) -> None:
     """The server's own worker, or another, may be at it before the request is."""
     team = stage.team("Harbor")
-    newer = {name: data + b"x" for name, data in ONE.items()}
+    newer, newest = ({name: data + more for name, data in ONE.items()} for more in (b"x", b"y"))
     other = stage.upload(team, files_of("two"))
+    stage.upload(team, ONE)
     stage.work()
     sent = []
-    for files in (ONE, newer):
+    for files in (newer, newest):
         sent.append(stage.upload(team, files))
         stage.clock.move(timedelta(seconds=1))
     for place in order:
@@ -457,7 +475,7 @@ def test_of_what_a_team_sends_twice_the_last_is_delivered_whoever_hands_it_over(
     assert {one.state for one in list_uploads(stage.store, team.id)} == {"accepted"}
     assert stage.delivered() == ["20261123-one", other.owner]
     lying = {path.name: path.read_bytes() for path in stage.store.folder.path.glob("*/*")}
-    assert {name: lying[name] for name in newer} == newer
+    assert {name: lying[name] for name in newest} == newest
 
 
 def test_what_lies_in_the_folder_is_accepted_without_its_parts(stage: Stage) -> None:

@@ -193,7 +193,8 @@ def begin_upload(
         same = _find_same(connection, team, owner, files)
         if same is not None:
             return same
-        brings: UploadKind = "update" if _is_own(connection, team, owner) else kind
+        own = _is_own(connection, team, owner, "complete", "accepted")
+        brings: UploadKind = "update" if own else kind
         if brings == "submission":
             _check_new(connection, team, owner, quota, now=now)
         _check_limits(connection, store, team, address, files, now=now)
@@ -225,13 +226,13 @@ def _find_same(
     return None
 
 
-def _is_own(connection: Connection, team: int, owner: str) -> bool:
+def _is_own(connection: Connection, team: int, owner: str, *states: UploadState) -> bool:
     """Check whether the team has sent this id before: all of it again is an update."""
     before = select(uploads.c.id).where(
         uploads.c.team == team,
         uploads.c.owner == owner,
         uploads.c.kind == "submission",
-        uploads.c.state.in_(("complete", "accepted")),
+        uploads.c.state.in_(states),
     )
     return connection.execute(before).first() is not None
 
@@ -367,8 +368,7 @@ def list_complete(store: UploadStore) -> tuple[str, ...]:
     """
     wanted = select(uploads.c.id).where(uploads.c.state == "complete")
     oldest = wanted.order_by(uploads.c.completed_at, uploads.c.id)
-    found = store.database.read(lambda connection: connection.execute(oldest).scalars().all())
-    return tuple(found)
+    return tuple(store.database.read(lambda connection: connection.execute(oldest).scalars().all()))
 
 
 def list_uploads(store: UploadStore, team: int, *, most: int = 200) -> tuple[Upload, ...]:
@@ -567,11 +567,8 @@ def _bytes_here(store: UploadStore, upload: str, file: UploadFile, handle: int) 
     found = os.fstat(handle).st_size
     if found >= file.received:
         return file.received
-    less = (
-        update(upload_files)
-        .where(upload_files.c.upload == upload, upload_files.c.name == file.name)
-        .values(received=found)
-    )
+    its = (upload_files.c.upload == upload) & (upload_files.c.name == file.name)
+    less = update(upload_files).where(its).values(received=found)
     store.database.write(lambda connection: connection.execute(less))
     return found
 
@@ -630,10 +627,15 @@ def complete_upload(
             if file.received != file.size:
                 here = f"{file.received:,} bytes of {file.name}"
                 raise InputError.of("upload-incomplete", "upload", here, size=file.size)
-        if found.kind == "submission":
+        # What it was to update may have failed since, and no other team may take the id meanwhile.
+        _, kind = store.folder.check_set({file.name: file.size for file in found.files})
+        if kind == "submission" and _is_own(connection, team, found.owner, "accepted"):
+            kind = "update"
+        if kind == "submission":
             _check_new(connection, team, found.owner, quota, now=now)
         ready = update(uploads).where(uploads.c.id == upload)
-        connection.execute(ready.values(state="complete", completed_at=now, changed_at=now))
+        values = {"kind": kind, "state": "complete", "completed_at": now, "changed_at": now}
+        connection.execute(ready.values(**values))
         return _read_upload(connection, upload)
 
     return store.database.write(complete)
@@ -693,12 +695,10 @@ def replaced_uploads(connection: Connection, newest: Upload) -> list[Upload]:
         uploads.c.owner == newest.owner,
         uploads.c.state == "accepted",
     )
-    names = {file.name for file in newest.files}
     found = [_read_upload(connection, name) for name in connection.execute(accepted).scalars()]
-    same = [one for one in found if {file.name for file in one.files} == names]
+    same = [one for one in found if one.digests.keys() == newest.digests.keys()]
     last = max(same, key=lambda one: (one.completed or one.created, one.id == newest.id))
-    digests = {(file.name, file.digest) for file in last.files}
-    return [one for one in same if {(file.name, file.digest) for file in one.files} != digests]
+    return [one for one in same if one.digests != last.digests]
 
 
 def remove_parts(store: UploadStore, upload: str) -> None:
