@@ -304,7 +304,7 @@ def test_a_write_that_fails_leaves_nothing(files: Path, monkeypatch: pytest.Monk
     def full(*_: object) -> bool:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("heldout.analyses.outcomes.failures.write_whole", full)
+    monkeypatch.setattr("heldout.files.durable.write_whole", full)
     with pytest.raises(OSError, match="No space"):
         failures(files).write(files / "out.html")
     assert not (files / "out.html").exists()

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from reference_game import Game
 
+from heldout.board.rules import release
 from heldout.board.rules.release import ReleaseRule
-from heldout.redteam import boards
 from heldout.redteam.attacks import ATTACKS
 from heldout.redteam.boards import Exchange, NamedRule, exchange, parse_rule
 from heldout.redteam.game import (
@@ -175,7 +175,7 @@ def test_a_single_number_without_noise_is_worth_two_fifths_of_u(
 
     E|N| u/2 = .4 u; docs/explanation/redteam.md, `clear` at a baseline 8 u below.
     """
-    monkeypatch.setattr(boards, "NOISE", 0.0)
+    monkeypatch.setattr(release, "NOISE", 0.0)
     found = outcomes(
         "weighted vote", "clear", opposites(3000), submissions=20, games=250, gap=8, decimals=6
     )
@@ -203,7 +203,7 @@ def test_a_staircase_reads_more_of_exact_numbers_and_without_a_gap_nothing(
 ) -> None:
     level, found = stairs("clear", gap=0), []
     for noise in (10.0, 0.0):
-        monkeypatch.setattr(boards, "NOISE", noise)
+        monkeypatch.setattr(release, "NOISE", noise)
         found.append(stairs("clear", gap=16))
     for name, exact in found[1].items():
         assert abs(level[name]) < 4 * 0.5 / 40**0.5

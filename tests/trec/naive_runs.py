@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from heldout.trec import runs
 from heldout.trec.orders import Order
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
+from heldout.trec.scanning import scanners
 from heldout.trec.scanning.scanners import (
     Grades,
     Scanner,
@@ -55,7 +55,7 @@ def scanner_of(name: Any, grades: Grades, *, columns: int, order: Order, depth: 
 def scan_by(scanner: str, source: Any, **rules: Any) -> Scan:
     """As `scan_run`, by a scanner of `SCANNERS`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "make_scanner", scanner_of)
+        patch.setattr(scanners, "make_scanner", scanner_of)
         return scan_run(source, scanner=cast("Scanner", scanner), **rules)
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from naive_runs import SCANNERS, as_float32, hash_document, scanner_of
 from odd_runs import GRADES, odd_runs
 
-from heldout.trec import runs
 from heldout.trec.orders import ORDERS, Order
 from heldout.trec.rows import COLUMNS
 from heldout.trec.runs import scan_run
+from heldout.trec.scanning import scanners
 from heldout.trec.scanning.scanners import (
     BROKEN,
     CLOSE,
@@ -241,7 +241,7 @@ def test_no_text_is_scanned_often(name: str, depth: int, monkeypatch: pytest.Mon
         made.append(Counting(scanner_of(name, *arguments[1:], **options)))  # type: ignore[arg-type]  # passed on
         return made[-1]
 
-    monkeypatch.setattr(runs, "make_scanner", count)
+    monkeypatch.setattr(scanners, "make_scanner", count)
     lines = [
         b"q%d Q0 d%07d %d %d t\n" % (query, rank, rank, -rank)
         for query in range(3000 // depth)

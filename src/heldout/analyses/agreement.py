@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 
 from heldout.analyses import agreement_of_judges as judges
 from heldout.analyses import agreement_of_runs as runs
+from heldout.analyses import analysis
 from heldout.analyses.agreement_of_judges import (
     JudgeOptions,
     Ratings,
@@ -16,22 +17,18 @@ from heldout.analyses.agreement_of_judges import (
     rate_preferences,
 )
 from heldout.analyses.agreement_of_runs import Tops, run_agreement
-from heldout.analyses.analysis import Analysis, Draws
 from heldout.answers.answer import Answer, to_document
-from heldout.collections.named import load_qrels
-from heldout.collections.source import PREFIX
+from heldout.collections import named, source
 from heldout.errors import InputError, Problem
 from heldout.ids import find_near
 from heldout.options import Opt
 from heldout.progress_bar import SILENT, Progress
-from heldout.scoring.run_files import describe_orders, run_name, scan_file
-from heldout.scoring.score import other_spelling
+from heldout.scoring import run_files, score
 from heldout.stats.rank_correlation import RboTies
-from heldout.trec.judgments import read_preferences, read_ratings
+from heldout.trec import judgments, tops
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, unscale
 from heldout.trec.reading.sources import open_input
-from heldout.trec.tops import TiedTops, tie_tops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +51,7 @@ class AgreementOptions:
     ] = "a"
 
 
-def _analyse(given: Ratings | Tops, options: AgreementOptions, draws: Draws) -> Answer:
+def _analyse(given: Ratings | Tops, options: AgreementOptions, draws: analysis.Draws) -> Answer:
     if isinstance(given, Tops):
         alike = run_agreement(
             given.runs,
@@ -82,7 +79,7 @@ def _analyse(given: Ratings | Tops, options: AgreementOptions, draws: Draws) -> 
     )
 
 
-ANALYSIS = Analysis(
+ANALYSIS = analysis.Analysis(
     name="agreement",
     help="""How far do judges agree beyond chance, and how alike do runs rank?
 
@@ -126,14 +123,14 @@ def read_judges(
         InputError: a file has errors, or two have one name; fewer than two judges.
     """
     if preferences:
-        return rate_preferences(_read_all(preferences, read_preferences))
+        return rate_preferences(_read_all(preferences, judgments.read_preferences))
     if ratings is not None:
-        (judges,) = _read_all([ratings], read_ratings).values()
+        (judges,) = _read_all([ratings], judgments.read_ratings).values()
         return rate_documents(judges, relevant=relevant)
     files: dict[str, Qrels] = {}
     for path in qrels:
         name = _new_name(str(path), files)
-        files[name] = load_qrels(path, whole_for=None)
+        files[name] = named.load_qrels(path, whole_for=None)
     progress.problems(
         _find_spellings({name: file.judgments.keys() for name, file in files.items()})
     )
@@ -144,7 +141,7 @@ def _find_spellings(queries: Mapping[str, AbstractSet[str]]) -> Sequence[Problem
     """Return which queries of a judge the first one has too, if both wrote their ids alike."""
     (_, first), *others = queries.items()
     return [
-        other_spelling(name, "queries", near)
+        score.other_spelling(name, "queries", near)
         for name, own in others
         if (near := find_near(own - first, first - own))
     ]
@@ -178,25 +175,25 @@ def read_tops(
     Raises:
         InputError: a run has errors, or two have one name.
     """
-    found: dict[str, TiedTops] = {}
+    found: dict[str, tops.TiedTops] = {}
     orders: dict[Order, None] = {}
     with progress.steps("reading runs", len(paths)) as done:
         for path in paths:
             name = _new_name(path, found)
-            scan = scan_file(path, order=order, listed=depth)
-            found[name] = tie_tops(scan)
+            scan = run_files.scan_file(path, order=order, listed=depth)
+            found[name] = tops.tie_tops(scan)
             orders[scan.order] = None
             done()
     return Tops(
         runs=found,
         depth=depth,
         orders=tuple(orders),
-        facts=tuple(describe_orders(tuple(orders), given=order)),
+        facts=tuple(run_files.describe_orders(tuple(orders), given=order)),
     )
 
 
 def _new_name(path: str, known: Mapping[str, object]) -> str:
-    name = path if path.startswith(PREFIX) else run_name(path)
+    name = path if path.startswith(source.PREFIX) else run_files.run_name(path)
     if name not in known:
         return name
     raise InputError.of("repeated-system", path, f"the name {name!r} again")

@@ -22,16 +22,7 @@ from heldout.charts.plot import Plot
 from heldout.errors import InputError
 from heldout.ids import Digest
 from heldout.options import Level, Opt
-from heldout.stats.agreement import (
-    AgreementCoefficient,
-    KappaWeights,
-    Scale,
-    cohen_interval,
-    cohen_kappa,
-    fleiss_kappa,
-    krippendorff_alpha,
-    krippendorff_interval,
-)
+from heldout.stats import agreement
 from heldout.trec.judgments import Preference
 
 # Judgments of several judges side by side: units by judges, from labels or from preferences.
@@ -188,9 +179,12 @@ _MOST_GRADES = 100
 class JudgeOptions:
     """How judges are compared."""
 
-    scale: Annotated[Scale, Opt("Scale of the grades, for Krippendorff's alpha.")] = "nominal"
+    scale: Annotated[agreement.Scale, Opt("Scale of the grades, for Krippendorff's alpha.")] = (
+        "nominal"
+    )
     weights: Annotated[
-        KappaWeights, Opt("Weights of Cohen's kappa for judges who are several grades apart.")
+        agreement.KappaWeights,
+        Opt("Weights of Cohen's kappa for judges who are several grades apart."),
     ] = "none"
     trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 1000
     level: Level = 0.95
@@ -217,7 +211,7 @@ class JudgePair:
     units: int
     queries: int
     same: float
-    kappa: AgreementCoefficient
+    kappa: agreement.AgreementCoefficient
     interval: Interval | None
     overlap: float | None
     confusion: tuple[tuple[int, ...], ...]
@@ -251,9 +245,9 @@ class JudgeAgreement:
     units: int
     queries: int
     pairs: tuple[JudgePair, ...]
-    fleiss: AgreementCoefficient | None
+    fleiss: agreement.AgreementCoefficient | None
     fleiss_units: int
-    alpha: AgreementCoefficient
+    alpha: agreement.AgreementCoefficient
     interval: Interval | None
     relevant: int | None
     options: JudgeOptions
@@ -293,7 +287,7 @@ def judge_agreement(ratings: Ratings, rng: Generator, options: JudgeOptions) -> 
         pairs=tuple(pair for pair in found if pair is not None),
         fleiss=_fleiss(ratings.verdicts[:, complete], categories),
         fleiss_units=int(complete.sum()),
-        alpha=krippendorff_alpha(ratings.ratings, scale=options.scale),
+        alpha=agreement.krippendorff_alpha(ratings.ratings, scale=options.scale),
         interval=_alpha_interval(ratings, own, options, rng),
         relevant=ratings.relevant,
         options=options,
@@ -321,7 +315,7 @@ def _alpha_interval(
     twice = (~np.isnan(ratings.ratings)).sum(axis=0) > 1
     if len(np.unique(own[twice])) < FEWEST:
         return None
-    return krippendorff_interval(
+    return agreement.krippendorff_interval(
         ratings.ratings,
         rng,
         scale=options.scale,
@@ -350,7 +344,7 @@ def _compare(
     counted = len(np.unique(queries))
     interval = None
     if counted >= FEWEST:
-        interval = cohen_interval(
+        interval = agreement.cohen_interval(
             *lists,
             rng,
             weights=options.weights,
@@ -365,7 +359,7 @@ def _compare(
         units=len(a),
         queries=counted,
         same=float(np.mean(a == b)),
-        kappa=cohen_kappa(*lists, weights=options.weights, categories=categories),
+        kappa=agreement.cohen_kappa(*lists, weights=options.weights, categories=categories),
         interval=interval,
         overlap=_overlap(a > 0, b > 0) if ratings.kind == "documents" else None,
         confusion=tuple(
@@ -379,11 +373,13 @@ def _overlap(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float | None:
     return int((a & b).sum()) / either if either else None
 
 
-def _fleiss(verdicts: Floats, categories: Sequence[float]) -> AgreementCoefficient | None:
+def _fleiss(verdicts: Floats, categories: Sequence[float]) -> agreement.AgreementCoefficient | None:
     """Of the units that all judged; `None` without one, and with a single judge."""
     if not verdicts.shape[1] or len(verdicts) < _PAIR:
         return None
-    return fleiss_kappa(np.stack([(verdicts == one).sum(axis=0) for one in categories], axis=1))
+    return agreement.fleiss_kappa(
+        np.stack([(verdicts == one).sum(axis=0) for one in categories], axis=1)
+    )
 
 
 _UNITS = {"documents": "documents of queries", "pairs": "pairs of items"}

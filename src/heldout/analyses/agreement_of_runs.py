@@ -15,14 +15,12 @@ import numpy as np
 
 from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.table import Cell, Table, ends_first
-from heldout.charts.axes import rank_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow, shade
-from heldout.charts.svg import MUTED
 from heldout.errors import InputError
 from heldout.ids import Digest
+from heldout.stats import results, student
 from heldout.stats.rank_correlation import RboTies, kendall, rank_biased_overlap, tau_ap_b
-from heldout.stats.results import AskedTest
-from heldout.stats.student import compare_mean
 from heldout.trec.orders import Order
 from heldout.trec.tops import TiedTops
 
@@ -44,7 +42,7 @@ def matrix_chart(
         what: what the values are, for the key.
     """
     plot = Plot(
-        x=rank_axis(len(names)),
+        x=axes.rank_axis(len(names)),
         rows=[PlotRow(name=f"{name} · {position}") for position, name in enumerate(names, 1)],
         head=what,
         square=True,
@@ -53,7 +51,7 @@ def matrix_chart(
         for column, other in enumerate(names[:row]):
             value = values.get((other, name))
             if value is None:
-                plot.text(column + 1, row, "×", MUTED)
+                plot.text(column + 1, row, "×", svg.MUTED)
                 continue
             if colour := shade(value, _LEAST):
                 tip = f"{other} and {name}: {what} {value:.3f}"
@@ -241,7 +239,7 @@ def _mean(values: Sequence[float | None], level: float, why: str, least: float) 
     if np.ptp(known) == 0:
         why = "one query" if len(known) == 1 else "the same on every query"
         return QueryMean(value=float(known[0]), low=None, high=None, queries=len(known), why=why)
-    found = compare_mean(known, AskedTest(alternative="two-sided", level=level))
+    found = student.compare_mean(known, results.AskedTest(alternative="two-sided", level=level))
     # No mean lies outside of its scale, so a cut interval holds the truth as often
     low = None if found.low is None else max(found.low, least)
     high = None if found.high is None else min(found.high, 1.0)

@@ -19,9 +19,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.entries import BoardEntry, Dated
-from heldout.analyses.texts import write, write_facts, write_table
+from heldout.analyses import analysis, entries, texts
 from heldout.analyses.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table
@@ -56,7 +54,7 @@ class DriftPoint:
         ratio: official / dev.
     """
 
-    entry: BoardEntry
+    entry: entries.BoardEntry
     official: float
     dev: float
     difference: float
@@ -126,7 +124,7 @@ class Drift:
 
 
 def find_drift(
-    given: Dated,
+    given: entries.Dated,
     rng: Generator,
     *,
     trials: int = 1000,
@@ -317,7 +315,7 @@ class DriftOptions:
     trials: Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)] = 1000
 
 
-def _analyse(given: Dated, options: DriftOptions, draws: Draws) -> Answer:
+def _analyse(given: entries.Dated, options: DriftOptions, draws: analysis.Draws) -> Answer:
     result = find_drift(given, draws.rng(), trials=options.trials, executor=draws.executor)
     return Answer(
         answer=headline(result),
@@ -329,7 +327,7 @@ def _analyse(given: Dated, options: DriftOptions, draws: Draws) -> Answer:
     )
 
 
-ANALYSIS = Analysis(
+ANALYSIS = analysis.Analysis(
     name="drift",
     help="""Do official scores fall behind dev scores, and does a constant factor explain it?
 
@@ -347,7 +345,7 @@ ANALYSIS = Analysis(
 def headline(result: Drift) -> str:
     """The verdict; what is not found may be there."""
     untested = _means_alone(result) and result.difference and result.remainder and result.ratio
-    return write("drift.headline", result=result, untested=untested)
+    return texts.write("drift.headline", result=result, untested=untested)
 
 
 def _means_alone(result: Drift) -> bool:
@@ -367,7 +365,7 @@ def _say_verdict(result: Drift) -> str:
 def summary(result: Drift) -> tuple[tuple[str, str], ...]:
     """Return how large a trend may be, and the usual ratio; nothing where neither is known."""
     means = _means_alone(result)
-    return write_facts("drift.summary", result=result, means=means, artefact=_ARTEFACT)
+    return texts.write_facts("drift.summary", result=result, means=means, artefact=_ARTEFACT)
 
 
 def tables(result: Drift) -> tuple[Table, ...]:
@@ -380,7 +378,7 @@ def tables(result: Drift) -> tuple[Table, ...]:
         (left, None, result.scatter_left, *_trend(result.remainder)),
     )
     verdict = _say_verdict(result).capitalize()
-    return (write_table("drift.trends", rows, result=result, verdict=verdict),)
+    return (texts.write_table("drift.trends", rows, result=result, verdict=verdict),)
 
 
 def title(result: Drift, plot: Panel) -> str:

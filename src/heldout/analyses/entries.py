@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem, plural
 from heldout.files.csv import parse_csv
-from heldout.scoring.run_files import describe_orders
-from heldout.scoring.sources import Scores
+from heldout.scoring import run_files, sources
 from heldout.scoring.table import Better, ScoreTable, cut_table
 from heldout.trec.orders import Order
 from heldout.trec.reading.streams import Limits, open_rows
@@ -431,11 +430,11 @@ def describe_view(board: BoardScores, view: ViewScores) -> tuple[tuple[str, str]
 
 
 def date_scores(
-    first: Scores,
+    first: sources.Scores,
     entries: Sequence[BoardEntry],
     *,
     name: str,
-    second: Scores | None = None,
+    second: sources.Scores | None = None,
     second_name: str = "",
     held_out: bool = True,
     order: Order | None = None,
@@ -461,11 +460,11 @@ def date_scores(
         views={view.view: view for view in views},
         primary="scores",
     )
-    source = tuple(describe_orders(first.orders, given=order))
+    source = tuple(run_files.describe_orders(first.orders, given=order))
     return Dated(board=board, views=(), orders=first.orders, source=source)
 
 
-def _as_view(name: str, scores: Scores, table: ScoreTable, *, held_out: bool) -> ViewScores:
+def _as_view(name: str, scores: sources.Scores, table: ScoreTable, *, held_out: bool) -> ViewScores:
     means = {system: table.mean(system) for system in table.systems}
     return ViewScores(
         view=name,

@@ -38,8 +38,7 @@ from heldout.ids import Digest
 from heldout.options import Level, Opt
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import Better, ScoreMatrix, ScoreTable, cut_table, score_matrix
-from heldout.stats.regression import compare_subgroups
-from heldout.stats.tests import run_test
+from heldout.stats import regression, tests
 from heldout.trec.qrels import format_qrels
 from heldout.trec.queries import format_queries
 
@@ -255,8 +254,8 @@ def _compare(
     table: ScoreTable, facet: str, reference: str, system: str, *, level: float, family: int
 ) -> FacetDifference:
     a, b = (table.values[table.systems.index(name)] for name in (reference, system))
-    alone = run_test("t", a, b, level=level)
-    together = run_test("t", a, b, level=1 - (1 - level) / family)
+    alone = tests.run_test("t", a, b, level=level)
+    together = tests.run_test("t", a, b, level=1 - (1 - level) / family)
     return FacetDifference(
         facet=facet,
         system=system,
@@ -286,7 +285,7 @@ def _interact(
         return ()
     member = np.array([[query in inside[name] for query in matrix.queries] for name in names])
     values = matrix.values if matrix.better == "higher" else -matrix.values
-    found = compare_subgroups(
+    found = regression.compare_subgroups(
         values - values.mean(axis=0), member, rng, draws=draws, executor=executor
     )
     interactions = []

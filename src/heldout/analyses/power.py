@@ -16,19 +16,15 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.random import Generator
 
-from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.texts import write, write_facts, write_table
+from heldout.analyses import analysis, texts
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table
-from heldout.charts.axes import log_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot
-from heldout.charts.svg import MUTED
 from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.options import Alpha, Level, Opt
-from heldout.scoring.names import read_measure
-from heldout.scoring.sources import Scores
-from heldout.scoring.table import ScoreTable, score_matrix
+from heldout.scoring import names, sources, table
 from heldout.stats.power import (
     Spread,
     detectable_difference,
@@ -130,7 +126,7 @@ class Power:
 
 
 def plan_power(
-    pilot: ScoreTable,
+    pilot: table.ScoreTable,
     rng: Generator,
     options: PowerOptions,
     *,
@@ -155,7 +151,7 @@ def plan_power(
     """
     most = math.inf if largest is None else largest
     _check(options, most)
-    matrix = score_matrix(pilot)
+    matrix = table.score_matrix(pilot)
     if len(matrix.queries) < _LEAST:
         raise InputError.of(
             "too-few-queries",
@@ -252,10 +248,10 @@ def _bad_option(found: str, expected: str) -> InputError:
     return InputError.of("power-option", "power", found, expected)
 
 
-def _analyse(scores: Scores, options: PowerOptions, draws: Draws) -> Answer:
+def _analyse(scores: sources.Scores, options: PowerOptions, draws: analysis.Draws) -> Answer:
     largest = None
     if scores.measure and not scores.transformed:
-        largest = read_measure(scores.measure).largest
+        largest = names.read_measure(scores.measure).largest
     rng, executor = draws.rng(), draws.executor
     result = plan_power(scores.table, rng, options, largest=largest, executor=executor)
     return Answer(
@@ -268,7 +264,7 @@ def _analyse(scores: Scores, options: PowerOptions, draws: Draws) -> Answer:
     )
 
 
-ANALYSIS = Analysis(
+ANALYSIS = analysis.Analysis(
     name="power",
     help="""How many queries does a difference take, and what does a number of queries find?
 
@@ -291,7 +287,7 @@ def headline(result: Power, *, measure: str = "") -> str:
         measure: what was measured.
     """
     plan = next((one for one in result.wanted if one.asked == "difference"), result.wanted[0])
-    return write("power.headline", plan=plan, measure=measure, power=result.options.power)
+    return texts.write("power.headline", plan=plan, measure=measure, power=result.options.power)
 
 
 def summary(result: Power) -> tuple[tuple[str, str], ...]:
@@ -300,7 +296,7 @@ def summary(result: Power) -> tuple[tuple[str, str], ...]:
     Args:
         result: the plan.
     """
-    return write_facts("power.summary", result=result)
+    return texts.write_facts("power.summary", result=result)
 
 
 def tables(result: Power, *, measure: str = "") -> tuple[Table, ...]:
@@ -329,16 +325,16 @@ def chart(result: Power) -> Plot:
         for name in ("difference", "difference_low", "difference_high")
     )
     plot = Plot(
-        x=log_axis([LADDER[0], LADDER[-1], *(plan.queries for plan in plans)], room=0.02),
-        y=log_axis([found for line in (middle, *ends) for _, found in line]),
+        x=axes.log_axis([LADDER[0], LADDER[-1], *(plan.queries for plan in plans)], room=0.02),
+        y=axes.log_axis([found for line in (middle, *ends) for _, found in line]),
         head="smallest difference found",
         foot="queries",
     )
     for line in ends:
-        plot.line(line, MUTED, dash=True)
+        plot.line(line, svg.MUTED, dash=True)
     plot.line(middle)
     plot.dots([(x, y, f"{x:,} queries: {y:.4f}") for x, y in middle], "disc")
-    plot.key("dashed", f"{result.options.level:.0%} interval", MUTED)
+    plot.key("dashed", f"{result.options.level:.0%} interval", svg.MUTED)
     return plot
 
 
@@ -349,4 +345,4 @@ def _plan_table(result: Power, measure: str) -> Table:
         known = (plan.difference_low, plan.difference_high) if given else (None, None)
         needed = (None, None) if given else (plan.queries_low, plan.queries_high)
         rows.append((plan.asked, plan.queries, *needed, plan.difference, *known))
-    return write_table("power.plans", tuple(rows), result=result, measure=measure)
+    return texts.write_table("power.plans", tuple(rows), result=result, measure=measure)

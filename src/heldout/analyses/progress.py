@@ -18,9 +18,8 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses import analysis, texts
 from heldout.analyses.entries import BoardEntry, BoardScores, Dated, ViewScores
-from heldout.analyses.texts import write, write_table
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table
 from heldout.charts.plot import Plot
@@ -292,7 +291,7 @@ class ProgressOptions:
     ] = ""
 
 
-def _analyse(given: Dated, options: ProgressOptions, _: Draws) -> Answer:
+def _analyse(given: Dated, options: ProgressOptions, _: analysis.Draws) -> Answer:
     (view,) = given.views
     result = trace_progress(given.board, view, decide=options.decide, bar=options.bar)
     facts = [*given.facts]
@@ -314,10 +313,10 @@ def headline(result: BoardProgress) -> str:
     """Say how far the best score came, in how many steps, how many of them significant."""
     alpha = 1 - result.level
     beyond = sum(step.p_then is not None and step.p_then < alpha for step in result.line)
-    return write("progress.headline", result=result, beyond=beyond)
+    return texts.write("progress.headline", result=result, beyond=beyond)
 
 
-ANALYSIS = Analysis(
+ANALYSIS = analysis.Analysis(
     name="progress",
     help="""How did the best score rise, and which steps are more than luck?
 
@@ -393,7 +392,7 @@ def _line_table(result: BoardProgress) -> Table:
         p = (step.p, step.p_then, step.family_then) if tested else ()
         rows.append((*named, step.score, step.gain, *p))
     whys = [f"{names[step.entry.id]}: {step.why}" for step in result.line if step.why]
-    return write_table(
+    return texts.write_table(
         "progress.line", tuple(rows), first=range(len(rows))[::-1], result=result, undefined=whys
     )
 
@@ -407,7 +406,7 @@ def _names(result: BoardProgress) -> Mapping[str, str]:
 def _comparison_table(result: BoardProgress) -> Table:
     names = _names(result)
     ps = [2.0 if one.p_corrected is None else one.p_corrected for one in result.comparisons]
-    return write_table(
+    return texts.write_table(
         "progress.comparisons",
         tuple(_comparison_row(one, names) for one in result.comparisons),
         first=sorted(range(len(ps)), key=ps.__getitem__),

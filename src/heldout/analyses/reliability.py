@@ -23,26 +23,14 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.texts import write_facts, write_table
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import UNDEFINED, Table
-from heldout.charts.axes import share_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow
-from heldout.charts.svg import INK, LINK, RECORD, RULE
 from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.options import Alpha, Opt
-from heldout.scoring.names import read_measure
-from heldout.scoring.sources import Scores
+from heldout.scoring import names, sources
 from heldout.scoring.table import ScoreTable, score_matrix
-from heldout.stats.all_pairs import (
-    Halves,
-    PairedTest,
-    PairOptions,
-    compare_pairs,
-    find_medians,
-    split_scores,
-    tile_pairs,
-)
-from heldout.stats.rank_tests import Corrections, Zeros
-from heldout.stats.resampling import run_tasks
+from heldout.stats import all_pairs, rank_tests, resampling
 
 Better = Literal["mean", "median"]
 """What a system must have more of to be better."""
@@ -60,7 +48,7 @@ class ReliabilityColumn:
         by: what says which system is better.
     """
 
-    test: PairedTest
+    test: all_pairs.PairedTest
     by: Better
 
 
@@ -125,12 +113,12 @@ class ReliabilityOptions:
         ),
     ] = "own"
     rank_sum: Annotated[
-        Corrections,
+        rank_tests.Corrections,
         Opt("Form of the rank-sum test: corrected for ties and continuity, or plain."),
     ] = "mann-whitney"
-    zeros: Annotated[Zeros, Opt("Treatment of differences of 0 in the signed-rank test.")] = (
-        "wilcox"
-    )
+    zeros: Annotated[
+        rank_tests.Zeros, Opt("Treatment of differences of 0 in the signed-rank test.")
+    ] = "wilcox"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +179,7 @@ def measure_reliability(
             "each half needs two, or nothing says how far scores vary in it",
         )
     drawn = _draw_halves(rng, queries, options.splits)
-    counted, equal = _count_all(split_scores(matrix.values, drawn), options, executor)
+    counted, equal = _count_all(all_pairs.split_scores(matrix.values, drawn), options, executor)
     pairs = len(matrix.systems) * (len(matrix.systems) - 1) // 2
     compared = 2 * pairs * options.splits
     return Reliability(
@@ -222,16 +210,18 @@ comparisons in a half in which neither system is better, by the mean and by the 
 Tiles = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
-def _count_all(halves: Halves, options: ReliabilityOptions, executor: Executor | None) -> _Counted:
+def _count_all(
+    halves: all_pairs.Halves, options: ReliabilityOptions, executor: Executor | None
+) -> _Counted:
     """Count all pairs; sums of whole numbers, so it does not matter who counts which."""
-    medians = find_medians(halves)
-    tiles = tile_pairs(len(halves.values))
+    medians = all_pairs.find_medians(halves)
+    tiles = all_pairs.tile_pairs(len(halves.values))
     length = -(-len(tiles) // _TASKS)
     tasks = (
         (halves, medians, tiles[start : start + length], options)
         for start in range(0, len(tiles), length)
     )
-    return _add(run_tasks(_count_tiles, tasks, executor))
+    return _add(resampling.run_tasks(_count_tiles, tasks, executor))
 
 
 def _add(counted: Iterable[_Counted]) -> _Counted:
@@ -239,21 +229,24 @@ def _add(counted: Iterable[_Counted]) -> _Counted:
 
 
 def _count_tiles(
-    halves: Halves, medians: NDArray[np.float64], tiles: Tiles, options: ReliabilityOptions
+    halves: all_pairs.Halves,
+    medians: NDArray[np.float64],
+    tiles: Tiles,
+    options: ReliabilityOptions,
 ) -> _Counted:
     return _add(_count_tile(halves, medians, a, b, options) for a, b in tiles)
 
 
 def _count_tile(
-    halves: Halves,
+    halves: all_pairs.Halves,
     medians: NDArray[np.float64],
     a: NDArray[np.intp],
     b: NDArray[np.intp],
     options: ReliabilityOptions,
 ) -> _Counted:
     """Count some pairs of systems A and B."""
-    asked = PairOptions(rank_sum=options.rank_sum, zeros=options.zeros)
-    tests = compare_pairs(halves, a, b, asked, near=options.alpha)
+    asked = all_pairs.PairOptions(rank_sum=options.rank_sum, zeros=options.zeros)
+    tests = all_pairs.compare_pairs(halves, a, b, asked, near=options.alpha)
     better: dict[Better, NDArray[np.float64]] = {
         "mean": np.sign(tests.means),
         "median": np.sign(medians[:, b] - medians[:, a]),
@@ -312,7 +305,7 @@ def _mean_correlation(values: NDArray[np.float64]) -> float | None:
     return round(float(between.mean()), _ROUNDED)
 
 
-def _analyse(scores: Scores, options: ReliabilityOptions, draws: Draws) -> Answer:
+def _analyse(scores: sources.Scores, options: ReliabilityOptions, draws: Draws) -> Answer:
     result = measure_reliability(scores.table, draws.rng(), options, executor=draws.executor)
     return Answer(
         answer=headline(result),
@@ -399,7 +392,7 @@ def tables(result: Reliability, *, measure: str = "") -> tuple[Table, ...]:
         result: how often halves agree.
         measure: what was measured, "" where nobody knows.
     """
-    asked = read_measure(measure) if measure else None
+    asked = names.read_measure(measure) if measure else None
     name = "" if asked is None else f"{asked.name}@{asked.params.cutoff}"
     published = (_beside_paper(result, name),) if name in PUBLISHED else ()
     return (_share_table(result), *published)
@@ -444,14 +437,14 @@ def _beside_paper(result: Reliability, measure: str) -> Table:
     return write_table("reliability.beside", rows, measure=measure, part=part, only=_ONLY_AGREEMENT)
 
 
-_PARTS = (("agree", LINK), ("partly", RULE), ("disagree", RECORD))
+_PARTS = (("agree", svg.LINK), ("partly", svg.RULE), ("disagree", svg.RECORD))
 
 
 def chart(result: Reliability) -> Plot:
     """A bar for every test, in parts of agreement; a mark where the significant share ends."""
     columns = [COLUMNS[name] for name in result.columns]
     plot = Plot(
-        x=share_axis(),
+        x=axes.share_axis(),
         rows=[PlotRow(name=f"{column.test}, by {column.by}") for column in columns],
         foot="share of pairs of systems",
     )
@@ -461,7 +454,7 @@ def chart(result: Reliability) -> Plot:
             share = getattr(found, part)
             plot.bar((start, start + share), row, colour, f"{name}: {part} {share:.1%}")
             start += share
-        plot.line([(found.significant, row - 0.45), (found.significant, row + 0.45)], INK)
+        plot.line([(found.significant, row - 0.45), (found.significant, row + 0.45)], svg.INK)
     for part, colour in _PARTS:
         plot.key("box", part, colour)
     plot.key("upright", "significant in a half")

@@ -12,11 +12,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
+from heldout.analyses import by_facet, views
 from heldout.analyses.analysis import ANALYSES, Analysis, Draws, Source, load_analysis
-from heldout.analyses.by_facet import say_why
 from heldout.analyses.entries import AlikeRuns, BoardScores, Dated, ViewScores
 from heldout.analyses.facets import ScoresByKind
-from heldout.analyses.views import LoadedViews, views_of_board
 from heldout.answers.answer import Answer
 from heldout.answers.files import (
     facts_markdown,
@@ -125,7 +124,7 @@ def _attempt(name: str, title: str, make: Callable[[], Answer]) -> Chapter:
     try:
         return Chapter(name=name, title=title, answer=make())
     except InputError as error:
-        return Chapter(name=name, title=title, answer=None, why_not=say_why(error))
+        return Chapter(name=name, title=title, answer=None, why_not=by_facet.say_why(error))
 
 
 def _say_view(view: ViewScores) -> str:
@@ -147,9 +146,9 @@ def _give_board(
     board: BoardScores,
     official: ViewScores,
     alike: tuple[AlikeRuns, ...] | None,
-) -> Dated | LoadedViews:
+) -> Dated | views.LoadedViews:
     if source == "views":
-        return LoadedViews(views=views_of_board(board), facts=())
+        return views.LoadedViews(views=views.views_of_board(board), facts=())
     given = Dated(board=board, views=(), alike=alike)
     return given.beside(official.view, _SECOND.get(source))
 

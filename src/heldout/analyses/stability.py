@@ -28,22 +28,18 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.texts import write, write_facts, write_table
+from heldout.analyses import analysis, texts
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Table
-from heldout.charts.axes import rank_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow, shade
-from heldout.charts.svg import RECORD
 from heldout.errors import InputError, plural
 from heldout.ids import Digest
 from heldout.options import Opt
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import Better, ScoreTable, score_matrix
-from heldout.stats.exact import gather_samples
+from heldout.stats import exact, sign_flips, student
 from heldout.stats.resampling import DIGITS, TieRule, bootstrap_ranks
-from heldout.stats.sign_flips import max_t
-from heldout.stats.student import bounded_mean_p
 
 _LOSSES = 10
 _CELLS = 1 << 20
@@ -132,7 +128,7 @@ def rank_ranges(
             alpha=alpha,
         )
     matrix = score_matrix(table, better=better)
-    p = max_t(matrix.values, rng, flips=flips, step_down=step_down, executor=executor)
+    p = sign_flips.max_t(matrix.values, rng, flips=flips, step_down=step_down, executor=executor)
     # Rows stand in the order of their means, so of a pair the upper one is the better.
     apart = np.triu(np.nan_to_num(p, nan=1.0) <= alpha, 1)
     n = len(matrix.systems)
@@ -171,8 +167,8 @@ def _count_doubtful(
     for start in range(0, len(better), size):
         some = slice(start, start + size)
         losses = values[worse[some]] - values[better[some]]
-        samples = gather_samples(losses, np.ones(losses.shape, np.bool_))
-        found += int((bounded_mean_p(samples, null=0.0, bound=largest) > alpha).sum())
+        samples = exact.gather_samples(losses, np.ones(losses.shape, np.bool_))
+        found += int((student.bounded_mean_p(samples, null=0.0, bound=largest) > alpha).sum())
     return found
 
 
@@ -282,13 +278,13 @@ def headline(ranges: RankRanges) -> str:
         for name, mean in zip(ranges.systems, ranges.means, strict=True)
         if round(mean, DIGITS) == round(ranges.means[0], DIGITS)
     ]
-    return write("stability.headline", ranges=ranges, best=best)
+    return texts.write("stability.headline", ranges=ranges, best=best)
 
 
 def summary(stability: Stability, ranges: RankRanges) -> tuple[tuple[str, str], ...]:
     """Say what the sentence rests on: how often the first is first, how many ranks are sure."""
     columns = zip(ranges.systems[1:], ranges.p[0, 1:], strict=True)
-    return write_facts(
+    return texts.write_facts(
         "stability.summary",
         ranges=ranges,
         certain=sum(low == high for low, high in zip(ranges.low, ranges.high, strict=True)),
@@ -319,7 +315,7 @@ def _rank_table(stability: Stability, ranges: RankRanges, measure: str) -> Table
         strict=True,
     )
     rows = [(rank, *cells) for rank, cells in enumerate(ranked, start=1)]
-    return write_table(
+    return texts.write_table(
         "stability.ranks",
         tuple(rows),
         stability=stability,
@@ -338,7 +334,7 @@ def _top_table(stability: Stability) -> Table:
     top = min(_TOP, len(stability.systems))
     shares = (stability.rank_counts[:top, :top] / stability.trials).tolist()
     rows = [(name, *row) for name, row in zip(stability.systems, shares, strict=False)]
-    return write_table("stability.top", tuple(rows), top=top, trials=stability.trials)
+    return texts.write_table("stability.top", tuple(rows), top=top, trials=stability.trials)
 
 
 Trials = Annotated[int, Opt("Number of bootstrap samples of the queries.", least=1)]
@@ -367,7 +363,7 @@ class StabilityOptions:
     single_step: Annotated[bool, Opt("Max-t in one step, without step-down.")] = False
 
 
-def _analyse(scores: Scores, options: StabilityOptions, draws: Draws) -> Answer:
+def _analyse(scores: Scores, options: StabilityOptions, draws: analysis.Draws) -> Answer:
     found = bootstrap_stability(
         scores.table,
         draws.rng(),
@@ -399,7 +395,7 @@ def _analyse(scores: Scores, options: StabilityOptions, draws: Draws) -> Answer:
     )
 
 
-ANALYSIS = Analysis(
+ANALYSIS = analysis.Analysis(
     name="stability",
     help="""Which ranks may each system have, and how often does it have them on resampled queries?
 
@@ -445,7 +441,7 @@ def chart(stability: Stability, ranges: RankRanges, *, measure: str = "") -> Plo
     """
     systems = stability.systems
     plot = Plot(
-        x=rank_axis(len(systems)),
+        x=axes.rank_axis(len(systems)),
         rows=[
             PlotRow(name=name, lead=low == 1) for name, low in zip(systems, ranges.low, strict=True)
         ],
@@ -459,8 +455,8 @@ def chart(stability: Stability, ranges: RankRanges, *, measure: str = "") -> Plo
         colour = shade(share, _LEAST)
         plot.box((column + 0.5, column + 1.5), (row - 0.5, row + 0.4), colour)
     for row, (low, high) in enumerate(zip(ranges.low, ranges.high, strict=True)):
-        plot.box((low - 0.5, high + 0.5), (row + 0.38, row + 0.5), RECORD)
+        plot.box((low - 0.5, high + 0.5), (row + 0.38, row + 0.5), svg.RECORD)
     first, *others = (f"from {least:.0%}" for least in _LEAST)
     plot.shades([f"{first} of {plural(stability.trials, 'resampling')}", *others])
-    plot.key("line", f"range, {ranges.level:.0%} for all at once", RECORD)
+    plot.key("line", f"range, {ranges.level:.0%} for all at once", svg.RECORD)
     return plot

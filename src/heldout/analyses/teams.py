@@ -21,7 +21,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from heldout.analyses.analysis import Analysis, Draws
+from heldout.analyses import analysis, texts, views
 from heldout.analyses.entries import (
     AlikeRuns,
     BoardEntry,
@@ -31,13 +31,10 @@ from heldout.analyses.entries import (
     fold_name,
     read_institutions,
 )
-from heldout.analyses.texts import write, write_table
-from heldout.analyses.views import ViewPair, pair_views
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table
-from heldout.charts.axes import score_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow
-from heldout.charts.svg import MUTED, cut
 from heldout.errors import plural
 from heldout.ids import Digest
 from heldout.options import Opt
@@ -279,7 +276,7 @@ def look_at_teams(
     (public, reserve), by, trials = given.views, options.by, options.trials
     entrants = [entry for entry in given.board.entries if not entry.baseline]
     members = _members(entrants, by)
-    pair = pair_views(given.board, public, reserve)
+    pair = views.pair_views(given.board, public, reserve)
     at = {entry.id: n for n, entry in enumerate(pair.entries)}
     own_rows = [[at[entry.id] for entry in own if entry.id in at] for own in members]
     draws = None
@@ -317,7 +314,7 @@ def _members(entrants: Sequence[BoardEntry], by: By) -> list[list[BoardEntry]]:
     return list(groups.values())
 
 
-def _ranks(pair: ViewPair, view: ViewScores) -> dict[str, int]:
+def _ranks(pair: views.ViewPair, view: ViewScores) -> dict[str, int]:
     """Rank among the entries with both scores, without baselines; ties to the earlier one."""
     scored = [entry for entry in pair.entries if not entry.baseline]
     scored.sort(key=lambda entry: -round(view.signed(view.means[entry.id]), 12))
@@ -376,7 +373,7 @@ def _link(entrants: Sequence[BoardEntry], alike: Sequence[AlikeRuns]) -> tuple[V
     return tuple(sorted(found, key=lambda group: order[group.entries[0]]))
 
 
-def _analyse(given: Dated, options: TeamsOptions, draws: Draws) -> Answer:
+def _analyse(given: Dated, options: TeamsOptions, draws: analysis.Draws) -> Answer:
     given = replace(given, board=_choose(given.board, options))
     result = look_at_teams(given, draws.rng(), options, executor=draws.executor)
     drawn = any(group.slope is not None for group in result.groups)
@@ -407,7 +404,7 @@ def _choose(board: BoardScores, options: TeamsOptions) -> BoardScores:
 def headline(result: Teams) -> str:
     """Return who climbs on the public view alone."""
     known = [group for group in result.groups if group.slope is not None]
-    return write(
+    return texts.write(
         "teams.headline",
         result=result,
         known=len(known),
@@ -424,11 +421,11 @@ def _falls(group: Group) -> bool:
 def _say(result: Teams) -> str:
     slopes = sum(group.slope is not None for group in result.groups)
     said = f"{plural(len(result.groups), result.by)}, {slopes} with a slope"
-    most = [f"{cut(g.name, _NAME)} ({g.submissions:,})" for g in result.groups[:3]]
+    most = [f"{svg.cut(g.name, _NAME)} ({g.submissions:,})" for g in result.groups[:3]]
     return f"{said}; most entries: {'; '.join(most)}" if most else said
 
 
-ANALYSIS = Analysis(
+ANALYSIS = analysis.Analysis(
     name="teams",
     help="""Who submits often, and do they climb on the public view alone?
 
@@ -470,7 +467,7 @@ def chart(result: Teams) -> Plot:
     shown = known[:_SHOWN]
     hidden = f"; {len(known) - len(shown):,} more are not drawn" if len(known) > _SHOWN else ""
     plot = Plot(
-        x=score_axis([0.0, *(end for _, slope in shown for end in _ends(slope))]),
+        x=axes.score_axis([0.0, *(end for _, slope in shown for end in _ends(slope))]),
         rows=[PlotRow(name=f"{group.name} ({group.submissions:,})") for group, _ in shown],
         head=f"{result.by} (submissions{hidden})",
         foot=(
@@ -480,7 +477,7 @@ def chart(result: Teams) -> Plot:
     )
     plot.upright(0)
     for row, (_, slope) in enumerate(shown):
-        plot.interval(row, slope.low_all, slope.high_all, MUTED, thin=True)
+        plot.interval(row, slope.low_all, slope.high_all, svg.MUTED, thin=True)
         plot.interval(row, slope.low, slope.high)
     plot.dots(
         [
@@ -491,7 +488,7 @@ def chart(result: Teams) -> Plot:
     )
     if result.trials:
         plot.key("line", f"{result.level:.0%} interval, each alone")
-        plot.key("thin", "all at once", MUTED)
+        plot.key("thin", "all at once", svg.MUTED)
     else:
         plot.key("disc", "of means alone, without intervals")
     return plot
@@ -515,7 +512,7 @@ def tables(result: Teams) -> tuple[Table, ...]:
 
 def _group_table(result: Teams) -> Table:
     groups = result.groups
-    return write_table(
+    return texts.write_table(
         "teams.groups",
         tuple(_group_row(group, known=result.trials > 0) for group in groups),
         first=sorted(range(len(groups)), key=lambda position: groups[position].slope is None),
@@ -527,7 +524,7 @@ def _group_table(result: Teams) -> Table:
 
 def _group_row(group: Group, *, known: bool) -> tuple[Cell, ...]:
     slope = group.slope
-    head = (cut(group.name, _NAME), group.submissions, group.busiest)
+    head = (svg.cut(group.name, _NAME), group.submissions, group.busiest)
     ranks = (group.best_public, group.best_reserve)
     if slope is None:
         return (*head, *ranks, *[None] * (7 if known else 3))
@@ -537,4 +534,4 @@ def _group_row(group: Group, *, known: bool) -> tuple[Cell, ...]:
 
 def _variant_table(groups: Sequence[VariantGroup]) -> Table:
     rows = tuple((", ".join(g.entries), "; ".join(g.teams), g.least_rbo) for g in groups)
-    return write_table("teams.variants", rows, groups=groups)
+    return texts.write_table("teams.variants", rows, groups=groups)

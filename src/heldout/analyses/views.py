@@ -21,17 +21,14 @@ from heldout.analyses.stability import Stability, Ties, bootstrap_stability
 from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table, ends_first
-from heldout.charts.axes import rank_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow, shade
-from heldout.charts.svg import RECORD
 from heldout.errors import InputError, OptionError, quote
 from heldout.ids import Digest
 from heldout.options import Opt
-from heldout.scoring.run_files import describe_orders
-from heldout.scoring.sources import Scores
+from heldout.scoring import run_files, sources
 from heldout.scoring.table import Better, ScoreTable, table_of
-from heldout.stats.rank_correlation import kendall, tau_ap_b
-from heldout.stats.resampling import DIGITS, bootstrap_means
+from heldout.stats import rank_correlation, resampling
 from heldout.trec.orders import Order
 
 # Do two views, or two collections, rank the same systems alike?
@@ -105,7 +102,7 @@ def compare_rankings(means: ScoreTable, *, top: int = 10) -> Transfer:
 
     Source: Craswell et al. 2021, §3.2, for the views; the coefficients are a choice of ours.
     """
-    values = np.round(means.values, DIGITS)
+    values = np.round(means.values, resampling.DIGITS)
     pairs = tuple(
         _compare((means.queries[i], means.queries[j]), values[both][:, [i, j]], top)
         for i, j in combinations(range(len(means.queries)), 2)
@@ -128,10 +125,10 @@ def _compare(names: tuple[str, str], scores: NDArray[np.float64], top: int) -> V
         first=names[0],
         second=names[1],
         systems=len(scores),
-        tau=kendall(first, second),
-        tau_ap=tau_ap_b(first, second),
-        tau_first_top=kendall(first[best_first], second[best_first]),
-        tau_second_top=kendall(first[best_second], second[best_second]),
+        tau=rank_correlation.kendall(first, second),
+        tau_ap=rank_correlation.tau_ap_b(first, second),
+        tau_first_top=rank_correlation.kendall(first[best_first], second[best_first]),
+        tau_second_top=rank_correlation.kendall(first[best_second], second[best_second]),
         shared_top=int(np.sum(best_first & best_second)),
         first_top=int(best_first.sum()),
         second_top=int(best_second.sum()),
@@ -199,7 +196,7 @@ class ViewPair:
         count = len(self.entries)
         totals = np.zeros((trials, 2 * count))
         for stratum in _stratify(self.first, self.second, first, second):
-            means = bootstrap_means(stratum, rng, trials=trials, executor=executor)
+            means = resampling.bootstrap_means(stratum, rng, trials=trials, executor=executor)
             totals += means * stratum.shape[1]
         return totals[:, :count] / first.shape[1], totals[:, count:] / second.shape[1]
 
@@ -507,7 +504,7 @@ def transfer_chart(transfer: Transfer) -> Plot:
     order = _order(transfer)
     names = [transfer.views[at] for at in order]
     plot = Plot(
-        x=rank_axis(len(names)),
+        x=axes.rank_axis(len(names)),
         rows=[
             PlotRow(name=f"{name} · {position}", lead=True)
             for position, name in enumerate(names, 1)
@@ -582,16 +579,16 @@ def view_chart(result: Views) -> Plot:
         PlotRow(name=one.view, head=one.system if position % len(views) == 0 else "")
         for position, one in enumerate(result.ranks)
     ]
-    plot = Plot(x=rank_axis(last), rows=rows, foot="rank")
+    plot = Plot(x=axes.rank_axis(last), rows=rows, foot="rank")
     for row, one in enumerate(result.ranks):
         for rank, share in enumerate(one.probability, start=1):
             if colour := shade(share, _LEAST_SHARE):
                 tip = f"{one.system}, {one.view}: rank {rank} in {share:.1%}"
                 plot.bar((rank - 0.5, rank + 0.5), row, colour, tip)
-        plot.line([(one.expected, row - 0.45), (one.expected, row + 0.45)], RECORD)
+        plot.line([(one.expected, row - 0.45), (one.expected, row + 0.45)], svg.RECORD)
     first, *others = (f"from {least:.0%}" for least in _LEAST_SHARE)
     plot.shades([f"{first} of resamplings", *others])
-    plot.key("upright", "expected rank", RECORD)
+    plot.key("upright", "expected rank", svg.RECORD)
     return plot
 
 
@@ -735,10 +732,10 @@ def name_views(loaded: LoadedViews, *, order: Order | None = None) -> LoadedView
             "board with two views"
         )
     facts = (*loaded.facts, ("views", ", ".join(names)))
-    return replace(loaded, facts=(*facts, *describe_orders(loaded.orders, given=order)))
+    return replace(loaded, facts=(*facts, *run_files.describe_orders(loaded.orders, given=order)))
 
 
-def views_of_scores(scores: Iterable[tuple[str, Scores]]) -> LoadedViews:
+def views_of_scores(scores: Iterable[tuple[str, sources.Scores]]) -> LoadedViews:
     """A view of each table of scores.
 
     Args:

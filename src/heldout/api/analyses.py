@@ -39,17 +39,12 @@ from heldout.api.evaluation import (
 )
 from heldout.collections.named import load_queries, open_qrels
 from heldout.errors import InputError
-from heldout.files.executors import open_executor
-from heldout.files.frames import is_frame, open_frame
+from heldout.files import executors, frames
 from heldout.options import Declared, Nested, check_bounds, options_of
+from heldout.scoring import given_runs, query_facets, run_files, score, table_files
 from heldout.scoring.first_ranks import MethodSide
-from heldout.scoring.given_runs import is_one_mapping, is_path, name_sources
-from heldout.scoring.query_facets import by_length, by_question
-from heldout.scoring.run_files import read_table_text
-from heldout.scoring.score import Reading
 from heldout.scoring.sources import ComparedRuns, Scores, name_scores, read_scores
 from heldout.scoring.table import table_of
-from heldout.scoring.table_files import table_of_frame
 from heldout.trec.orders import Order
 from heldout.trec.qrels import unscale
 
@@ -139,8 +134,8 @@ ScoresLike: TypeAlias = EvaluationResult | Scores | str | PathLike[str] | Mappin
 frame whose first column has the queries and the others a system each."""
 
 _TEXTS: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, frozenset[str]]]] = {
-    "length": by_length,
-    "question": by_question,
+    "length": query_facets.by_length,
+    "question": query_facets.by_question,
 }
 _SEED = Parameter("seed", Parameter.KEYWORD_ONLY, default=0, annotation=int)
 _JOBS = Parameter("jobs", Parameter.KEYWORD_ONLY, default=1, annotation=int)
@@ -160,10 +155,10 @@ def open_scores(given: ScoresLike, measure: str | None = None) -> Scores:
         return given.scores(measure)
     if isinstance(given, Scores):
         return given
-    if is_path(given):
+    if given_runs.is_path(given):
         return read_scores(fspath(given), measure)
-    if is_frame(given):
-        return name_scores(table_of_frame(given, measure), measure)
+    if frames.is_frame(given):
+        return name_scores(table_files.table_of_frame(given, measure), measure)
     rows = given
     if not isinstance(rows, Mapping) or not all(isinstance(r, Mapping) for r in rows.values()):
         raise TypeError(
@@ -297,9 +292,9 @@ def _date(
 
 def _entries_text(entries: Any) -> tuple[str, str]:
     """A table of entries as CSV: what a file has, or what a frame's columns say."""
-    if is_path(entries):
-        return read_table_text(Path(entries)), Path(entries).name
-    table = open_frame(entries, path="entries")
+    if given_runs.is_path(entries):
+        return run_files.read_table_text(Path(entries)), Path(entries).name
+    table = frames.open_frame(entries, path="entries")
     text = StringIO(newline="")
     rows = writer(text)
     rows.writerow(table.columns)
@@ -353,7 +348,7 @@ def function_of(name: str) -> Callable[..., Answer]:
         own = {key: options.pop(key) for key in list(options) if key in taken}
         chosen = build_options(analysis.options, options)
         loaded = given(*args, **own)
-        with open_executor(jobs=jobs) as executor:
+        with executors.open_executor(jobs=jobs) as executor:
             return analysis.answer(loaded, chosen, Draws(seed=seed, executor=executor))
 
     parameters = [*taken.values(), *parameters_of(analysis.options), *drawn, *shared]
@@ -435,7 +430,7 @@ def compare(
     given = {"a": "A", "b": "B", "qrels": label_of(qrels), "measure": tuple(named), **options}
     chosen = build_options(CompareOptions, given)
     comparison = Comparison(_sides(a, b), chosen, seed)
-    reading = Reading(jobs=jobs)
+    reading = score.Reading(jobs=jobs)
     return comparison.answer(comparison.load(reading, read_qrels(qrels)))
 
 
@@ -499,7 +494,7 @@ def failures(
         k=k,
         rel=rel,
         order=order,
-        reading=Reading(),
+        reading=score.Reading(),
     )
 
 
@@ -520,5 +515,5 @@ def _sides(a: Any, b: Any) -> ComparedRuns:
 
 def _side(given: Any, name: str) -> dict[str, Any]:
     """Its runs by name; one that has no name has that of its side."""
-    unnamed = is_frame(given) or is_one_mapping(given)
-    return name_sources({name: given} if unnamed else given)
+    unnamed = frames.is_frame(given) or given_runs.is_one_mapping(given)
+    return given_runs.name_sources({name: given} if unnamed else given)

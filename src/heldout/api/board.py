@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from heldout.answers.table import Column, Table
+from heldout.board.log import manifest, submission
 from heldout.board.log.events import Entry, format_time
 from heldout.board.log.history import History, list_renamed, names_of, read_history
-from heldout.board.log.manifest import Identity
-from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.standings.standings import (
     Standings,
@@ -188,7 +187,7 @@ class BoardSubmission:
     rank: int | None
     scores: Mapping[str, float]
     spreads: Mapping[str, float]
-    identity: Identity | None
+    identity: manifest.Identity | None
     type: str | None
     embargo_until: date | None
     baseline: bool
@@ -428,7 +427,7 @@ class Board:
         history = read_history(project(self._log, now=moment))
         renamed = list_renamed(history)
         ranks = {row["id"]: row["rank"] for row in self.standings(now=moment)}
-        found: dict[frozenset[str], list[tuple[Submission, Identity]]] = {}
+        found: dict[frozenset[str], list[tuple[submission.Submission, manifest.Identity]]] = {}
         for one in history.submissions.values():
             if one.identity is not None and one.status == "published" and not one.baseline:
                 names = names_of(renamed, [one.identity.team])
@@ -595,14 +594,14 @@ def _table(names: tuple[str, ...], rows: Iterable[Sequence[Cell]]) -> BoardTable
     return BoardTable(names=names, rows=tuple(dict(zip(names, row, strict=True)) for row in rows))
 
 
-def _decided(one: Submission) -> datetime | None:
+def _decided(one: submission.Submission) -> datetime | None:
     """Return when it was published or rejected last; `None` where nobody decided."""
     times = [at for at, kind, _ in one.events if kind in ("published", "rejected", "baseline")]
     return times[-1] if times else None
 
 
 def _team_row(
-    entries: Sequence[tuple[Submission, Identity]], ranks: Mapping[Cell, Cell]
+    entries: Sequence[tuple[submission.Submission, manifest.Identity]], ranks: Mapping[Cell, Cell]
 ) -> tuple[Cell, ...]:
     days = sorted(one.received.date().isoformat() for one, _ in entries)
     last = max(entries, key=lambda each: each[0].received)[1]

@@ -21,11 +21,8 @@ from heldout.scoring.other_measures import describe_engines, need_subtopics
 from heldout.scoring.run_files import run_name, scan_file
 from heldout.scoring.score import Reading, Scored, collect_notes, describe_scored
 from heldout.scoring.sources import Scores, tabulate_scores
-from heldout.trec.ir_metadata import note_header
-from heldout.trec.memory import MemoryRun, scan_memory
-from heldout.trec.orders import Order
+from heldout.trec import ir_metadata, memory, orders, scans
 from heldout.trec.qrels import Qrels
-from heldout.trec.scans import Expected, Scan
 
 PathLike_: TypeAlias = str | PathLike[str]
 RunLike: TypeAlias = Run | PathLike_ | Mapping[str, Mapping[str, float]] | Any
@@ -59,10 +56,10 @@ def read_run(source: RunLike, *, name: str | None = None) -> Run:
         scan = scan_file(path, order=None)
         return _checked(scan, path, name or run_name(path))
     rows = open_run(source, name=name or "run")
-    return _checked(scan_memory(rows, order=None), rows, rows.name)
+    return _checked(memory.scan_memory(rows, order=None), rows, rows.name)
 
 
-def _checked(scan: Scan, source: str | MemoryRun, name: str) -> Run:
+def _checked(scan: scans.Scan, source: str | memory.MemoryRun, name: str) -> Run:
     scan.raise_errors()
     return Run(
         name=name,
@@ -110,7 +107,7 @@ class EvaluationResult:
     _runs: Mapping[str, Scored]
     _parsed: Mapping[str, Measure]
     _judgments: str
-    _order: Order | None
+    _order: orders.Order | None
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -270,7 +267,7 @@ def evaluate(
     qrels: QrelsLike,
     measures: str | Iterable[Any] | Any,
     *,
-    order: Order | None = None,
+    order: orders.Order | None = None,
     jobs: int = 1,
     progress: Progress = SILENT,
 ) -> EvaluationResult:
@@ -363,7 +360,7 @@ def validate(
     queries: Collection[str] | PathLike_ | None = None,
     *,
     depth: int | None = None,
-    order: Order | None = None,
+    order: orders.Order | None = None,
 ) -> Validation:
     """List every problem of a run, as `heldout validate` does.
 
@@ -382,16 +379,16 @@ def validate(
     if isinstance(queries, str | PathLike):
         queries = tuple(load_queries(fspath(queries)).texts)
     wanted = None if queries is None else frozenset(queries)
-    expected = Expected(queries=wanted, max_depth=depth, complete=wanted is not None)
+    expected = scans.Expected(queries=wanted, max_depth=depth, complete=wanted is not None)
     source = run.source if isinstance(run, Run) else run
     try:
         if is_path(source):
             path = fspath(source)
             found = scan_file(path, order=order, expected=expected)
-            scan = note_header(found)
+            scan = ir_metadata.note_header(found)
         else:
-            rows = source if isinstance(source, MemoryRun) else open_run(source, name="run")
-            scan = scan_memory(rows, order=order, expected=expected)
+            rows = source if isinstance(source, memory.MemoryRun) else open_run(source, name="run")
+            scan = memory.scan_memory(rows, order=order, expected=expected)
     except InputError as error:
         problems = [*map(asdict, error.problems)]
         document = {"path": str(source) if is_path(source) else "run", "ok": False}

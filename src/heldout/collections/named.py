@@ -16,19 +16,17 @@ from heldout.collections.source import PREFIX, open_dataset, read_part, read_que
 from heldout.errors import InputError
 from heldout.files.frames import PARQUET, is_frame, read_parquet
 from heldout.ids import digest_bytes
-from heldout.trec.judgments import read_subtopics
-from heldout.trec.memory import qrels_from_frame, qrels_from_mapping
+from heldout.trec import judgments, memory
 from heldout.trec.qrels import Qrels, parse_qrels, read_qrels
 from heldout.trec.queries import Queries, format_queries, read_queries
-from heldout.trec.reading.sources import open_input, read_file
-from heldout.trec.reading.streams import Limits, TextReader
+from heldout.trec.reading import sources, streams
 
 
 def load_qrels(
     named: Path | str,
     *,
     subtopics: bool = False,
-    limits: Limits | None = None,
+    limits: streams.Limits | None = None,
     whole_for: str | None = "",
 ) -> Qrels:
     """The judgments that somebody names.
@@ -49,12 +47,12 @@ def load_qrels(
     if text.startswith(PREFIX):
         return _catalogued_qrels(text, subtopics=subtopics, whole_for=whole_for)
     if text.lower().endswith(PARQUET):
-        return qrels_from_frame(read_parquet(text), name=text, whole_for=whole_for)
+        return memory.qrels_from_frame(read_parquet(text), name=text, whole_for=whole_for)
     if not subtopics and tables.is_beir_qrels(_head(text)):
         return tables.parse_beir_qrels(tables.read_text(Path(text)), path=text, whole_for=whole_for)
-    with open_input(Path(text)) as source:
+    with sources.open_input(Path(text)) as source:
         if subtopics:
-            return read_subtopics(source, path=text, limits=limits)
+            return judgments.read_subtopics(source, path=text, limits=limits)
         return read_qrels(source, path=text, limits=limits, whole_for=whole_for)
 
 
@@ -86,9 +84,9 @@ def open_qrels(
     if isinstance(given, str | PathLike):
         return load_qrels(fspath(given), subtopics=subtopics, whole_for=whole_for)
     if isinstance(given, Mapping):
-        return qrels_from_mapping(given, name=name or "qrels", whole_for=whole_for)
+        return memory.qrels_from_mapping(given, name=name or "qrels", whole_for=whole_for)
     if is_frame(given):
-        return qrels_from_frame(given, name=name or "qrels", whole_for=whole_for)
+        return memory.qrels_from_frame(given, name=name or "qrels", whole_for=whole_for)
     raise TypeError(
         f"no judgments: {type(given).__name__}; a path, query -> document -> grade, or a data frame"
     )
@@ -110,7 +108,7 @@ def load_queries(named: Path | str) -> Queries:
         return _queries(read_queries_of(text))
     if _head(text).lstrip().startswith(b"{"):
         return _queries(tables.read_file(Path(text)))
-    return read_file(read_queries, text)
+    return sources.read_file(read_queries, text)
 
 
 def _queries(texts: Mapping[str, str]) -> Queries:
@@ -123,8 +121,8 @@ def _head(path: str) -> bytes:
         return b""
     try:
         with (
-            open_input(Path(path)) as source,
-            TextReader(source, path=path, limits=Limits()) as reader,
+            sources.open_input(Path(path)) as source,
+            streams.TextReader(source, path=path, limits=streams.Limits()) as reader,
         ):
             return next((block.text for block in reader.blocks()), b"")
     except InputError:
@@ -135,7 +133,7 @@ def _catalogued_qrels(named: str, *, subtopics: bool, whole_for: str | None) -> 
     dataset = open_dataset(named, "qrels")
     rows = read_part(named, lambda: b"".join(map(_row, dataset.qrels_iter())))
     if subtopics:
-        return read_subtopics(BytesIO(rows), path=named)
+        return judgments.read_subtopics(BytesIO(rows), path=named)
     return parse_qrels(rows, path=named, whole_for=whole_for)
 
 

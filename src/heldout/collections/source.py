@@ -9,13 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from heldout.collections.tables import (
-    find_documents,
-    find_labels,
-    read_file,
-    read_labels,
-    read_texts,
-)
+from heldout.collections import tables
 from heldout.errors import InputError, SetupError, printable, quote
 from heldout.ids import DocId, QueryId
 from heldout.progress_bar import SILENT, Progress
@@ -141,9 +135,9 @@ def read_whole(named: str, *, progress: Progress = SILENT) -> "Whole":
         progress.note("reading", f"{printable(named)} with ir_datasets, which may fetch it")
         return read_catalogued(named.removeprefix(PREFIX))
     folder = Path(named)
-    path = find_labels(folder)
-    documents, queries = read_texts(folder)
-    labels = read_labels(path) if path is not None else {}
+    path = tables.find_labels(folder)
+    documents, queries = tables.read_texts(folder)
+    labels = tables.read_labels(path) if path is not None else {}
     return Collection(documents=documents, queries=queries, qrels=labels)
 
 
@@ -249,7 +243,7 @@ def find_texts(
 def _find(source: str, wanted: Collection[str]) -> Mapping[str, str]:
     if not source.startswith(PREFIX):
         path = Path(source)
-        return read_file(find_documents(path) if path.is_dir() else path, wanted)
+        return tables.read_file(tables.find_documents(path) if path.is_dir() else path, wanted)
     store = open_dataset(source, "docs").docs_store
     return read_part(source, lambda: _texts(store().get_many(sorted(wanted)).values(), "doc_id"))
 

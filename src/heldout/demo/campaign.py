@@ -22,10 +22,9 @@ from heldout.board.standings.standings import Standings
 from heldout.collections.collection import QuerySplit
 from heldout.errors import SetupError
 from heldout.ids import digest_bytes
-from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign import files, rows
 from heldout.judging.campaign.judgments import Choice, count_votes, counted
 from heldout.judging.campaign.pools import Pool, PoolSizes, sizes, stand_for
-from heldout.judging.campaign.rows import Task
 from heldout.judging.labels.labels import PreferenceLabels, make_labels
 from heldout.judging.labels.maintenance import LeadRule
 from heldout.judging.services.label_versions import RankingChange, compare_version, score_versions
@@ -100,7 +99,7 @@ def play_campaign(
     """
     tops = _read_tops(folder / "runs")
     known = {str(q): [str(doc) for doc in grades] for q, grades in split.dev.qrels.items()}
-    folder_of = CampaignFolder(folder / "campaign")
+    folder_of = files.CampaignFolder(folder / "campaign")
     queries = {str(query): text for query, text in split.dev.queries.items()}
     chosen = create_campaign(
         folder_of,
@@ -143,7 +142,7 @@ def publish_version(session: Session, folder: Path) -> tuple[RankingChange | Non
     Returns:
         What the version changed in the ranking, and the standings.
     """
-    campaign = read_campaign(CampaignFolder(folder))
+    campaign = read_campaign(files.CampaignFolder(folder))
     options = RoundOptions(public=True)
     version = publish_labels(session, campaign, "dev", LeadRule(), options)
     score_versions(session, why="scored on labels that made-up judges preferred")
@@ -161,7 +160,7 @@ def _read_tops(folder: Path) -> Mapping[str, Tops]:
 
 
 def _make_minds(
-    pools: Sequence[Pool], tasks: Sequence[Task], rng: np.random.Generator
+    pools: Sequence[Pool], tasks: Sequence[rows.Task], rng: np.random.Generator
 ) -> Mapping[tuple[str, str], float]:
     """Make up how good a passage is for a query, by their texts, the same for all judges."""
     queries = {pool.query: pool.text for pool in pools}
@@ -179,7 +178,7 @@ def _make_minds(
 
 
 def _judge(
-    folder: CampaignFolder,
+    folder: files.CampaignFolder,
     good: Mapping[tuple[str, str], float],
     seed: int,
     start: datetime,

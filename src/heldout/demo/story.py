@@ -26,16 +26,10 @@ from typing import NamedTuple
 import numpy as np
 
 from heldout.board.log.manifest import Manifest, format_manifest
-from heldout.board.organiser.creation import GivenSet, create_board
-from heldout.board.organiser.decide import add_baseline, publish, reject
-from heldout.board.organiser.inbox import receive
-from heldout.board.organiser.rebuild import bring_up_to_date
-from heldout.board.organiser.review import review
-from heldout.board.participant.checks import check
+from heldout.board.organiser import creation, decide, inbox, rebuild, review
+from heldout.board.participant import checks, send
 from heldout.board.participant.draft import METADATA, draft, draft_folder, draft_id
-from heldout.board.participant.send import pack, submit
-from heldout.board.rules.spec import Example
-from heldout.board.rules.template import NewBoard
+from heldout.board.rules import spec, template
 from heldout.board.scores.commitments import RuleChange
 from heldout.board.scores.session import Session, organiser_session, refuse_rules
 from heldout.board.scores.sets import load_sets
@@ -194,7 +188,7 @@ def play_demo(
     _show_baseline(folder, now, say)
     scenes = tuple(_play(folder, part, now, say) for part in PARTS)
     with sit(folder, now) as session:
-        standings = bring_up_to_date(session).standings
+        standings = rebuild.bring_up_to_date(session).standings
     return standings, scenes
 
 
@@ -260,8 +254,8 @@ def create_demo_board(folder: Path, split: QuerySplit, opening: datetime) -> Ses
         texts, labels = _format_set(half)
         queries = parse_queries(texts, path=f"{name}.tsv")
         qrels = parse_qrels(labels, path=f"{name}.qrels")
-        sets[name] = GivenSet(queries=queries, qrels=qrels, public=name == "dev")
-    plan = NewBoard(
+        sets[name] = creation.GivenSet(queries=queries, qrels=qrels, public=name == "dev")
+    plan = template.NewBoard(
         name="stdlib-docs",
         title="Stdlib Docs",
         task=_TASK,
@@ -275,7 +269,7 @@ def create_demo_board(folder: Path, split: QuerySplit, opening: datetime) -> Ses
         primary="eval",
         example=_example(split),
     )
-    return create_board(folder / "board", folder / "vault", plan, sets, now=opening)
+    return creation.create_board(folder / "board", folder / "vault", plan, sets, now=opening)
 
 
 def _format_set(half: Collection) -> tuple[bytes, bytes]:
@@ -290,17 +284,17 @@ def _allow_figures(folder: Path, session: Session, now: datetime) -> None:
     file = session.repository.files.file(SPEC)
     file.write_whole(file.read_bytes() + f'\n[trust]\nafter = "{now.date()}"\n'.encode())
     with sit(folder, session.now, accept=lambda _: None) as sure:
-        bring_up_to_date(sure)
+        rebuild.bring_up_to_date(sure)
 
 
-def _example(split: QuerySplit) -> Example:
+def _example(split: QuerySplit) -> spec.Example:
     """The first dev query whose answer is short enough to be read at a glance."""
     glance = range(12, 45)
     pairs = [(query, document) for query, found in split.dev.qrels.items() for document in found]
     short = [pair for pair in pairs if len(split.dev.documents[pair[1]].split()) in glance]
     query, document = (short or pairs)[0]
     text = " ".join(split.dev.documents[document].split())
-    return Example(query=split.dev.queries[query], document=document, text=text)
+    return spec.Example(query=split.dev.queries[query], document=document, text=text)
 
 
 def sit(
@@ -326,8 +320,8 @@ def _show_baseline(folder: Path, now: datetime, say: Callable[[str, str], None])
 
 def _add_baseline(session: Session, slug: str, runs: Mapping[str, Path], system: str) -> None:
     name = draft_id(slug, today=session.now.date(), embargoed=False)
-    add_baseline(session, name, runs, description=system)
-    bring_up_to_date(session)
+    decide.add_baseline(session, name, runs, description=system)
+    rebuild.bring_up_to_date(session)
 
 
 def _files(folder: Path, part: StoryPart) -> Iterator[tuple[str, Path]]:
@@ -342,7 +336,7 @@ def _play(folder: Path, part: StoryPart, now: datetime, say: Callable[[str, str]
     say("sent", f"{moment:%d %b}  {submission}  by {part.team.name}")
     with sit(folder, moment + timedelta(hours=8)) as session:
         scene = _decide(session, submission, part)
-        bring_up_to_date(session)
+        rebuild.bring_up_to_date(session)
     say("published" if scene.published else "refused", scene.why or part.system)
     return scene
 
@@ -364,10 +358,10 @@ def _send(folder: Path, part: StoryPart, moment: datetime) -> SubmissionId:
         embargo_until=until,
     )
     draft_folder(repository, submission).write_whole(METADATA, format_manifest(manifest))
-    check(repository, submission, now=moment)
+    checks.check(repository, submission, now=moment)
     # The two that are refused go out in spite of what the check said, as some teams do.
-    packed = pack(repository, submission, manifest)
-    branch = submit(repository, submission, packed, embargoed=until is not None, now=moment)
+    packed = send.pack(repository, submission, manifest)
+    branch = send.submit(repository, submission, packed, embargoed=until is not None, now=moment)
     repository.git.push("origin", f"refs/heads/{branch}:refs/heads/{branch}")
     return submission
 
@@ -377,14 +371,14 @@ def _decide(session: Session, submission: SubmissionId, part: StoryPart) -> Scen
     head = git.head()
     if head is None:
         raise StoreError("the demo's board has no commit")
-    receive(session, find_in_git(git, session.spec().envelope, main=head))
+    inbox.receive(session, find_in_git(git, session.spec().envelope, main=head))
     sets = load_sets(session.repository, session.spec(), vault=session.vault)
-    result = review(session, sets, submission)
+    result = review.review(session, sets, submission)
     if result.stands_against:
         why = "; ".join(f"{found.rule}: {found.evidence}" for found in result.stands_against)
-        reject(session, submission, why=why)
+        decide.reject(session, submission, why=why)
         return Scene(id=submission, part=part, published=False, why=why)
-    decision = publish(session, result, why=part.reason if result.needs_reason else "")
+    decision = decide.publish(session, result, why=part.reason if result.needs_reason else "")
     return Scene(id=submission, part=part, published=decision.done, why="; ".join(decision.why_not))
 
 

@@ -13,35 +13,9 @@ import msgspec
 
 from heldout.errors import InputError, printable
 from heldout.progress_bar import SILENT, Progress
-from heldout.rankers.neural.cross_encoder import (
-    CrossEncoder,
-    CrossEncoderSettings,
-    DuoT5Settings,
-    MonoT5Settings,
-    load_cross_encoder,
-)
-from heldout.rankers.neural.encoders import (
-    ColbertSettings,
-    DenseSettings,
-    Encoder,
-    load_colbert,
-    load_encoder,
-    rank_colbert,
-    rank_dense,
-)
+from heldout.rankers import terms
+from heldout.rankers.neural import cross_encoder, encoders
 from heldout.rankers.run import RankingTask, Reranker, Run, fuse_reciprocal, fuse_scores
-from heldout.rankers.terms import (
-    Bm25Settings,
-    LikelihoodSettings,
-    NgramSettings,
-    Rm3Settings,
-    TfidfSettings,
-    rank_bm25,
-    rank_char_ngrams,
-    rank_likelihood,
-    rank_rm3,
-    rank_tfidf,
-)
 
 _MOST = 1_000_000.0
 
@@ -167,10 +141,10 @@ def rank_fusion(task: RankingTask, settings: FusionSettings, progress: Progress 
 
 def _with_encoder(
     rank: Callable[..., Run],
-) -> Callable[[RankingTask, DenseSettings, Progress], Run]:
+) -> Callable[[RankingTask, encoders.DenseSettings, Progress], Run]:
     """Return a ranker that takes vectors of the encoder that its settings name."""
     return lambda task, settings, progress: rank(
-        task, load_encoder(settings), folder=settings.vectors, progress=progress
+        task, encoders.load_encoder(settings), folder=settings.vectors, progress=progress
     )
 
 
@@ -181,13 +155,13 @@ def _of_words(
     return lambda task, settings, _: rank(task, settings)
 
 
-def _load_trained(settings: CrossEncoderSettings) -> CrossEncoder:
+def _load_trained(settings: cross_encoder.CrossEncoderSettings) -> cross_encoder.CrossEncoder:
     """A cross-encoder all of whose weights come from its checkpoint.
 
     Raises:
         InputError: code `model-checkpoint` or `model-untrained`.
     """
-    encoder = load_cross_encoder(settings)
+    encoder = cross_encoder.load_cross_encoder(settings)
     if not encoder.new_weights:
         return encoder
     names = ", ".join(encoder.new_weights)
@@ -235,7 +209,7 @@ def has_encoder() -> bool:
 
 
 def rank_hybrid(
-    task: RankingTask, encoder: Encoder, *, folder: str = "", progress: Progress = SILENT
+    task: RankingTask, encoder: encoders.Encoder, *, folder: str = "", progress: Progress = SILENT
 ) -> Run:
     """BM25 without English function words, and vectors of texts; scores stretched and added.
 
@@ -252,27 +226,35 @@ def rank_hybrid(
     Source: CombSUM as `fusion.fuse_scores`.
     """
     deep = replace(task, depth=max(task.depth, _DEPTH))
-    words = rank_bm25(deep, Bm25Settings(stopwords=True))
-    vectors = rank_dense(deep, encoder, folder=folder, progress=progress)
+    words = terms.rank_bm25(deep, terms.Bm25Settings(stopwords=True))
+    vectors = encoders.rank_dense(deep, encoder, folder=folder, progress=progress)
     return fuse_scores([words, vectors], depth=task.depth)
 
 
 METHODS: dict[str, Method] = {
-    "bm25": Method(settings=Bm25Settings, rank=_of_words(rank_bm25)),
-    "tfidf": Method(settings=TfidfSettings, rank=_of_words(rank_tfidf)),
-    "query-likelihood": Method(settings=LikelihoodSettings, rank=_of_words(rank_likelihood)),
-    "rm3": Method(settings=Rm3Settings, rank=_of_words(rank_rm3)),
-    "char-ngrams": Method(settings=NgramSettings, rank=_of_words(rank_char_ngrams)),
-    "fusion": Method(settings=FusionSettings, rank=rank_fusion),
-    "hybrid": Method(settings=DenseSettings, rank=_with_encoder(rank_hybrid)),
-    "dense": Method(settings=DenseSettings, rank=_with_encoder(rank_dense), load=load_encoder),
-    "colbert": Method(
-        settings=ColbertSettings,
-        rank=lambda task, settings, progress: rank_colbert(task, load_colbert(settings), progress),
-        load=load_colbert,
+    "bm25": Method(settings=terms.Bm25Settings, rank=_of_words(terms.rank_bm25)),
+    "tfidf": Method(settings=terms.TfidfSettings, rank=_of_words(terms.rank_tfidf)),
+    "query-likelihood": Method(
+        settings=terms.LikelihoodSettings, rank=_of_words(terms.rank_likelihood)
     ),
-    "cross-encoder": Method(settings=CrossEncoderSettings, load=_load_trained),
-    "monot5": Method(settings=MonoT5Settings, load=_load_trained),
-    "duot5": Method(settings=DuoT5Settings, load=_load_trained, rerank_depth=20),
+    "rm3": Method(settings=terms.Rm3Settings, rank=_of_words(terms.rank_rm3)),
+    "char-ngrams": Method(settings=terms.NgramSettings, rank=_of_words(terms.rank_char_ngrams)),
+    "fusion": Method(settings=FusionSettings, rank=rank_fusion),
+    "hybrid": Method(settings=encoders.DenseSettings, rank=_with_encoder(rank_hybrid)),
+    "dense": Method(
+        settings=encoders.DenseSettings,
+        rank=_with_encoder(encoders.rank_dense),
+        load=encoders.load_encoder,
+    ),
+    "colbert": Method(
+        settings=encoders.ColbertSettings,
+        rank=lambda task, settings, progress: encoders.rank_colbert(
+            task, encoders.load_colbert(settings), progress
+        ),
+        load=encoders.load_colbert,
+    ),
+    "cross-encoder": Method(settings=cross_encoder.CrossEncoderSettings, load=_load_trained),
+    "monot5": Method(settings=cross_encoder.MonoT5Settings, load=_load_trained),
+    "duot5": Method(settings=cross_encoder.DuoT5Settings, load=_load_trained, rerank_depth=20),
 }
 """Every method of `heldout rank` by name."""

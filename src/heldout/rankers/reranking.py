@@ -17,13 +17,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, StoreError, plural, printable, quote
 from heldout.ids import Digest, DocId, QueryId, digest_bytes
 from heldout.progress_bar import SILENT, Progress
-from heldout.rankers.methods import (
-    METHODS,
-    choose_default,
-    choose_method,
-    choose_reranker,
-    find_method,
-)
+from heldout.rankers import methods
 from heldout.rankers.options import DEFAULT_FIRST, Reranking
 from heldout.rankers.run import Hit, PairScorer, RankingTask, Run, TextPair, rank_scores, read_run
 from heldout.trec.reading.sources import read_file
@@ -256,12 +250,12 @@ def choose_ranker(
         found, expected = "--first without a method", "the method that re-ranks it"
         raise InputError.of("rank-method", "--method", found, expected)
     if method is None:
-        method, parameters = choose_default(parameters)
-    chosen = find_method(method)
+        method, parameters = methods.choose_default(parameters)
+    chosen = methods.find_method(method)
     if options.first is None and chosen.rank is not None:
-        return Ranker(name=method, rank=choose_method(method, parameters, progress))
+        return Ranker(name=method, rank=methods.choose_method(method, parameters, progress))
     depth = options.rerank_depth or chosen.rerank_depth
-    load = choose_reranker(method, parameters)
+    load = methods.choose_reranker(method, parameters)
     find_first = _choose_first(options.first or DEFAULT_FIRST, depth, progress)
 
     def rank(task: RankingTask) -> Run:
@@ -286,9 +280,9 @@ def _choose_first(first: str, depth: int, progress: Progress) -> Callable[[Ranki
     """Return what gives the run to re-rank: a file, read now, or a method with its defaults."""
     if Path(first).is_file():
         return _read_first(Path(first), progress)
-    if first not in METHODS:
+    if first not in methods.METHODS:
         raise InputError.of("rank-first", "--first", name=quote(first))
-    rank = choose_method(first, {}, progress)
+    rank = methods.choose_method(first, {}, progress)
     return lambda task: rank(replace(task, depth=max(task.depth, depth)))
 
 

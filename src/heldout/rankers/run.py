@@ -24,10 +24,9 @@ from heldout.collections.source import PREFIX
 from heldout.errors import InputError, StoreError
 from heldout.files.durable import write_whole
 from heldout.ids import Digest, DocId, QueryId
-from heldout.trec.ranking import order_by_rank, order_by_score, sort_keys
+from heldout.trec import ranking, tops
 from heldout.trec.reading.streams import OWN_FILES
 from heldout.trec.runs import scan_run
-from heldout.trec.tops import read_rows
 
 
 class TextPair(NamedTuple):
@@ -102,14 +101,14 @@ def rank_scores(documents: Sequence[DocId], scores: NDArray[np.float64], depth: 
     Raises:
         ValueError: a score is NaN or infinite.
     """
-    keys = sort_keys(scores, "trec9")
+    keys = ranking.sort_keys(scores, "trec9")
     if not np.isfinite(keys).all():
         raise ValueError("a score is NaN or infinite")
     last = np.partition(keys, -depth)[-depth] if depth < len(keys) else -np.inf
     # Everything that ties with the last place stays in, for the id decides there.
     candidates = np.flatnonzero(keys >= last)
     names = [documents[row].encode() for row in candidates.tolist()]
-    best = candidates[order_by_score(keys[candidates], names)[:depth]]
+    best = candidates[ranking.order_by_score(keys[candidates], names)[:depth]]
     return [
         Hit(documents[row], score)
         for row, score in zip(best.tolist(), keys[best].tolist(), strict=True)
@@ -149,14 +148,14 @@ def read_run(source: BinaryIO, *, path: str) -> Run:
     if not scan.ok:
         raise InputError(scan.problems, counts=scan.counts)
     content.seek(0)
-    rows = read_rows(content, path=path, limits=OWN_FILES)
+    rows = tops.read_rows(content, path=path, limits=OWN_FILES)
     documents = rows["docno"]
     if scan.form == "trec":
         scores = rows["score"]
-        order = order_by_score(np.array(scores), [one.encode() for one in documents])
+        order = ranking.order_by_score(np.array(scores), [one.encode() for one in documents])
     else:
         scores = [-float(rank) for rank in rows["rank"]]
-        order = order_by_rank(np.array(rows["rank"], dtype=np.int64))
+        order = ranking.order_by_rank(np.array(rows["rank"], dtype=np.int64))
     run: dict[QueryId, list[Hit]] = {QueryId(query): [] for query in rows["qid"]}
     for row in order.tolist():
         run[QueryId(rows["qid"][row])].append(Hit(DocId(documents[row]), scores[row]))

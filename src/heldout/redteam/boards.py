@@ -21,24 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.board.rules.release import (
-    CLEARLY,
-    JITTER,
-    NOISE,
-    Part,
-    ReleaseRule,
-    RuleName,
-    add_noise,
-    draw_jitter,
-    draw_noise,
-    is_clear,
-    is_higher,
-    raise_number,
-    release_mean,
-    release_score,
-    split_queries,
-    standard_error,
-)
+from heldout.board.rules import release
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import InputError, quote
 
@@ -191,7 +174,7 @@ class NamedRule:
         noise: standard errors of the noise, where there is any.
     """
 
-    rule: ReleaseRule
+    rule: release.ReleaseRule
     decimals: int
     beside: Beside = ""
     noise: float = _NOISE
@@ -208,7 +191,7 @@ class NamedRule:
         return (1 - feedback) / self.rule.seasons
 
 
-def parse_rule(text: str, rule: ReleaseRule, *, decimals: int, path: str) -> NamedRule:
+def parse_rule(text: str, rule: release.ReleaseRule, *, decimals: int, path: str) -> NamedRule:
     """Read the name of a rule.
 
     Args:
@@ -222,7 +205,7 @@ def parse_rule(text: str, rule: ReleaseRule, *, decimals: int, path: str) -> Nam
         InputError: code `redteam-release`.
     """
     name, plus, beside = text.partition("+")
-    if name not in get_args(RuleName) or (plus and beside not in get_args(Beside)[1:]):
+    if name not in get_args(release.RuleName) or (plus and beside not in get_args(Beside)[1:]):
         raise InputError.of("redteam-release", path, quote(text))
     change: dict[str, Any] = {"rule": name} | ({"seasons": 1} if name == "rounded" else {})
     named = msgspec.structs.replace(rule, **change)
@@ -255,8 +238,10 @@ class GameAnswer:
 
 
 @lru_cache(maxsize=1)  # the seasons of one board share it
-def _split(key: bytes, count: int, rule: ReleaseRule) -> Mapping[Part, frozenset[str]]:
-    return split_queries(key, map(str, range(count)), rule)
+def _split(
+    key: bytes, count: int, rule: release.ReleaseRule
+) -> Mapping[release.Part, frozenset[str]]:
+    return release.split_queries(key, map(str, range(count)), rule)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -295,7 +280,7 @@ class GameBoard:
                 for part in (self.season, "feedback")
             )
         self._start = self._highest = self.ranking(self.baseline)
-        self._before = release_mean(self._start, decimals=self.named.decimals)
+        self._before = release.release_mean(self._start, decimals=self.named.decimals)
 
     def ranking(self, values: Scores) -> Scores:
         """The scores of the queries that rank."""
@@ -305,7 +290,7 @@ class GameBoard:
         """Answer a run, by its scores per query; what it changes stays. No rule knows names."""
         scores = self.ranking(values)
         text = self._number(scores) if self._is_published(scores) else None
-        if is_higher(scores, self._highest):
+        if release.is_higher(scores, self._highest):
             self._highest = scores
         published = None if text is None else float(text)
         if published is not None and (self.best is None or published > self.best[0]):
@@ -319,24 +304,24 @@ class GameBoard:
     def _is_published(self, scores: Scores) -> bool:
         if self.named.rule.rule == "rounded":
             return True
-        jitter = draw_jitter(self.key, _VIEW, scores, self._start)
-        return is_clear(scores, self._highest, jitter=jitter)
+        jitter = release.draw_jitter(self.key, _VIEW, scores, self._start)
+        return release.is_clear(scores, self._highest, jitter=jitter)
 
     def _number(self, scores: Scores) -> str:
         decimals = self.named.decimals
         if self.named.rule.rule == "rounded" or not np.ptp(self._start):
-            return release_mean(scores, decimals=decimals)
-        text = self._add_noise(scores, self._start, NOISE, view=_RANKING)
-        return raise_number(text, [self._before], decimals=decimals)
+            return release.release_mean(scores, decimals=decimals)
+        text = self._add_noise(scores, self._start, release.NOISE, view=_RANKING)
+        return release.raise_number(text, [self._before], decimals=decimals)
 
     def _add_noise(self, scores: Scores, baseline: Scores, errors: float, *, view: str) -> str:
-        drawn, decimals = draw_noise(self.key, view, scores), self.named.decimals
-        return add_noise(scores, baseline, errors=errors, drawn=drawn, decimals=decimals)
+        drawn, decimals = release.draw_noise(self.key, view, scores), self.named.decimals
+        return release.add_noise(scores, baseline, errors=errors, drawn=drawn, decimals=decimals)
 
     def _beside(self, values: Scores) -> float | None:
         if self._informs.any():
             mean = float(values[self._informs].mean())
-            return float(release_score(mean, decimals=self.named.decimals))
+            return float(release.release_score(mean, decimals=self.named.decimals))
         if self.named.beside == "noise" and np.ptp(self.baseline) > 0:
             return float(self._add_noise(values, self.baseline, self.named.noise, view=_VIEW))
         return None
@@ -350,7 +335,7 @@ class GameBoard:
         """
         if self.named.beside != "noise":
             return math.inf
-        return self.named.noise * standard_error(self.baseline)
+        return self.named.noise * release.standard_error(self.baseline)
 
     def blur(self, error: float) -> float:
         """Standard deviation of what stands on top of a published score: noise, and rounding.
@@ -358,7 +343,7 @@ class GameBoard:
         Args:
             error: standard error of a score, the larger of the run's and the baseline's.
         """
-        errors = NOISE if self.named.rule.rule == "clear" else 0.0
+        errors = release.NOISE if self.named.rule.rule == "clear" else 0.0
         rounding = 10.0**-self.named.decimals / math.sqrt(12)
         return math.hypot(errors * error / self.named.ranking_share**0.5, rounding)
 
@@ -372,5 +357,5 @@ class GameBoard:
             error: standard error of that difference.
             spread: that of the difference from the baseline.
         """
-        left = np.maximum(0, above - CLEARLY * error) / (JITTER * spread)
+        left = np.maximum(0, above - release.CLEARLY * error) / (release.JITTER * spread)
         return np.ones_like(left) if self.named.rule.rule == "rounded" else -np.expm1(-left)

@@ -22,31 +22,12 @@ from heldout.collections.named import load_qrels
 from heldout.errors import InputError, OptionError, SetupError
 from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
+from heldout.redteam import boards, game
 from heldout.redteam.attacks import ATTACKS
-from heldout.redteam.boards import (
-    COMPARED,
-    Exchange,
-    NamedRule,
-    Scores,
-    exchange,
-    own_rule,
-    parse_rule,
-)
-from heldout.redteam.game import (
-    AttackCase,
-    AttackLine,
-    Baseline,
-    GamePlan,
-    Weak,
-    conclude,
-    play_cases,
-    play_worst_again,
-)
+from heldout.scoring import run_files, score
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.names import read_own_measure
 from heldout.scoring.options import RunOrder
-from heldout.scoring.run_files import run_name
-from heldout.scoring.score import Reading
 from heldout.trec.qrels import Qrels
 
 _DRAW = 0
@@ -65,9 +46,9 @@ class Systems:
     """
 
     names: tuple[str, str]
-    pair: Exchange
+    pair: boards.Exchange
     measure: str
-    baselines: Mapping[str, Scores] = field(default_factory=dict)
+    baselines: Mapping[str, boards.Scores] = field(default_factory=dict)
 
 
 def _check_two(runs: tuple[str, str]) -> None:
@@ -158,16 +139,16 @@ def find_systems(source: SystemsSource) -> Systems:
             raise OptionError("--baseline goes with --runs A B, scored by the same judgments")
         return _find_scored(source, measure)
     order = spec.runs.order if given.order is None and spec is not None else given.order
-    scored = Reading().score_whole(
+    scored = score.Reading().score_whole(
         (*given.runs, *given.baselines), _read_qrels(source), [measure], order=order
     )
     a, b, *rows = (run.evaluation.scores[measure].values for run in scored)
-    one, other = map(run_name, given.runs)
+    one, other = map(run_files.run_name, given.runs)
     return Systems(
         names=given.runs if one == other else (one, other),
         pair=_pair(a, b, "on any query"),
         measure=str(measure),
-        baselines=dict(zip(map(run_name, given.baselines), rows, strict=True)),
+        baselines=dict(zip(map(run_files.run_name, given.baselines), rows, strict=True)),
     )
 
 
@@ -243,7 +224,7 @@ def _find_scored(source: SystemsSource, measure: Measure) -> Systems:
     )
 
 
-def units_apart(pair: Exchange) -> float:
+def units_apart(pair: boards.Exchange) -> float:
     """Return how far the means of two systems lie apart, in units of u."""
     return abs(float(pair.a.mean()) - float(pair.b.mean())) / pair.unit
 
@@ -268,10 +249,10 @@ def read_dev_scores(vault: Vault, spec: BoardSpec, measure: Measure) -> dict[str
     return found
 
 
-def _pair(a: Scores, b: Scores, where: str) -> Exchange:
+def _pair(a: boards.Scores, b: boards.Scores, where: str) -> boards.Exchange:
     """Make systems exchangeable; refuse two that never differ."""
     try:
-        return exchange(a, b)
+        return boards.exchange(a, b)
     except ValueError:
         found = f"two systems whose scores do not differ {where}"
         raise InputError.of("redteam-runs", "--runs", found) from None
@@ -364,21 +345,21 @@ class Played:
     """
 
     systems: Systems
-    plan: GamePlan
+    plan: game.GamePlan
     spec: BoardSpec | None
-    lines: tuple[AttackLine, ...]
-    fresh: tuple[AttackLine, ...]
+    lines: tuple[game.AttackLine, ...]
+    fresh: tuple[game.AttackLine, ...]
     left_out: tuple[float, ...]
 
     @property
     def own(self) -> str | None:
         """Name of the board's own rule."""
-        return None if self.spec is None else own_rule(self.spec).name
+        return None if self.spec is None else boards.own_rule(self.spec).name
 
     @property
     def conclusion(self) -> str:
         """The strongest attack on the board's rule, and which rule to set."""
-        return conclude(
+        return game.conclude(
             self.fresh,
             own=self.own or "",
             unit=self.systems.pair.unit,
@@ -430,19 +411,21 @@ def play_board(
     if options.queries is not None:
         systems = draw(systems, options.queries, seed=options.seed)
     declared = ReleaseRule().submissions if spec is None else spec.release.submissions
-    plan = GamePlan(submissions=options.submissions or max(declared, _FEWEST), seed=options.seed)
+    plan = game.GamePlan(
+        submissions=options.submissions or max(declared, _FEWEST), seed=options.seed
+    )
     rules = _choose_rules(options, spec)
     made, left_out = _choose_baselines(systems, options, rules)
     cases = [
-        AttackCase(attack=attack, named=named, baseline=baseline)
+        game.AttackCase(attack=attack, named=named, baseline=baseline)
         for named in rules
         for baseline in made
         for attack in options.attacks or (ATTACKS if options.thorough else _QUICK)
     ]
     with progress.steps("attacks", len(cases) + len(rules) * len(made)) as done:
         pair = systems.pair
-        lines = [*play_cases(cases, pair, plan, games=seeds, done=done, executor=executor)]
-        fresh = play_worst_again(
+        lines = [*game.play_cases(cases, pair, plan, games=seeds, done=done, executor=executor)]
+        fresh = game.play_worst_again(
             lines, cases, pair, plan, games=seeds, done=done, executor=executor
         )
     return Played(
@@ -455,27 +438,27 @@ def play_board(
     )
 
 
-def best_baseline(systems: Systems) -> Scores:
+def best_baseline(systems: Systems) -> boards.Scores:
     """Scores of the board's best baseline; there is at least one."""
     return max(systems.baselines.values(), key=np.mean)
 
 
-def _choose_rules(options: GameOptions, spec: BoardSpec | None) -> list[NamedRule]:
+def _choose_rules(options: GameOptions, spec: BoardSpec | None) -> list[boards.NamedRule]:
     """Those that were named, else the board's own and the recommended one, or all; each once."""
     decimals = _DECIMALS if spec is None else spec.decimals
     given = ReleaseRule() if spec is None else spec.release
-    own = [] if options.releases or spec is None else [own_rule(spec)]
-    usual = COMPARED if options.thorough else _USUAL_RULES[spec is not None :]
+    own = [] if options.releases or spec is None else [boards.own_rule(spec)]
+    usual = boards.COMPARED if options.thorough else _USUAL_RULES[spec is not None :]
     chosen = [
-        parse_rule(name, given, decimals=decimals, path="--release")
+        boards.parse_rule(name, given, decimals=decimals, path="--release")
         for name in options.releases or usual
     ]
     return list({named.name: named for named in (*own, *chosen)}.values())
 
 
 def _choose_baselines(
-    systems: Systems, options: GameOptions, rules: Sequence[NamedRule]
-) -> tuple[list[Baseline], tuple[float, ...]]:
+    systems: Systems, options: GameOptions, rules: Sequence[boards.NamedRule]
+) -> tuple[list[game.Baseline], tuple[float, ...]]:
     """Baselines so far below the systems, and the best of the board's own; and those left out.
 
     Raises:
@@ -486,7 +469,7 @@ def _choose_baselines(
     weak = min(systems.baselines.values(), key=np.mean, default=np.zeros(pair.queries))
     usual = _GAPS if options.thorough else (min(_USUAL, np.floor(room)),)
     wanted = gaps or usual
-    made: list[Baseline] = [Weak(gap=gap, scores=weak) for gap in wanted if gap <= room]
+    made: list[game.Baseline] = [game.Weak(gap=gap, scores=weak) for gap in wanted if gap <= room]
     if not gaps and systems.baselines:
         made.append(best_baseline(systems))
     if not made:

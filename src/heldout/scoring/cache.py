@@ -32,10 +32,7 @@ from heldout.errors import Problem, SetupError, StoreError
 from heldout.ids import Digest
 from heldout.scoring.evaluate import Evaluation
 from heldout.scoring.measures import Measure
-from heldout.trec.orders import Order
-from heldout.trec.ranking import Rankings
-from heldout.trec.rows import Form
-from heldout.trec.scans import Facts
+from heldout.trec import orders, ranking, rows, scans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +46,7 @@ class Key:
     """
 
     qrels: Digest
-    order: Order | None
+    order: orders.Order | None
     code: str
 
 
@@ -69,12 +66,12 @@ class StoredRun:
     """
 
     digest: Digest
-    form: Form | None
-    order: Order
+    form: rows.Form | None
+    order: orders.Order
     notes: tuple[Problem, ...]
     counts: Mapping[str, int]
-    facts: Facts
-    rankings: Rankings
+    facts: scans.Facts
+    rankings: ranking.Rankings
     evaluation: Evaluation | None = None
 
 

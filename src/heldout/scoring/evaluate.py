@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, plural
 from heldout.scoring.measures import Judgments, Measure, Patterns, find_patterns, summarise
-from heldout.trec.ranking import JudgedRanking
-from heldout.trec.text import show
+from heldout.trec import ranking, text
 
 if TYPE_CHECKING:
     from heldout.scoring.fairness import Exposures
@@ -146,7 +145,7 @@ def prepare(
 
 
 def score(
-    rankings: Mapping[str, JudgedRanking],
+    rankings: Mapping[str, ranking.JudgedRanking],
     judged: PreparedJudgments,
     *,
     exposures: "Exposures | None" = None,
@@ -178,7 +177,7 @@ def score(
 
 
 def evaluate(
-    rankings: Mapping[str, JudgedRanking],
+    rankings: Mapping[str, ranking.JudgedRanking],
     qrels: Mapping[Query, Mapping[Document, int]],
     measures: Sequence[Measure],
     *,
@@ -302,7 +301,7 @@ def _check_scale(
             named = f"{measure.name}(max_rel={grades[-1]})" if measure.params.max_rel else ""
             hint = named and f"name the highest grade of the scale, as in {named}"
             words: dict[str, Any] = {
-                "query": show(queries[groups.index(group)]),
+                "query": text.show(queries[groups.index(group)]),
                 "measure": measure,
             }
             words |= {"grade": grades[-1], "most": limit}

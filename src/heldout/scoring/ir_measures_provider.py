@@ -19,8 +19,7 @@ from ir_measures.providers import Evaluator, Provider, register
 from heldout.errors import InputError
 from heldout.scoring.evaluate import PreparedJudgments, prepare, score
 from heldout.scoring.measures import Measure, parse_measure
-from heldout.trec.memory import run_from_mapping, scan_memory
-from heldout.trec.orders import Order
+from heldout.trec import memory, orders
 
 _UTIL: Any = ir_measures.util  # it has classes without types
 
@@ -32,7 +31,7 @@ class HeldoutEvaluator(Evaluator):
         self,
         measures: Mapping[Any, Measure],
         judgments: Mapping[str, Mapping[str, int]],
-        order: Order,
+        order: orders.Order,
     ) -> None:
         super().__init__(list(measures), set(judgments))
         self._measures = measures
@@ -44,8 +43,8 @@ class HeldoutEvaluator(Evaluator):
         rows = _UTIL.RunConverter(run).as_dict_of_dict()
         if not any(rows.values()):
             return
-        read = run_from_mapping(rows, name="run")
-        scan = scan_memory(read, order=self._order, qrels=self._judgments)
+        read = memory.run_from_mapping(rows, name="run")
+        scan = memory.scan_memory(read, order=self._order, qrels=self._judgments)
         found = score(scan.rankings, self._prepared)
         for theirs, own in self._measures.items():
             scores = found.scores[own]
@@ -64,7 +63,7 @@ class HeldoutProvider(Provider):
 
     NAME = "heldout"
 
-    def __init__(self, order: Order = "trec") -> None:
+    def __init__(self, order: orders.Order = "trec") -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # it has none
         self._order = order
 

@@ -11,15 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from heldout.errors import InputError
-from heldout.scoring.families import FAMILIES, TREC_EVAL
-from heldout.scoring.measures import (
-    LONGEST,
-    MEASURES,
-    SHAPE,
-    Measure,
-    parse_measure,
-    translate_name,
-)
+from heldout.scoring import families, measures
 from heldout.scoring.other_measures import OtherMeasure, find_family, parse_other, trec_eval_measure
 
 
@@ -32,7 +24,7 @@ class Asked:
         trec_name: as trec_eval prints it, where it was asked for by one of trec_eval's names.
     """
 
-    measure: Measure
+    measure: measures.Measure
     trec_name: str = ""
 
     @property
@@ -75,7 +67,7 @@ _TREC: Mapping[str, _Trec] = {
     "recall": _Trec(ours="R@{}", values=_DEPTHS),
     "infAP": _Trec(ours="infAP"),
     "gm_bpref": _Trec(ours=""),
-    "Rprec_mult": _Trec(ours="", values=TREC_EVAL["Rprec_mult"].cuts, decimal=True),
+    "Rprec_mult": _Trec(ours="", values=families.TREC_EVAL["Rprec_mult"].cuts, decimal=True),
     "utility": _Trec(ours=""),
     "11pt_avg": _Trec(ours=""),
     "binG": _Trec(ours=""),
@@ -85,7 +77,7 @@ _TREC: Mapping[str, _Trec] = {
     "Rndcg": _Trec(ours=""),
     "ndcg_cut": _Trec(ours="nDCG@{}", values=_DEPTHS),
     "map_cut": _Trec(ours="AP@{}", values=_DEPTHS),
-    "relative_P": _Trec(ours="", values=TREC_EVAL["relative_P"].cuts),
+    "relative_P": _Trec(ours="", values=families.TREC_EVAL["relative_P"].cuts),
     "success": _Trec(ours="Success@{}", values=("1", "5", "10")),
     "set_P": _Trec(ours="SetP"),
     "set_relative_P": _Trec(ours="SetRelP"),
@@ -144,14 +136,14 @@ def read_measures(text: str, *, path: str = "-m") -> tuple[Asked, ...]:
     written = text.strip()
     if written in SETS:
         return tuple(one for name in SETS[written] for one in _read_trec(name, None, name, path))
-    match = _TREC_SHAPE.fullmatch(written) if len(written) <= LONGEST else None
+    match = _TREC_SHAPE.fullmatch(written) if len(written) <= measures.LONGEST else None
     name = "" if match is None else _same_case(match["name"], match["values"])
     if match is not None and name:
         return _read_trec(name, match["values"], written, path)
     return (Asked(measure=_read_one(text.replace("α_", "alpha_"), path)),)
 
 
-def read_measure(text: str, *, path: str = "-m") -> Measure:
+def read_measure(text: str, *, path: str = "-m") -> measures.Measure:
     """The one measure that somebody asked for, whoever computes it.
 
     Args:
@@ -169,7 +161,7 @@ def read_measure(text: str, *, path: str = "-m") -> Measure:
     return found[0].measure
 
 
-def read_own_measure(text: str, *, path: str = "-m") -> Measure:
+def read_own_measure(text: str, *, path: str = "-m") -> measures.Measure:
     """The one measure that somebody asked for, which heldout has to compute itself.
 
     Args:
@@ -181,7 +173,7 @@ def read_own_measure(text: str, *, path: str = "-m") -> Measure:
     """
     measure = read_measure(text, path=path)
     if isinstance(measure, OtherMeasure):
-        own, engine = ", ".join(MEASURES), measure.engine
+        own, engine = ", ".join(measures.MEASURES), measure.engine
         raise InputError.of("measure-elsewhere", path, measure=measure, engine=engine, own=own)
     return measure
 
@@ -242,15 +234,15 @@ def _asked(name: str, value: str, path: str) -> Asked:
     return Asked(measure=_parse(ours, path), trec_name=shown)
 
 
-def _parse(text: str, path: str) -> Measure:
+def _parse(text: str, path: str) -> measures.Measure:
     """A name in our own spelling, whoever computes it."""
-    match = SHAPE.fullmatch(text)
+    match = measures.SHAPE.fullmatch(text)
     if match is not None and match["name"] not in _OURS and find_family(match["name"]):
         return parse_other(text, path=path)
-    return parse_measure(text, path=path)
+    return measures.parse_measure(text, path=path)
 
 
-_OURS = {alias: name for name, kind in MEASURES.items() for alias in (name, *kind.aliases)}
+_OURS = {alias: name for name, kind in measures.MEASURES.items() for alias in (name, *kind.aliases)}
 
 
 def _read_gains(values: str, text: str, path: str) -> Asked:
@@ -262,7 +254,7 @@ def _read_gains(values: str, text: str, path: str) -> Asked:
         expected = "gains in whole numbers, as in ndcg.1=3,2=9"
         raise InputError.of("measure-parameter", path, repr(text), expected, hint)
     gains = ",".join(part.replace("=", ":") for part in parts)
-    measure = parse_measure(f"nDCG(gains={{{gains}}})", path=path)
+    measure = measures.parse_measure(f"nDCG(gains={{{gains}}})", path=path)
     return Asked(measure=measure, trec_name=f"ndcg_{values}")
 
 
@@ -282,7 +274,7 @@ def _no_values(name: str, values: str, text: str, path: str) -> InputError:
     """The error of a value behind a name of trec_eval that takes none."""
     ours = _CUT.get(name, "")
     hint = ""
-    if ours and MEASURES[ours].cutoff != "none" and _WHOLE.fullmatch(values):
+    if ours and measures.MEASURES[ours].cutoff != "none" and _WHOLE.fullmatch(values):
         hint = f"did you mean {ours}@{values}?"
     expected = f"{name} without a value, as trec_eval has it"
     if name in ("utility", "11pt_avg"):
@@ -290,7 +282,7 @@ def _no_values(name: str, values: str, text: str, path: str) -> InputError:
     return InputError.of("measure-parameter", path, repr(text), expected, hint)
 
 
-def _read_one(text: str, path: str) -> Measure:
+def _read_one(text: str, path: str) -> measures.Measure:
     """A measure of ours or of ir_measures, perhaps loosely spelled."""
     try:
         return _parse(text, path)
@@ -306,7 +298,7 @@ def _read_one(text: str, path: str) -> Measure:
 
 def _unfold(text: str, path: str) -> str:
     """The measure as we spell it, where only case or a well-known other name differs; else ""."""
-    match = SHAPE.fullmatch(text)
+    match = measures.SHAPE.fullmatch(text)
     if match is None:
         return ""
     written = match["name"]
@@ -327,13 +319,13 @@ def _unknown(text: str, path: str) -> InputError:
     """The error of a name that nobody has, with the names like it."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a refusal needs it
 
-    match = SHAPE.fullmatch(text)
+    match = measures.SHAPE.fullmatch(text)
     written = text.strip() if match is None else match["name"]
     rest = text.strip().removeprefix(written)
-    if own := translate_name(written):
+    if own := measures.translate_name(written):
         whole_name = own if "@" in own else f"{own}{rest}"
         return _refuse_name(written, f"did you mean {whole_name}?", path)
-    folded = {one.lower(): one for one in (*_TREC, *FAMILIES, *_LOOSE, *_OURS)}
+    folded = {one.lower(): one for one in (*_TREC, *families.FAMILIES, *_LOOSE, *_OURS)}
     near = dict.fromkeys(
         _OURS.get(folded[one], _LOOSE.get(folded[one], folded[one]))
         for one in get_close_matches(written.lower(), folded, n=1)
@@ -344,5 +336,7 @@ def _unknown(text: str, path: str) -> InputError:
 
 
 def _refuse_name(written: str, hint: str, path: str) -> InputError:
-    expected = f"a measure of heldout ({', '.join(MEASURES)}), of ir_measures or of trec_eval"
+    expected = (
+        f"a measure of heldout ({', '.join(measures.MEASURES)}), of ir_measures or of trec_eval"
+    )
     return InputError.of("measure-name", path, repr(written), expected, hint)

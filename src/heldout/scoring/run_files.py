@@ -9,13 +9,11 @@ from pathlib import Path
 from heldout.errors import InputError, quote
 from heldout.files.frames import PARQUET, read_parquet
 from heldout.progress_bar import SILENT, Progress
-from heldout.trec.memory import run_from_frame, scan_memory
+from heldout.trec import memory, runs, scans
 from heldout.trec.orders import DESCRIPTIONS, Order
 from heldout.trec.qrels import Qrels
 from heldout.trec.reading.sources import open_input
 from heldout.trec.reading.streams import OWN_FILES
-from heldout.trec.runs import scan_run
-from heldout.trec.scans import Expected, Scan
 from heldout.trec.tops import Tops, read_tops
 
 _SUFFIXES = (PARQUET, ".gz", ".bz2", ".zst", ".tsv", ".txt", ".run", ".trec")
@@ -129,9 +127,9 @@ def scan_file(
     *,
     order: Order | None,
     qrels: Qrels | None = None,
-    expected: Expected | None = None,
+    expected: scans.Expected | None = None,
     listed: int = 0,
-) -> Scan:
+) -> scans.Scan:
     """Scan a run file of whoever calls; arguments as in `scan_run`.
 
     Of a Parquet file `list_documents` has the ids.
@@ -140,8 +138,8 @@ def scan_file(
         InputError: code `unreadable-file`; of a Parquet file those of `run_from_frame` too.
     """
     if path.lower().endswith(PARQUET):
-        run = run_from_frame(read_parquet(path), name=path)
-        scan = scan_memory(
+        run = memory.run_from_frame(read_parquet(path), name=path)
+        scan = memory.scan_memory(
             run,
             order=order,
             qrels=None if qrels is None else qrels.judgments,
@@ -152,7 +150,7 @@ def scan_file(
 
         return replace(scan, digest=digest_file(Path(path)))
     with open_input(Path(path)) as source:
-        return scan_run(
+        return runs.scan_run(
             source,
             path=path,
             order=order,

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heldout.errors import InputError, Problem, SetupError, plural
-from heldout.files.frames import PARQUET, read_parquet
-from heldout.files.process import count_cores
+from heldout.files import frames, process
 from heldout.ids import Near, find_near, find_surely_near, say_near
 from heldout.progress_bar import SILENT, Progress
 from heldout.scoring.cache import Key, ScoreCache, StoredRun, code_version, digest_file, find_cache
@@ -168,8 +167,8 @@ def _read_lists(
     if isinstance(source, MemoryRun):
         return list_documents(source, run.order, frozenset(queries))
     path = source
-    if path.lower().endswith(PARQUET):
-        rows = run_from_frame(read_parquet(path), name=path)
+    if path.lower().endswith(frames.PARQUET):
+        rows = run_from_frame(frames.read_parquet(path), name=path)
         return list_documents(rows, run.order, frozenset(queries))
     if _size(path) is None or run.form is None:
         raise InputError.of("read-once", path, measure=work.others[0])
@@ -569,7 +568,7 @@ def _some(
 
 def _count_jobs(paths: Sequence[str], work: Work) -> int:
     """One process while starting more would take longer than they save."""
-    cores = count_cores()
+    cores = process.count_cores()
     if len(paths) == 1 or cores == 1:
         return 1
     seconds = sum(estimate_seconds(work, path) for path in paths)

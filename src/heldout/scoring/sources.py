@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from heldout.errors import InputError, plural
-from heldout.scoring.first_ranks import MethodSide
+from heldout.scoring import first_ranks, other_measures, table_files, transforms
 from heldout.scoring.measures import Measure, parse_measure
 from heldout.scoring.names import read_measure, read_own_measure
-from heldout.scoring.other_measures import describe_engines
 from heldout.scoring.run_files import describe_orders, find_runs, name_paths, run_name
 from heldout.scoring.score import Notes, Reading, Scored, collect_notes
 from heldout.scoring.table import Better, ScoreTable, cut_table, table_of
-from heldout.scoring.table_files import read_table, write_table
-from heldout.scoring.transforms import Transform, prefer_scores, to_interval
 from heldout.trec.memory import MemoryRun
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels
@@ -79,7 +76,7 @@ class Scores:
         Raises:
             SetupError: nothing is installed that writes Parquet.
         """
-        write_table(self.table, path)
+        table_files.write_table(self.table, path)
 
 
 _SHOWN = 3
@@ -156,7 +153,7 @@ def tabulate_scores(
         }
         zeros = tuple(_describe_zeros(scored, measure))
         lines = (("", line) for line in zeros)
-        engine = describe_engines([measure]).get(str(measure), "")
+        engine = other_measures.describe_engines([measure]).get(str(measure), "")
         return Scores(
             table=check_complete(table_of(rows), str(measure)),
             measure=str(measure),
@@ -208,7 +205,7 @@ def read_scores(path: str, measure: str | None = None) -> Scores:
         InputError: the file has errors, a system lacks a score, or scores are not in the measure's
             range.
     """
-    return name_scores(read_table(path, measure), measure, path=path)
+    return name_scores(table_files.read_table(path, measure), measure, path=path)
 
 
 def name_scores(table: ScoreTable, measure: str | None, *, path: str = "") -> Scores:
@@ -235,7 +232,7 @@ def name_scores(table: ScoreTable, measure: str | None, *, path: str = "") -> Sc
 
 
 def transform_scores(
-    scores: Scores, qrels: Qrels, transform: Transform, preferences: Path | None
+    scores: Scores, qrels: Qrels, transform: transforms.Transform, preferences: Path | None
 ) -> Scores:
     """Scores of runs turned into others.
 
@@ -251,10 +248,10 @@ def transform_scores(
     """
     measure = read_own_measure(scores.measure)
     if transform == "interval":
-        table = to_interval(scores.table, measure, qrels.judgments)
+        table = transforms.to_interval(scores.table, measure, qrels.judgments)
         line = "interval: rank among the attainable scores of each query, from 0 to 1"
     else:
-        table, line = prefer_scores(scores.table, measure, qrels, preferences)
+        table, line = transforms.prefer_scores(scores.table, measure, qrels, preferences)
     return replace(
         scores, table=table, facts=(*scores.facts, ("transform", line)), transformed=True
     )
@@ -329,8 +326,8 @@ class ComparedRuns:
         runs: files, or runs in memory, by the run's name.
     """
 
-    a: MethodSide
-    b: MethodSide
+    a: first_ranks.MethodSide
+    b: first_ranks.MethodSide
     runs: Mapping[str, str | MemoryRun]
 
 
@@ -380,8 +377,8 @@ def find_compared(a: str, b: str) -> ComparedRuns:
     if titles[0] == titles[1] or any(name != run_name(path) for name, path in paths.items()):
         titles = a, b
     return ComparedRuns(
-        a=MethodSide(name=titles[0], runs=tuple(names[path] for path in first)),
-        b=MethodSide(name=titles[1], runs=tuple(names[path] for path in second)),
+        a=first_ranks.MethodSide(name=titles[0], runs=tuple(names[path] for path in first)),
+        b=first_ranks.MethodSide(name=titles[1], runs=tuple(names[path] for path in second)),
         runs=paths,
     )
 

@@ -17,18 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, quote
+from heldout.files import durable, frames
 from heldout.files.csv import defuse
-from heldout.files.durable import write_whole
-from heldout.files.frames import (
-    PARQUET,
-    code_texts,
-    open_frame,
-    read_numbers,
-    read_parquet,
-    write_parquet,
-)
-from heldout.scoring.names import read_measure
-from heldout.scoring.run_files import read_table_text
+from heldout.scoring import names, run_files
 from heldout.scoring.table import (
     ScoreTable,
     is_summary,
@@ -53,19 +44,19 @@ def read_table(path: str | PathLike[str], measure: str | None = None) -> ScoreTa
         SetupError: nothing is installed that reads Parquet.
     """
     name = fspath(path)
-    if name.lower().endswith(PARQUET):
-        return table_of_frame(read_parquet(name), measure, path=name)
-    return parse_scores(read_table_text(Path(path)), path=name)
+    if name.lower().endswith(frames.PARQUET):
+        return table_of_frame(frames.read_parquet(name), measure, path=name)
+    return parse_scores(run_files.read_table_text(Path(path)), path=name)
 
 
 def read_means(path: str | PathLike[str]) -> ScoreTable:
     """As `read_table`, of means on collections: the first column is called `collection`."""
     name = fspath(path)
-    if name.lower().endswith(PARQUET):
-        frame = open_frame(read_parquet(name), path=name)
+    if name.lower().endswith(frames.PARQUET):
+        frame = frames.open_frame(frames.read_parquet(name), path=name)
         first = [one for one in frame.columns[:1] if one.casefold() == "collection"]
         return table_of_frame(frame.rename(dict.fromkeys(first, "query")), path=name)
-    text = read_table_text(Path(path))
+    text = run_files.read_table_text(Path(path))
     return parse_scores(re.sub(r"(?i)^collection(?=\s*,)", "query", text), path=name)
 
 
@@ -79,8 +70,8 @@ def write_table(table: ScoreTable, path: str | PathLike[str]) -> None:
     Raises:
         SetupError: nothing is installed that writes Parquet.
     """
-    if not fspath(path).lower().endswith(PARQUET):
-        write_whole(Path(path), format_scores(table))
+    if not fspath(path).lower().endswith(frames.PARQUET):
+        durable.write_whole(Path(path), format_scores(table))
         return
     head = next(name for name in _HEADS if name not in table.systems)
     columns: dict[str, Any] = {head: list(table.queries)}
@@ -91,7 +82,7 @@ def write_table(table: ScoreTable, path: str | PathLike[str]) -> None:
                 one if there else None
                 for one, there in zip(values.tolist(), known.tolist(), strict=True)
             ]
-    write_parquet(columns, path)
+    frames.write_parquet(columns, path)
 
 
 _HEADS = ("query", "qid", "topic", "query_id", "topic_id")
@@ -121,7 +112,7 @@ def table_of_frame(frame: Any, measure: str | None = None, *, path: str = "score
             `scores-empty`, `scores-header`, `scores-number`, `scores-repeated-query`,
             `scores-summary`.
     """
-    table = open_frame(frame, path=path)
+    table = frames.open_frame(frame, path=path)
     if {"run", "query"} <= {*table.columns} and not table["run"].dtype.is_numeric():
         return _table_of_rows(table, measure, path)
     first, *systems = table.columns or ("",)
@@ -145,7 +136,7 @@ def _table_of_rows(table: "Frame", measure: str | None, path: str) -> ScoreTable
     measures = [name for name in table.columns if name not in ("run", "query")]
     name = measure or (measures[0] if len(measures) == 1 else "")
     if name and name not in measures:
-        name = str(read_measure(name, path="measure"))  # as it was typed: ndcg@10, map
+        name = str(names.read_measure(name, path="measure"))  # as it was typed: ndcg@10, map
     if name not in measures:
         found = repr(name) if name else "none"
         raise InputError.of("measure-name", "measure", found, f"one of {', '.join(measures)}")
@@ -184,7 +175,7 @@ def _read_scores(column: "Texts", path: str) -> NDArray[np.float64]:
     """The numbers of a column, NaN where a score is missing."""
     if column.is_null().all():  # of no type
         return np.full(len(column), np.nan)
-    scores = read_numbers(column, path=path)
+    scores = frames.read_numbers(column, path=path)
     if np.isinf(scores).any():
         row = int(np.argmax(np.isinf(scores)))
         found = f"{scores[row]:g} in column {quote(column.name)}"
@@ -213,7 +204,7 @@ def _code_names(column: "Texts", path: str) -> tuple[list[str], NDArray[np.int64
 
     _check_names(column, path)
     texts = column if column.dtype == nw.String else column.cast(nw.String)
-    _, first, codes = np.unique(code_texts(texts), return_index=True, return_inverse=True)
+    _, first, codes = np.unique(frames.code_texts(texts), return_index=True, return_inverse=True)
     order = np.argsort(first)
     positions = np.empty(len(order), np.int64)
     positions[order] = np.arange(len(order))

@@ -19,9 +19,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.stats.batches import rank_sum_p, sign_p, signed_rank_p, t_p
+from heldout.stats import batches, rank_tests
 from heldout.stats.exact import DECIMALS, ValueScale, load_compiled, scale_of
-from heldout.stats.rank_tests import Corrections, Zeros
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -211,8 +210,8 @@ class PairOptions:
             `zsplit` gives half of their ranks to each side.
     """
 
-    rank_sum: Corrections = "mann-whitney"
-    zeros: Zeros = "wilcox"
+    rank_sum: rank_tests.Corrections = "mann-whitney"
+    zeros: rank_tests.Zeros = "wilcox"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -323,9 +322,9 @@ def compare_pairs(
     return HalfTests(
         means=np.round(mean, DECIMALS),
         p={
-            "sign": sign_p(wins, losses),
-            "rank-sum": rank_sum_p(doubled, ties, size=sizes, kind=options.rank_sum),
-            "signed-rank": signed_rank_p(
+            "sign": batches.sign_p(wins, losses),
+            "rank-sum": batches.rank_sum_p(doubled, ties, size=sizes, kind=options.rank_sum),
+            "signed-rank": batches.signed_rank_p(
                 signed.doubled,
                 signed.ties,
                 wins=wins,
@@ -333,7 +332,7 @@ def compare_pairs(
                 size=sizes,
                 zeros=options.zeros,
             ),
-            "t": t_p(mean, squares, size=sizes, near=near),
+            "t": batches.t_p(mean, squares, size=sizes, near=near),
         },
     )
 

@@ -14,16 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr, stdtr, stdtrit
 
+from heldout.stats import rank_tests, tests
 from heldout.stats.exact import Samples
-from heldout.stats.rank_tests import (
-    EXACT_AT_MOST,
-    Corrections,
-    Zeros,
-    estimate_pseudomedians,
-    exact_p,
-)
 from heldout.stats.results import SMALLEST, TestColumns, check_options
-from heldout.stats.tests import TESTS
 
 _COUNTS = 1 << 21
 _NEAR = 1e-9
@@ -61,7 +54,7 @@ def signed_rank_p(
     wins: _Numbers,
     losses: _Numbers,
     size: _Numbers | int,
-    zeros: Zeros = "wilcox",
+    zeros: rank_tests.Zeros = "wilcox",
 ) -> Ps:
     """Wilcoxon's signed-rank test by the normal approximation, with its continuity correction.
 
@@ -93,7 +86,7 @@ def rank_sum_p(
     ties: _Numbers,
     *,
     size: _Numbers | int,
-    kind: Corrections = "mann-whitney",
+    kind: rank_tests.Corrections = "mann-whitney",
 ) -> Ps:
     """The rank-sum test of two samples of one size.
 
@@ -238,14 +231,14 @@ def signed_rank_tests(samples: Samples, *, level: float, compiled: bool = False)
     moved = samples.without_zeros()
     used = moved.sizes
     tested = (samples.sizes > 1) & (used > 0)
-    estimates = estimate_pseudomedians(moved, level=level, compiled=compiled)
+    estimates = rank_tests.estimate_pseudomedians(moved, level=level, compiled=compiled)
     ranks = moved.rank_sizes()
     p = signed_rank_p(ranks.above, ranks.ties, wins=ranks.wins, losses=ranks.losses, size=used)
     ends = np.cumsum(np.bincount(ranks.owners, minlength=len(used)))
-    for sample in np.flatnonzero(tested & (used <= EXACT_AT_MOST)):
+    for sample in np.flatnonzero(tested & (used <= rank_tests.EXACT_AT_MOST)):
         part = slice(ends[sample - 1] if sample else 0, ends[sample])
         doubled = np.repeat(ranks.doubled[part], ranks.tied[part])
-        p[sample] = exact_p(doubled / 2, ranks.above[sample] / 2, "two-sided")
+        p[sample] = rank_tests.exact_p(doubled / 2, ranks.above[sample] / 2, "two-sided")
     return TestColumns(
         **_common(samples, used, "signed-rank", level),
         difference=estimates.centre,
@@ -277,5 +270,5 @@ def _common(samples: Samples, used: NDArray[np.int64], test: str, level: float) 
         "n": samples.sizes.astype(np.int32),
         "used": used.astype(np.int32),
         "reasons": _REASONS,
-        "options": check_options({}, TESTS[test].options, test=test),
+        "options": check_options({}, tests.TESTS[test].options, test=test),
     }

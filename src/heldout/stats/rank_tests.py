@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
 
 from heldout.errors import InputError
+from heldout.stats import rank_correlation, student
 from heldout.stats.exact import DECIMALS, Samples, differences, load_compiled
-from heldout.stats.rank_correlation import midranks
 from heldout.stats.results import SMALLEST, Alternative, AskedTest, Found, choose_tail, normal_p
-from heldout.stats.student import welch_freedom
 
 
 def share_not_lower_p(a_only: int, b_only: int, *, size: int, margin: float) -> float:
@@ -232,7 +231,7 @@ def rank_differences(
             "with so many the normal approximation is as good",
         )
     selected = moved if zeros == "wilcox" else difference
-    ranks = midranks(np.abs(selected))
+    ranks = rank_correlation.midranks(np.abs(selected))
     signed = ranks[selected != 0]
     above = float(signed[moved > 0].sum())
     if method == "exact" or (method == "auto" and used <= EXACT_AT_MOST):
@@ -412,7 +411,7 @@ def rank_sum_test(a: Scores, b: Scores, ask: AskedTest, *, kind: Corrections) ->
     pooled = np.concatenate((a, b))
     if np.ptp(pooled) == 0:
         return Found(used=used, difference=0.0, why="all scores are the same")
-    ranks = midranks(pooled)
+    ranks = rank_correlation.midranks(pooled)
     mean = len(a) * len(b) / 2
     above = float(ranks[len(a) :].sum()) - len(b) * (len(b) + 1) / 2
     corrected = kind == "mann-whitney"
@@ -450,12 +449,12 @@ def _locate(
     if min(len(a), len(b)) < 2:  # noqa: PLR2004 - a variance needs two
         return None, None, "a system has a single score"
     # The share of the other sample that each score exceeds, ties counting half
-    of_a = (ranks[: len(a)] - midranks(a)) / len(b)
-    of_b = (ranks[len(a) :] - midranks(b)) / len(a)
+    of_a = (ranks[: len(a)] - rank_correlation.midranks(a)) / len(b)
+    of_b = (ranks[len(a) :] - rank_correlation.midranks(b)) / len(a)
     parts = [float(np.var(of, ddof=1)) / len(of) for of in (of_a, of_b)]
     if not sum(parts):
         return None, None, "the samples do not overlap: no interval"
-    freedom = welch_freedom(parts, (len(a), len(b)))
+    freedom = student.welch_freedom(parts, (len(a), len(b)))
     # The shares differ by twice what the placements do
     half = 2 * float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(sum(parts))
     centre = float(np.mean(of_b)) - float(np.mean(of_a))

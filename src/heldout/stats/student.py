@@ -30,15 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
-from heldout.stats.exact import Samples, differences
-from heldout.stats.results import (
-    Alternative,
-    AskedTest,
-    Found,
-    TestResult,
-    check_scores,
-    choose_tail,
-)
+from heldout.stats import exact, results
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +42,7 @@ _FAR = 1e9
 _NOTHING = 1e-12
 
 
-def bounded_mean_p(samples: Samples, *, null: float, bound: float) -> Floats:
+def bounded_mean_p(samples: exact.Samples, *, null: float, bound: float) -> Floats:
     """One-sided p of: the mean is the null or more.
 
     It is the chance that a mean with random weights reaches the null: of the values of the sample
@@ -103,7 +95,7 @@ class _Padded(NamedTuple):
     counts: Floats
 
     @classmethod
-    def of(cls, samples: Samples, *, null: float, bound: float) -> "_Padded":
+    def of(cls, samples: exact.Samples, *, null: float, bound: float) -> "_Padded":
         """Distances from a null, with that of the bound once more."""
         distinct = samples.distinct()
         rows = np.arange(len(samples.owners)) - (np.cumsum(distinct) - distinct)[samples.owners]
@@ -216,10 +208,10 @@ def crossed_t(
     totals: Floats,
     weights: Floats,
     *,
-    alternative: Alternative = "two-sided",
+    alternative: results.Alternative = "two-sided",
     level: float = 0.95,
     null: float = 0.0,
-) -> TestResult:
+) -> results.TestResult:
     """The t test of sum(totals) / sum(weights) across seeds and queries.
 
     The error of the ratio is a sum of three: of queries, of A's seeds and of B's seeds, each from
@@ -247,7 +239,7 @@ def crossed_t(
         Owen 2007, The pigeonhole bootstrap (variances add); Satterthwaite 1946.
     """
     whole = float(weights.sum())
-    blank = TestResult(
+    blank = results.TestResult(
         test=NAME,
         n=totals.shape[2],
         used=int((weights.sum(axis=(0, 1)) > 0).sum()),
@@ -273,12 +265,12 @@ def crossed_t(
 
 
 def _compare_both(
-    blank: TestResult, ratio: float, parts: list[tuple[float, int]], null: float
-) -> TestResult:
+    blank: results.TestResult, ratio: float, parts: list[tuple[float, int]], null: float
+) -> results.TestResult:
     """The result of a ratio with the parts of its variance and their degrees of freedom."""
     total = sum(variance for variance, _ in parts)
     freedom = total**2 / sum(variance**2 / free for variance, free in parts if free)
-    ask = AskedTest(alternative=blank.alternative, level=blank.level)
+    ask = results.AskedTest(alternative=blank.alternative, level=blank.level)
     found = _compare(ratio, math.sqrt(total), freedom, ask, used=blank.used, null=null)
     names = ("share_seeds_a", "share_seeds_b", "share_queries")
     shares = {name: variance / total for name, (variance, _) in zip(names, parts, strict=True)}
@@ -351,8 +343,8 @@ def estimate_mean(
         InputError: code `not-finite`.
         ValueError: there are not as many predictions as labels, or one is not from 0 to 1.
     """
-    y, f = check_scores(labels, "labels"), check_scores(predictions, "predictions")
-    rest = check_scores(unlabelled, "predictions without a label")
+    y, f = results.check_scores(labels, "labels"), results.check_scores(predictions, "predictions")
+    rest = results.check_scores(unlabelled, "predictions without a label")
     if len(y) != len(f):
         raise ValueError(f"{len(y)} labels and {len(f)} predictions of them")
     if any(((one < 0) | (one > 1)).any() for one in (y, f, rest)):
@@ -401,7 +393,7 @@ Variances = Literal["welch", "student"]
 Scores = NDArray[np.float64]
 
 
-def paired_t_test(a: Scores, b: Scores, ask: AskedTest) -> Found:
+def paired_t_test(a: Scores, b: Scores, ask: results.AskedTest) -> results.Found:
     """The paired t test: is the mean difference 0?
 
     Args:
@@ -409,10 +401,10 @@ def paired_t_test(a: Scores, b: Scores, ask: AskedTest) -> Found:
         b: scores of B on the same queries.
         ask: direction and level.
     """
-    return compare_mean(differences(a, b), ask)
+    return compare_mean(exact.differences(a, b), ask)
 
 
-def compare_mean(difference: Scores, ask: AskedTest, *, null: float = 0.0) -> Found:
+def compare_mean(difference: Scores, ask: results.AskedTest, *, null: float = 0.0) -> results.Found:
     """The t test of one sample.
 
     Args:
@@ -422,7 +414,7 @@ def compare_mean(difference: Scores, ask: AskedTest, *, null: float = 0.0) -> Fo
     """
     centre = _moments(difference)
     if not centre.variance:
-        return Found(
+        return results.Found(
             used=centre.size,
             difference=centre.mean,
             why="every difference is the same: there is no standard error",
@@ -431,7 +423,9 @@ def compare_mean(difference: Scores, ask: AskedTest, *, null: float = 0.0) -> Fo
     return _compare(centre.mean, error, centre.size - 1, ask, used=centre.size, null=null)
 
 
-def unpaired_t_test(a: Scores, b: Scores, ask: AskedTest, *, kind: Variances) -> Found:
+def unpaired_t_test(
+    a: Scores, b: Scores, ask: results.AskedTest, *, kind: Variances
+) -> results.Found:
     """The t test of two samples.
 
     Args:
@@ -445,13 +439,13 @@ def unpaired_t_test(a: Scores, b: Scores, ask: AskedTest, *, kind: Variances) ->
     difference = second.mean - first.mean
     if not (first.variance or second.variance):
         why = "each system's scores are all the same: there is no standard error"
-        return Found(used=used, difference=difference, why=why)
+        return results.Found(used=used, difference=difference, why=why)
     if kind == "student":
         freedom = float(used - 2)
         pooled = (first.squares + second.squares) / freedom
         error = math.sqrt(pooled / first.size + pooled / second.size)
     elif min(first.size, second.size) < 2:  # noqa: PLR2004 - a variance needs two
-        return Found(used=used, difference=difference, why="a system has a single score")
+        return results.Found(used=used, difference=difference, why="a system has a single score")
     else:
         parts = [sample.variance / sample.size for sample in (first, second)]
         error = math.sqrt(sum(parts))
@@ -493,21 +487,21 @@ def _compare(
     difference: float,
     error: float,
     freedom: float,
-    ask: AskedTest,
+    ask: results.AskedTest,
     *,
     used: int,
     null: float = 0.0,
-) -> Found:
+) -> results.Found:
     """The result of a difference with its standard error and degrees of freedom."""
     statistic = (difference - null) / error
     half = float(stdtrit(freedom, (1 + ask.level) / 2)) * error
-    return Found(
+    return results.Found(
         used=used,
         difference=difference,
         low=difference - half,
         high=difference + half,
         statistic=statistic,
-        p=choose_tail(
+        p=results.choose_tail(
             greater=float(stdtr(freedom, -statistic)),
             less=float(stdtr(freedom, statistic)),
             alternative=ask.alternative,

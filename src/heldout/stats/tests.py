@@ -13,26 +13,7 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from heldout.errors import InputError, quote
-from heldout.stats.rank_tests import (
-    binomial_test,
-    compare_wins,
-    rank_sum_test,
-    sign_test,
-    signed_rank_test,
-)
-from heldout.stats.results import (
-    Alternative,
-    AskedTest,
-    Found,
-    Option,
-    TestResult,
-    check_ask,
-    check_options,
-    check_scores,
-    choice,
-    number,
-)
-from heldout.stats.student import paired_t_test, unpaired_t_test
+from heldout.stats import rank_tests, results, student
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +35,7 @@ class Test:
 
     __test__: ClassVar[bool] = False  # pytest looks for classes of this name
 
-    run: Callable[..., Found]
+    run: Callable[..., results.Found]
     null: str
     difference: str
     interval: str
@@ -63,13 +44,13 @@ class Test:
     undefined: str
     source: str
     paired: bool = True
-    options: Mapping[str, Option] = field(default_factory=lambda: MappingProxyType({}))
+    options: Mapping[str, results.Option] = field(default_factory=lambda: MappingProxyType({}))
 
 
 TESTS: Mapping[str, Test] = MappingProxyType(
     {
         "sign": Test(
-            run=sign_test,
+            run=rank_tests.sign_test,
             null="each system wins as often as the other",
             difference="share of the won queries that B wins, less the share that A wins",
             interval="Clopper-Pearson, exact",
@@ -78,7 +59,7 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             undefined="no query is won",
             source="Conover 1999, section 3.4; Clopper and Pearson 1934",
             options={
-                "tolerance": number(
+                "tolerance": results.number(
                     default=0.0,
                     meaning="differences of at most so much are ties, rounded to 1e-12",
                     least=0,
@@ -86,7 +67,7 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             },
         ),
         "binomial": Test(
-            run=binomial_test,
+            run=rank_tests.binomial_test,
             null="of the queries that one system alone answers, each answers as many",
             difference="share of these queries that B answers, less the share that A answers",
             interval="Clopper-Pearson, exact",
@@ -95,14 +76,14 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             undefined="no query is answered by one system alone",
             source="Lin et al. 2021, §4; McNemar 1947; Clopper and Pearson 1934",
             options={
-                "above": number(
+                "above": results.number(
                     default=0.0,
                     meaning="a query is answered by a score above this",
                 )
             },
         ),
         "rank-sum": Test(
-            run=rank_sum_test,
+            run=rank_tests.rank_sum_test,
             null="a score of B exceeds one of A as often as the other way round",
             difference="P(B > A) - P(A > B) of two scores drawn at random",
             interval="by the variance of placements, with Welch's degrees of freedom",
@@ -114,7 +95,7 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             "scipy `mannwhitneyu` (asymptotic), `ranksums`",
             paired=False,
             options={
-                "kind": choice(
+                "kind": results.choice(
                     "mann-whitney",
                     "ranksums",
                     meaning="corrected for ties and continuity, or for neither",
@@ -122,7 +103,7 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             },
         ),
         "signed-rank": Test(
-            run=signed_rank_test,
+            run=rank_tests.signed_rank_test,
             null="differences are symmetric about 0",
             difference="pseudomedian of the differences that are not 0 (`zsplit`: of all): the "
             "Hodges-Lehmann estimate",
@@ -133,19 +114,19 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             source="Wilcoxon 1945; Pratt 1959 (zeros); Hollander, Wolfe and Chicken 2014, "
             "sections 3.1 to 3.3; scipy `wilcoxon`",
             options={
-                "zeros": choice(
+                "zeros": results.choice(
                     "wilcox",
                     "pratt",
                     "zsplit",
                     meaning="drop differences of 0 before ranking, after it, or split their ranks",
                 ),
-                "continuity": Option(
+                "continuity": results.Option(
                     default=True,
                     meaning="continuity correction of the normal approximation",
                     expected="True or False",
                     allows=lambda value: isinstance(value, bool),
                 ),
-                "method": choice(
+                "method": results.choice(
                     "auto",
                     "exact",
                     "approximate",
@@ -155,7 +136,7 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             },
         ),
         "t": Test(
-            run=paired_t_test,
+            run=student.paired_t_test,
             null="the mean difference is 0",
             difference="mean difference",
             interval="Student's t",
@@ -165,7 +146,7 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             source="Student 1908; scipy `ttest_rel`",
         ),
         "unpaired-t": Test(
-            run=unpaired_t_test,
+            run=student.unpaired_t_test,
             null="the means are equal",
             difference="difference of the means",
             interval="Student's t",
@@ -176,7 +157,9 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             source="Student 1908; Welch 1947; scipy `ttest_ind`",
             paired=False,
             options={
-                "kind": choice("welch", "student", meaning="variances may differ, or are equal")
+                "kind": results.choice(
+                    "welch", "student", meaning="variances may differ, or are equal"
+                )
             },
         ),
     }
@@ -189,10 +172,10 @@ def run_test(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    alternative: Alternative = "two-sided",
+    alternative: results.Alternative = "two-sided",
     level: float = 0.95,
     **options: object,
-) -> TestResult:
+) -> results.TestResult:
     """Run a test of system B against system A.
 
     Args:
@@ -209,20 +192,20 @@ def run_test(
     if name not in TESTS:
         raise InputError.of("test-name", "test", quote(name), f"one of {', '.join(TESTS)}")
     test = TESTS[name]
-    values = check_options(options, test.options, test=name)
-    ask = check_ask(name, alternative, level=level)
-    first, second = check_scores(a, "A"), check_scores(b, "B")
+    values = results.check_options(options, test.options, test=name)
+    ask = results.check_ask(name, alternative, level=level)
+    first, second = results.check_scores(a, "A"), results.check_scores(b, "B")
     if test.paired and len(first) != len(second):
         raise InputError.of(
             "test-lengths", f"test {name}", f"{len(first)} scores of A and {len(second)} of B"
         )
     if not (len(first) and len(second)):
-        found = Found(used=0, difference=None, why="no query")
+        found = results.Found(used=0, difference=None, why="no query")
     else:
         found = test.run(first, second, ask, **values)
         if max(len(first), len(second)) == 1:
             why = "a single query says nothing of others"
-            found = Found(used=found.used, difference=found.difference, why=why)
+            found = results.Found(used=found.used, difference=found.difference, why=why)
     size = len(first) if test.paired else len(first) + len(second)
     return _result(name, size, found, ask, values)
 
@@ -231,9 +214,9 @@ def compare_counts(
     a_wins: int,
     b_wins: int,
     *,
-    alternative: Alternative = "two-sided",
+    alternative: results.Alternative = "two-sided",
     level: float = 0.95,
-) -> TestResult:
+) -> results.TestResult:
     """The exact binomial test where only counts are known.
 
     Args:
@@ -248,18 +231,24 @@ def compare_counts(
     Raises:
         InputError: code `test-option`: a count is negative, or the level is none.
     """
-    ask = check_ask("binomial", alternative, level=level)
+    ask = results.check_ask("binomial", alternative, level=level)
     if min(a_wins, b_wins) < 0:
         raise InputError.of(
             "test-option", "test binomial", f"{a_wins} and {b_wins}", "counts from 0"
         )
-    return _result("binomial", a_wins + b_wins, compare_wins(a_wins, b_wins, ask), ask, {})
+    return _result(
+        "binomial", a_wins + b_wins, rank_tests.compare_wins(a_wins, b_wins, ask), ask, {}
+    )
 
 
 def _result(
-    name: str, size: int, found: Found, ask: AskedTest, options: Mapping[str, object]
-) -> TestResult:
-    return TestResult(
+    name: str,
+    size: int,
+    found: results.Found,
+    ask: results.AskedTest,
+    options: Mapping[str, object],
+) -> results.TestResult:
+    return results.TestResult(
         test=name,
         n=size,
         level=ask.level,

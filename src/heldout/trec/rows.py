@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import Problem, plural
-from heldout.trec.orders import Order
-from heldout.trec.ranking import sort_keys
+from heldout.trec import orders, ranking
 from heldout.trec.scanning.scanners import Columns, Segment
 from heldout.trec.text import (
     LEFT_OUT,
@@ -190,7 +189,7 @@ class RowChecks:
     """
 
     path: str
-    order: Order
+    order: orders.Order
     report: Callable[[Problem], None]
 
     def distinct(self, rows: Rows) -> bool:
@@ -243,7 +242,7 @@ class RowChecks:
                 if code := classify_score(token):
                     self._score_problem(code, line, token, rows.query)
             return None
-        keys = sort_keys(scores, self.order)
+        keys = ranking.sort_keys(scores, self.order)
         beyond = np.flatnonzero(np.isinf(keys)).tolist()
         for row in beyond:
             self._score_problem("score-infinite", rows.lines[row], rows.scores[row], rows.query)

@@ -18,25 +18,12 @@ from itertools import chain
 from typing import BinaryIO
 
 from heldout.errors import InputError, Problem
+from heldout.trec import ir_metadata, orders
 from heldout.trec.answers import SIGNATURE_DEPTH, Examiner, Parsed
-from heldout.trec.ir_metadata import find_header_lines
-from heldout.trec.orders import Order
 from heldout.trec.reading.sources import rewindable
 from heldout.trec.reading.streams import Block, Limits, TextReader
 from heldout.trec.rows import COLUMNS, Form, Rows, cut_rows, parse_rows
-from heldout.trec.scanning.scanners import (
-    BROKEN,
-    CLOSE,
-    UNICODE,
-    UNRANKED,
-    UNSORTED,
-    Grades,
-    Scanner,
-    ScanResult,
-    Segment,
-    TextScanner,
-    make_scanner,
-)
+from heldout.trec.scanning import scanners
 from heldout.trec.scans import Coverage, Expected, Results, Scan, report_rising
 from heldout.trec.text import ProblemLog, is_clean, parse_integer
 
@@ -148,11 +135,11 @@ def scan_run(
     source: BinaryIO,
     *,
     path: str,
-    order: Order | None,
-    qrels: Grades | None = None,
+    order: orders.Order | None,
+    qrels: scanners.Grades | None = None,
     expected: Expected | None = None,
     limits: Limits | None = None,
-    scanner: Scanner | None = None,
+    scanner: scanners.Scanner | None = None,
     signature_depth: int = SIGNATURE_DEPTH,
     listed: int = 0,
 ) -> Scan:
@@ -220,11 +207,11 @@ class _SplitQueryError(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rules:
     path: str
-    order: Order | None
-    qrels: Grades
+    order: orders.Order | None
+    qrels: scanners.Grades
     expected: Expected
     limits: Limits
-    scanner: Scanner | None
+    scanner: scanners.Scanner | None
     depth: int
     listed: int
 
@@ -235,15 +222,15 @@ class _Part:
 
     text: bytes
     numbers: Sequence[int]
-    found: ScanResult
+    found: scanners.ScanResult
 
-    def query(self, segment: Segment) -> bytes:
+    def query(self, segment: scanners.Segment) -> bytes:
         return self.text[segment.query : segment.query + segment.query_length]
 
-    def lines(self, segment: Segment) -> bytes:
+    def lines(self, segment: scanners.Segment) -> bytes:
         return self.text[segment.start : segment.end]
 
-    def line_numbers(self, segment: Segment) -> Sequence[int]:
+    def line_numbers(self, segment: scanners.Segment) -> Sequence[int]:
         return self.numbers[segment.line : segment.line + segment.lines]
 
     @property
@@ -251,7 +238,9 @@ class _Part:
         return self.text[self.found.consumed :]
 
 
-def _scanned(scanner: TextScanner, text: bytes, line: int, *, last: bool) -> Iterator[_Part]:
+def _scanned(
+    scanner: scanners.TextScanner, text: bytes, line: int, *, last: bool
+) -> Iterator[_Part]:
     """The text in one part, or in several where the scanner leaves some of it."""
     more = True
     while more:
@@ -275,7 +264,7 @@ class _Pass:
         self.header = range(0)
         self.results = Results(rules.depth)
         self.coverage = Coverage(rules.expected, path=rules.path, limits=rules.limits, log=self.log)
-        self.order: Order = rules.order or "trec"
+        self.order: orders.Order = rules.order or "trec"
         self.examiner = self._examiner()
 
     def scan(self, *, gather: bool) -> Scan:
@@ -285,7 +274,7 @@ class _Pass:
             first = next(blocks)
             form = self.form = self._choose_form(first)
             self.head = _read_head(first.text, form)
-            self.header = find_header_lines(first.text)
+            self.header = ir_metadata.find_header_lines(first.text)
             if self.rules.order is None and form == "msmarco":
                 self.order = "msmarco"
                 self.examiner = self._examiner()
@@ -323,9 +312,9 @@ class _Pass:
             report=self.log.add,
         )
 
-    def _scanner(self, form: Form, *, cuts_only: bool = False) -> TextScanner:
+    def _scanner(self, form: Form, *, cuts_only: bool = False) -> scanners.TextScanner:
         rules = self.rules
-        return make_scanner(
+        return scanners.make_scanner(
             rules.scanner,
             {} if cuts_only else rules.qrels,
             columns=COLUMNS[form],
@@ -333,7 +322,7 @@ class _Pass:
             depth=0 if cuts_only else rules.depth,
         )
 
-    def _parts(self, blocks: Iterable[Block], scanner: TextScanner) -> Iterator[_Part]:
+    def _parts(self, blocks: Iterable[Block], scanner: scanners.TextScanner) -> Iterator[_Part]:
         """The text in parts that hold whole queries."""
         rest, line = b"", 1
         least = 0
@@ -354,7 +343,7 @@ class _Pass:
             raise InputError.of("query-too-large", self.rules.path, line=line, most=most)
 
     def _gathered(
-        self, parts: Iterable[_Part], form: Form, scanner: TextScanner
+        self, parts: Iterable[_Part], form: Form, scanner: scanners.TextScanner
     ) -> Iterator[_Part]:
         """Each query once, with all its lines."""
         with closing(Gathered(path=self.rules.path)) as gathered:
@@ -371,7 +360,7 @@ class _Pass:
                 found = scanner.scan(text, last=True)
                 yield _Part(text=text, numbers=numbers, found=found)
 
-    def _take(self, part: _Part, position: int, form: Form, scanner: TextScanner) -> None:
+    def _take(self, part: _Part, position: int, form: Form, scanner: scanners.TextScanner) -> None:
         """One query, by the shortest way that its rows allow."""
         segment = part.found.segments[position]
         if segment.query_length:
@@ -397,27 +386,27 @@ class _Pass:
                 rows=segment.rows,
                 hits=hits,
                 top=top,
-                swapped=bool(segment.flags & CLOSE),
+                swapped=bool(segment.flags & scanners.CLOSE),
             )
         else:
             rows = cut_rows(part.text, segment, columns, numbers)
             parsed = Parsed(ranks=columns.ranks, keys=columns.keys, hits=hits)
             self._examine(query, rows, parsed)
 
-    def _is_broken(self, part: _Part, segment: Segment) -> bool:
+    def _is_broken(self, part: _Part, segment: scanners.Segment) -> bool:
         """Check whether only reading line by line shows what the segment is."""
-        if segment.flags & BROKEN:
+        if segment.flags & scanners.BROKEN:
             return True
-        return bool(segment.flags & UNICODE) and not is_clean(part.lines(segment))
+        return bool(segment.flags & scanners.UNICODE) and not is_clean(part.lines(segment))
 
-    def _is_usual(self, part: _Part, segment: Segment) -> bool:
+    def _is_usual(self, part: _Part, segment: scanners.Segment) -> bool:
         """Check that rows are in the order, numbered 1, 2, 3, …, and that nobody asks for ids."""
-        if self.rules.listed or segment.flags & (UNSORTED | UNRANKED):
+        if self.rules.listed or segment.flags & (scanners.UNSORTED | scanners.UNRANKED):
             return False
         candidates = self.rules.expected.candidates
         return candidates is None or part.query(segment).decode() not in candidates
 
-    def _take_broken(self, part: _Part, segment: Segment, form: Form) -> None:
+    def _take_broken(self, part: _Part, segment: scanners.Segment, form: Form) -> None:
         rows = self._parse(part, segment, form)
         if rows is None:
             return
@@ -425,7 +414,7 @@ class _Pass:
         if query is not None:
             self._examine(query, rows, None)
 
-    def _parse(self, part: _Part, segment: Segment, form: Form) -> Rows | None:
+    def _parse(self, part: _Part, segment: scanners.Segment, form: Form) -> Rows | None:
         return parse_rows(
             part.lines(segment),
             part.line_numbers(segment),

@@ -17,15 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.trec.answers import SIGNATURE_DEPTH
-from heldout.trec.memory import MemoryRun, list_documents, scan_memory
-from heldout.trec.orders import Order
+from heldout.trec import answers, memory, orders, scans, text
 from heldout.trec.ranking import JudgedRanking
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
 from heldout.trec.rows import COLUMNS, Form
 from heldout.trec.runs import scan_run
-from heldout.trec.scans import Scan
-from heldout.trec.text import check_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +42,7 @@ def read_positions(
     *,
     path: str,
     documents: Mapping[str, Collection[str]],
-    order: Order | None = None,
+    order: orders.Order | None = None,
     limits: Limits | None = None,
 ) -> RunPositions:
     """Read a run and keep where certain documents stand, however deep.
@@ -74,7 +70,7 @@ def _number(
     return names, {query: {doc: n for n, doc in enumerate(docs)} for query, docs in names.items()}
 
 
-def _positions(scan: Scan, names: Mapping[str, Sequence[str]]) -> RunPositions:
+def _positions(scan: scans.Scan, names: Mapping[str, Sequence[str]]) -> RunPositions:
     """Return what a scan with numbers for grades found."""
     seen = {query: ranking for query, ranking in scan.rankings.items() if query in names}
     return RunPositions(
@@ -123,7 +119,7 @@ TiedTops = Mapping[str, tuple[tuple[str, ...], ...]]
 """Query -> groups of documents with equal scores, the best first, ids sorted within a group."""
 
 
-def tie_tops(scan: Scan) -> TiedTops:
+def tie_tops(scan: scans.Scan) -> TiedTops:
     """Group the documents that a scan lists by equal scores.
 
     Under `trec9` scores tie that are equal as float32; under `msmarco` none do.
@@ -153,7 +149,7 @@ def read_tops(
     *,
     path: str,
     depth: int,
-    order: Order | None = None,
+    order: orders.Order | None = None,
     limits: Limits | None = None,
 ) -> Tops:
     """Read a run and keep the first documents of each query.
@@ -191,7 +187,7 @@ def read_rankings(
     path: str,
     depth: int,
     documents: Mapping[str, Collection[str]],
-    order: Order | None = None,
+    order: orders.Order | None = None,
     limits: Limits | None = None,
 ) -> TopRankings:
     """Read what `read_tops` and `read_positions` read, at once.
@@ -212,23 +208,23 @@ def read_rankings(
     return TopRankings(tops=_tops(scan, depth), positions=_positions(scan, names))
 
 
-def _list(source: BinaryIO, depth: int, **rules: Any) -> Scan:
-    if not 1 <= depth <= SIGNATURE_DEPTH:
+def _list(source: BinaryIO, depth: int, **rules: Any) -> scans.Scan:
+    if not 1 <= depth <= answers.SIGNATURE_DEPTH:
         raise ValueError(depth)
     return scan_run(source, signature_depth=0, listed=depth, **rules)
 
 
-def _tops(scan: Scan, depth: int) -> Tops:
+def _tops(scan: scans.Scan, depth: int) -> Tops:
     scan.raise_errors()
     return {query: scan.lists[query].documents[:depth] for query in sorted(scan.lists)}
 
 
 def memory_rankings(
-    run: MemoryRun,
+    run: memory.MemoryRun,
     *,
     depth: int,
     documents: Mapping[str, Collection[str]],
-    order: Order | None = None,
+    order: orders.Order | None = None,
 ) -> TopRankings:
     """The same of a run that is in memory.
 
@@ -236,8 +232,8 @@ def memory_rankings(
         InputError: as `scan_memory`.
     """
     names, codes = _number(documents)
-    scan = scan_memory(run, order=order, qrels=codes)
-    lists = list_documents(run, scan.order, frozenset(run.queries))
+    scan = memory.scan_memory(run, order=order, qrels=codes)
+    lists = memory.list_documents(run, scan.order, frozenset(run.queries))
     tops = {query: lists[query][:depth] for query in sorted(lists)}
     return TopRankings(tops=tops, positions=_positions(scan, names))
 
@@ -259,7 +255,7 @@ def read_rows(source: BinaryIO, *, path: str, limits: Limits | None = None) -> d
     rows: list[list[str]] = []
     with TextReader(source, path=path, limits=limits or Limits()) as reader:
         for number, line in read_lines(reader):
-            if check_line(line, path=path, number=number) is None:
+            if text.check_line(line, path=path, number=number) is None:
                 rows.append(line.decode().split())
     widths = set(map(len, rows))
     if widths not in ({COLUMNS["trec"]}, {COLUMNS["msmarco"]}):

@@ -4,32 +4,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.outcomes.curves import bars_chart, bars_title
+from heldout.analyses.outcomes import curves, outcomes, words
 from heldout.analyses.outcomes.options import OutcomesOptions
-from heldout.analyses.outcomes.outcomes import (
-    JudgedPairs,
-    Outcomes,
-    RunOrder,
-    all_pairs,
-    analyse_outcomes,
-    describe_outcomes,
-    pairs_with,
-)
 from heldout.analyses.outcomes.tests import Line
-from heldout.analyses.outcomes.words import misfit_headline, verdict_headline
 from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer
 from heldout.answers.table import Cell, LateRows, Row, Table
 from heldout.errors import InputError, plural
-from heldout.scoring.first_ranks import first_ranks
-from heldout.scoring.measures import parse_measure
-from heldout.scoring.names import read_measure
+from heldout.scoring import first_ranks, measures, names
 from heldout.scoring.sources import Scores, queries_with_several
 
 Flags = NDArray[np.bool_]
 
 
-def rank_pairs(result: Outcomes) -> list[int]:
+def rank_pairs(result: outcomes.Outcomes) -> list[int]:
     """Return the places of pairs, those first that matter most where there is not room for all.
 
     Pairs with a verdict come first, those before others whose runs stand nearest in the line by
@@ -51,7 +39,7 @@ def rank_pairs(result: Outcomes) -> list[int]:
 _INSTEAD = "compare runs by a measure, with heldout compare -m nDCG@10"
 
 
-def headline(result: Outcomes, *, several: int | None, baseline: str | None = None) -> str:
+def headline(result: outcomes.Outcomes, *, several: int | None, baseline: str | None = None) -> str:
     """Return how many pairs have a verdict, and who stands first by them.
 
     Args:
@@ -59,10 +47,10 @@ def headline(result: Outcomes, *, several: int | None, baseline: str | None = No
         several: queries with several relevant documents; `None` where the labels are unknown.
         baseline: the run that all others are compared with; `None` for all pairs.
     """
-    if misfit := misfit_headline(result, several=several, instead=_INSTEAD):
+    if misfit := words.misfit_headline(result, several=several, instead=_INSTEAD):
         return misfit
     if result.order is None:
-        return verdict_headline(result)
+        return words.verdict_headline(result)
     return write(
         "outcomes.pairs_headline",
         result=result,
@@ -72,7 +60,7 @@ def headline(result: Outcomes, *, several: int | None, baseline: str | None = No
     )
 
 
-def summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
+def summary(result: outcomes.Outcomes) -> tuple[tuple[str, str], ...]:
     """Return how many pairs have a verdict, and where tests and means disagree."""
     opposed, sure = count_opposed(result)
     plain = result.pairs.plain
@@ -89,7 +77,7 @@ def summary(result: Outcomes) -> tuple[tuple[str, str], ...]:
 _RANKED: tuple[tuple[Line, Line], ...] = (("esl_signed_rank", "esl_t"), ("rr_signed_rank", "rr_t"))
 
 
-def count_opposed(result: Outcomes) -> tuple[int, int]:
+def count_opposed(result: outcomes.Outcomes) -> tuple[int, int]:
     """Pairs whose means of ESL and RR favour different runs; those where both tests do too."""
     opposed = find_opposed(result.pairs)
     sure = [
@@ -99,28 +87,28 @@ def count_opposed(result: Outcomes) -> tuple[int, int]:
     return int(opposed.sum()), int((opposed & np.any(sure, axis=0)).sum())
 
 
-def _both_hold(pairs: JudgedPairs, esl: Line, rr: Line, alpha: float) -> Flags:
+def _both_hold(pairs: outcomes.JudgedPairs, esl: Line, rr: Line, alpha: float) -> Flags:
     """Return whether both are significant, and by their own differences for different runs."""
     longer, higher = (pairs.tests[line].difference for line in (esl, rr))
     held: Flags = (pairs.corrected[esl] <= alpha) & (pairs.corrected[rr] <= alpha)
     return held & (longer * higher > 0)
 
 
-def find_opposed(pairs: JudgedPairs) -> Flags:
+def find_opposed(pairs: outcomes.JudgedPairs) -> Flags:
     """For each pair whether in case (3) one run has the lower ESL and the other the higher RR."""
     esl, rr = pairs.esl, pairs.rr
     opposed: Flags = (esl[0] - esl[1]) * (rr[1] - rr[0]) < 0
     return opposed
 
 
-def tables(result: Outcomes) -> tuple[Table, ...]:
+def tables(result: outcomes.Outcomes) -> tuple[Table, ...]:
     """Tabulate counts and verdicts, search lengths, and the runs in a line."""
     first = rank_pairs(result)
     order = () if result.order is None else (_order_table(result.order, result),)
     return (_found_table(result, first), _rank_table(result, first), *order)
 
 
-def _found_table(result: Outcomes, first: list[int]) -> Table:
+def _found_table(result: outcomes.Outcomes, first: list[int]) -> Table:
     size = result.queries
 
     def row(position: int) -> Row:
@@ -143,7 +131,7 @@ def _found_table(result: Outcomes, first: list[int]) -> Table:
     return write_table("outcomes.pairs", rows, first=first, result=result)
 
 
-def _rank_table(result: Outcomes, first: list[int]) -> Table:
+def _rank_table(result: outcomes.Outcomes, first: list[int]) -> Table:
     def row(position: int) -> Row:
         one = result.pairs[position]
         cells: Row = (one.a.name, one.b.name)
@@ -155,7 +143,7 @@ def _rank_table(result: Outcomes, first: list[int]) -> Table:
     return write_table("outcomes.pair_ranks", LateRows(len(result.pairs), row), first=first)
 
 
-def _order_table(order: RunOrder, result: Outcomes) -> Table:
+def _order_table(order: outcomes.RunOrder, result: outcomes.Outcomes) -> Table:
     """Tabulate the line, each run in its place."""
     rows = tuple(
         (position, name, _say_below(order, position - 1))
@@ -165,7 +153,7 @@ def _order_table(order: RunOrder, result: Outcomes) -> Table:
     return write_table("outcomes.order", rows, order=order, result=result, circles=circles)
 
 
-def _say_below(order: RunOrder, row: int) -> str:
+def _say_below(order: outcomes.RunOrder, row: int) -> str:
     """Return what sets a run below the one before it."""
     if row == 0:
         return ""
@@ -174,7 +162,7 @@ def _say_below(order: RunOrder, row: int) -> str:
     return "by verdict" if order.by_verdict[row - 1] else "by mean RR"
 
 
-def _describe_circles(order: RunOrder) -> str:
+def _describe_circles(order: outcomes.RunOrder) -> str:
     """Each circle, closed, and how many runs are in others of the same group."""
     circles = []
     for circle, cycle in zip(order.circles, order.cycles, strict=True):
@@ -189,26 +177,26 @@ _UNCUT = 1000
 
 
 def _analyse(scores: Scores, options: OutcomesOptions, draws: Draws) -> Answer:
-    ranks = first_ranks(scores.table, k=_depth(scores.measure, options.k))
+    ranks = first_ranks.first_ranks(scores.table, k=_depth(scores.measure, options.k))
     baseline = options.baseline
-    pairs = all_pairs(ranks) if baseline is None else pairs_with(ranks, baseline)
-    found = analyse_outcomes(
+    pairs = outcomes.all_pairs(ranks) if baseline is None else outcomes.pairs_with(ranks, baseline)
+    found = outcomes.analyse_outcomes(
         ranks, pairs, options.rules, level=options.level, executor=draws.executor
     )
     several = None
     if scores.judgments is not None:
-        rel = parse_measure(scores.measure).params.rel or 1
+        rel = measures.parse_measure(scores.measure).params.rel or 1
         several = len(queries_with_several(scores.judgments, rel).intersection(ranks.queries))
     opposed, sure = count_opposed(found)
     return Answer(
         answer=headline(found, several=several, baseline=baseline),
         summary=(*summary(found), *scores.facts),
         tables=tables(found),
-        document=describe_outcomes(found, several)
+        document=outcomes.describe_outcomes(found, several)
         | scores.document
         | {"baseline": baseline, "esl_and_rr_disagree": {"pairs": opposed, "significant": sure}},
-        chart=lambda: bars_chart(found),
-        title=bars_title(found),
+        chart=lambda: curves.bars_chart(found),
+        title=curves.bars_title(found),
     )
 
 
@@ -218,7 +206,7 @@ def _depth(name: str, k: int | None) -> int:
     Raises:
         InputError: code `not-reciprocal-ranks`.
     """
-    measure = read_measure(name or _DEFAULT)
+    measure = names.read_measure(name or _DEFAULT)
     code = "not-reciprocal-ranks"
     if name and measure.name != "RR":
         expected = "a reciprocal rank, from which outcomes are counted"

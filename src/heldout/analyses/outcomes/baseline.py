@@ -12,9 +12,7 @@ from heldout.answers.sentence import name_one
 from heldout.answers.table import Table
 from heldout.errors import InputError, plural, quote
 from heldout.scoring.sources import Scores
-from heldout.stats.exact import differences
-from heldout.stats.results import TestResult
-from heldout.stats.tests import run_test
+from heldout.stats import exact, results, tests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +37,7 @@ class Against:
     mean: float
     wins: int
     losses: int
-    test: TestResult
+    test: results.TestResult
     corrected: float | None = None
     better: str = ""
 
@@ -94,7 +92,7 @@ def _family(
     for run, scores in zip(table.systems, table.values, strict=True):
         if run == baseline:
             continue
-        gain = differences(first, scores) * (-1 if one.better == "lower" else 1)
+        gain = exact.differences(first, scores) * (-1 if one.better == "lower" else 1)
         rows.append(
             Against(
                 measure=one.measure,
@@ -103,7 +101,7 @@ def _family(
                 mean=math.fsum(scores.tolist()) / len(scores),
                 wins=int((gain > 0).sum()),
                 losses=int((gain < 0).sum()),
-                test=run_test("t", first, scores, level=level),
+                test=tests.run_test("t", first, scores, level=level),
             )
         )
     corrected = correct([row.test.p for row in rows], correction)

@@ -35,25 +35,12 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one, name_some, say_p
 from heldout.answers.table import Cell, Table
 from heldout.collections.named import load_qrels
+from heldout.scoring import other_measures, query_facets, run_files, score, sources
 from heldout.scoring.first_ranks import MethodSide, first_ranks
 from heldout.scoring.names import read_measure
-from heldout.scoring.other_measures import need_subtopics
-from heldout.scoring.query_facets import load_only, load_texts
-from heldout.scoring.run_files import describe_orders
-from heldout.scoring.score import Reading
-from heldout.scoring.sources import (
-    ComparedRuns,
-    ComparedScores,
-    Scores,
-    find_compared,
-    score_compared,
-)
 from heldout.scoring.table import Better, ScoreTable
+from heldout.stats import results, sign_flips, student, tests
 from heldout.stats.exact import DECIMALS, differences
-from heldout.stats.results import TestResult
-from heldout.stats.sign_flips import flip_test
-from heldout.stats.student import crossed_t
-from heldout.stats.tests import run_test
 from heldout.trec.qrels import Qrels
 
 Floats = NDArray[np.float64]
@@ -87,7 +74,7 @@ class MeanDifference:
     wins: int
     ties: int
     losses: int
-    test: TestResult
+    test: results.TestResult
     flips_p: float | None
     flips_why: str
     corrected: float | None = None
@@ -121,7 +108,7 @@ class MeanDifferences:
 
 
 def compare_means(
-    measured: Sequence[Scores],
+    measured: Sequence[sources.Scores],
     a: MethodSide,
     b: MethodSide,
     rng: Generator,
@@ -167,7 +154,7 @@ def _winner(one: MeanDifference, corrected: float | None, alpha: float) -> Winne
 
 
 def _compare(
-    one: Scores, a: MethodSide, b: MethodSide, rng: Generator, *, level: float, flips: int
+    one: sources.Scores, a: MethodSide, b: MethodSide, rng: Generator, *, level: float, flips: int
 ) -> MeanDifference:
     if not (one.table.queries and one.table.complete):
         raise ValueError(one.measure)
@@ -175,12 +162,12 @@ def _compare(
     p, why = None, "groups of seeds are compared across seeds, by crossed t"
     if len(first) == len(second) == 1:
         difference = differences(first[0], second[0])
-        test = run_test("t", first[0], second[0], level=level)
+        test = tests.run_test("t", first[0], second[0], level=level)
         p, why = _flip(first, second, rng, flips)
     else:
         totals = second[None, :, :] - first[:, None, :]
         difference = np.round(totals.mean(axis=(0, 1)), DECIMALS)
-        test = crossed_t(totals, np.ones(totals.shape), level=level)
+        test = student.crossed_t(totals, np.ones(totals.shape), level=level)
     gain = -difference if one.better == "lower" else difference
     return MeanDifference(
         measure=one.measure,
@@ -210,7 +197,7 @@ def _flip(first: Floats, second: Floats, rng: Generator, flips: int) -> tuple[fl
     """The p by flipping signs, or why there is none."""
     if first.shape[1] == 1:
         return None, "a single query says nothing of others"
-    p = flip_test(first[0], second[0], rng, flips=flips)
+    p = sign_flips.flip_test(first[0], second[0], rng, flips=flips)
     return p, "every difference is 0" if p is None else ""
 
 
@@ -290,11 +277,11 @@ class Comparison:
         seed: of all draws.
     """
 
-    runs: ComparedRuns
+    runs: sources.ComparedRuns
     options: CompareOptions
     seed: int = 0
 
-    def load(self, reading: Reading, qrels: Qrels | None = None) -> ComparedScores:
+    def load(self, reading: score.Reading, qrels: Qrels | None = None) -> sources.ComparedScores:
         """The scores of all runs, in one pass over each file.
 
         Args:
@@ -307,8 +294,8 @@ class Comparison:
         options = self.options
         parsed = [read_measure(one) for one in options.measures]
         if qrels is None:
-            qrels = load_qrels(options.qrels, subtopics=need_subtopics(parsed))
-        return score_compared(
+            qrels = load_qrels(options.qrels, subtopics=other_measures.need_subtopics(parsed))
+        return sources.score_compared(
             self.runs,
             qrels,
             judgments=options.qrels,
@@ -329,7 +316,7 @@ class Comparison:
         check_single(self.runs)
         check_page(path)
 
-    def list_failures(self, reading: Reading, qrels: Qrels | None = None) -> Failures:
+    def list_failures(self, reading: score.Reading, qrels: Qrels | None = None) -> Failures:
         """Both runs query by query, by the first measure that was asked for.
 
         Args:
@@ -343,15 +330,15 @@ class Comparison:
         options = self.options
         if qrels is None:
             parsed = [read_measure(one) for one in options.measures[:1]]
-            qrels = load_qrels(options.qrels, subtopics=need_subtopics(parsed))
+            qrels = load_qrels(options.qrels, subtopics=other_measures.need_subtopics(parsed))
         return list_failures(
             self.runs,
             qrels,
             judgments=options.qrels,
             measure=options.measures[0] if options.measures else None,
-            queries=load_texts(options.facets) if options.facets.texts else None,
+            queries=query_facets.load_texts(options.facets) if options.facets.texts else None,
             documents=options.page.documents or None,
-            only=load_only(options.facets),
+            only=query_facets.load_only(options.facets),
             depth=options.page.depth,
             k=options.k,
             rel=options.rel,
@@ -360,7 +347,7 @@ class Comparison:
             progress=reading.progress,
         )
 
-    def answer(self, scores: ComparedScores) -> Answer:
+    def answer(self, scores: sources.ComparedScores) -> Answer:
         """Return which side is better: by the measures that were asked for, and by outcomes."""
         options, a, b = self.options, self.runs.a, self.runs.b
         ranks = first_ranks(scores.ranks.table, k=options.k)
@@ -389,7 +376,7 @@ class Comparison:
                 *(("computed", f"{measure} by {engine}") for measure, engine in engines.items()),
                 *compared,
                 *(fit or verdict_summary(result)),
-                *describe_orders(scores.ranks.orders, given=options.order),
+                *run_files.describe_orders(scores.ranks.orders, given=options.order),
             ),
             tables=(*measured, *outcomes),
             short=short,
@@ -414,4 +401,4 @@ def find_comparison(options: CompareOptions, seed: int = 0) -> Comparison:
     Raises:
         InputError: code `no-run`: a pattern names nothing; `same-run`: a file is named twice.
     """
-    return Comparison(find_compared(options.a, options.b), options, seed)
+    return Comparison(sources.find_compared(options.a, options.b), options, seed)

@@ -14,15 +14,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from heldout.analyses.outcomes.options import Band
-from heldout.analyses.outcomes.outcomes import Outcomes
+from heldout.analyses.outcomes import options, outcomes
 from heldout.charts.axes import Axis, log_axis, score_axis, share_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import INK, LINK, RECORD, RULE, SOFT, cut
 from heldout.ids import Digest
 from heldout.scoring.first_ranks import FirstRanks, MethodSide
-from heldout.stats.resampling import block_size, map_blocks
-from heldout.stats.student import crossed_t
+from heldout.stats import resampling, student
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -52,7 +50,7 @@ class SuccessCurves:
     success_b: tuple[float, ...]
     low: tuple[float | None, ...]
     high: tuple[float | None, ...]
-    band: Band
+    band: options.Band
     method: str
     level: float
     digest: Digest
@@ -64,7 +62,7 @@ def success_curves(
     b: MethodSide,
     rng: Generator,
     *,
-    band: Band = "simultaneous",
+    band: options.Band = "simultaneous",
     level: float = 0.95,
     draws: int = 2000,
 ) -> SuccessCurves:
@@ -123,7 +121,7 @@ def _differences(first: Integers, second: Integers, k: int) -> Floats:
 
 
 def _runs_band(
-    rows: Floats, rng: Generator, *, band: Band, level: float, draws: int
+    rows: Floats, rng: Generator, *, band: options.Band, level: float, draws: int
 ) -> tuple[Ends, Ends, str]:
     size = len(rows)
     mean = rows.mean(axis=0)
@@ -156,8 +154,8 @@ def _largest_deviation(
     """The quantile of the largest studentised deviation of bootstrapped means."""
     # Queries with equal rows are drawn together
     kinds, counts = np.unique(rows, axis=0, return_counts=True)
-    deviations = map_blocks(
-        _deviate, kinds, counts, error, rng=rng, draws=draws, size=block_size(len(rows))
+    deviations = resampling.map_blocks(
+        _deviate, kinds, counts, error, rng=rng, draws=draws, size=resampling.block_size(len(rows))
     )
     return float(np.quantile(np.concatenate(deviations), level, method="higher"))
 
@@ -171,7 +169,7 @@ def _deviate(kinds: Floats, counts: Integers, error: Floats, rng: Generator, dra
 
 
 def _groups_band(
-    first: Integers, second: Integers, *, k: int, band: Band, level: float
+    first: Integers, second: Integers, *, k: int, band: options.Band, level: float
 ) -> tuple[Ends, Ends, str]:
     each = level if band == "pointwise" else 1 - (1 - level) / k
     low: list[float | None] = []
@@ -179,7 +177,7 @@ def _groups_band(
     for depth in range(1, k + 1):
         found_a, found_b = ((row > 0) & (row <= depth) for row in (first, second))
         totals = found_b[None, :, :].astype(np.float64) - found_a[:, None, :]
-        test = crossed_t(totals, np.ones(totals.shape), level=each)
+        test = student.crossed_t(totals, np.ones(totals.shape), level=each)
         low.append(test.low)
         high.append(test.high)
     shared = "" if band == "pointwise" else f", corrected for {k} depths (Bonferroni)"
@@ -291,14 +289,14 @@ def _draw_feet(plot: Plot, curves: SuccessCurves, heights: Axis) -> bool:
     return found
 
 
-def bars_title(result: Outcomes) -> str:
+def bars_title(result: outcomes.Outcomes) -> str:
     """Return what the picture of bars shows."""
     shown = min(MOST_BARS, len(result.pairs))
     which = f"{shown} of {len(result.pairs):,} pairs" if shown < len(result.pairs) else "each pair"
     return f"Of {result.queries:,} queries those found by both runs, by one and by neither: {which}"
 
 
-def bars_chart(result: Outcomes) -> Plot:
+def bars_chart(result: outcomes.Outcomes) -> Plot:
     """A bar for each pair in shares of queries: A alone, both, neither, B alone.
 
     Of many pairs those are shown whose runs find the most different numbers of queries.

@@ -34,18 +34,16 @@ from heldout.charts.axes import rank_axis, score_axis
 from heldout.charts.plot import Plot, inline
 from heldout.charts.svg import LINK, RECORD, RULE
 from heldout.errors import InputError, StoreError, plural, quote
-from heldout.files.durable import Folder, write_whole
-from heldout.files.frames import Framed
+from heldout.files import durable, frames
 from heldout.scoring.table import Better
 from heldout.stats.exact import differences
-from heldout.trec.answers import SIGNATURE_DEPTH
-from heldout.trec.tops import TopRankings
+from heldout.trec import answers, tops
 from heldout.web.pages import load_templates
 
 DEPTH = 10
 """Documents of each list that are shown, where nobody asks for more."""
 
-MOST_DEPTH = SIGNATURE_DEPTH
+MOST_DEPTH = answers.SIGNATURE_DEPTH
 """The most that can be asked for."""
 
 
@@ -171,7 +169,7 @@ class Side:
     """
 
     name: str
-    rankings: TopRankings
+    rankings: tops.TopRankings
     scores: Mapping[str, float]
 
 
@@ -268,7 +266,7 @@ _BARS = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failures(Framed):
+class Failures(frames.Framed):
     """Two runs query by query.
 
     Attributes:
@@ -481,13 +479,13 @@ def write_page(failures: Failures, path: Path) -> Path:
     for name, content in files.items():
         digest.update(name.encode() + content)
     current = digest.hexdigest()[:16]
-    folder = Folder(path.parent).below(page_folder(path).name)
+    folder = durable.Folder(path.parent).below(page_folder(path).name)
     page = render_page(failures, data=f"{percent(page_folder(path).name)}/{current}")
     before = folder.names()
     try:
         for name, content in files.items():
             folder.write_whole(f"{current}/{name}", content)
-        write_whole(path, page)
+        durable.write_whole(path, page)
     except BaseException:
         if current not in before:
             folder.delete_tree(current)

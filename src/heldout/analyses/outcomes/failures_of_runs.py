@@ -5,23 +5,12 @@ from collections.abc import Set as AbstractSet
 from os import PathLike, fspath
 from pathlib import Path
 
-from heldout.analyses.outcomes.failures import (
-    DEPTH,
-    MOST_DEPTH,
-    Failures,
-    QueryDifference,
-    Side,
-    compare_lists,
-    documents_of,
-)
-from heldout.analyses.outcomes.outcomes import fits_labels
+from heldout.analyses.outcomes import failures, outcomes
 from heldout.collections.source import cut_texts, find_texts
 from heldout.errors import InputError
 from heldout.files.frames import PARQUET, read_parquet
 from heldout.progress_bar import SILENT, Progress
-from heldout.scoring.measures import Measure
-from heldout.scoring.names import read_measure
-from heldout.scoring.score import Reading
+from heldout.scoring import measures, names, score
 from heldout.scoring.sources import ComparedRuns, queries_with_several, score_runs
 from heldout.scoring.table import ScoreTable, cut_table
 from heldout.trec.memory import MemoryRun, run_from_frame
@@ -51,9 +40,9 @@ def list_failures(
     k: int = 100,
     rel: int = 1,
     order: Order | None = None,
-    reading: Reading | None = None,
+    reading: score.Reading | None = None,
     progress: Progress = SILENT,
-) -> Failures:
+) -> failures.Failures:
     """Compare two runs query by query.
 
     Args:
@@ -83,22 +72,24 @@ def list_failures(
     shown = _depth(depth, wanted)
     name = str(wanted)
     scores = score_runs(
-        runs.runs, qrels, [name], reading or Reading(), judgments=judgments, order=order
+        runs.runs, qrels, [name], reading or score.Reading(), judgments=judgments, order=order
     )[name]
     table = scores.table if only is None else cut_table(scores.table, only)
     if not table.queries:
         raise InputError.of("too-few-queries", "queries", "no query with labels", "at least one")
     a, b = (
-        Side(
+        failures.Side(
             name=side.name,
             rankings=_read(runs.runs[side.runs[0]], qrels, shown, order),
             scores=_row(table, side.runs[0]),
         )
         for side in (runs.a, runs.b)
     )
-    found = compare_lists(a, b, qrels.judgments, better=scores.better, k=k, rel=rel, texts=queries)
+    found = failures.compare_lists(
+        a, b, qrels.judgments, better=scores.better, k=k, rel=rel, texts=queries
+    )
     texts, missing = _texts(found, documents, progress)
-    return Failures(
+    return failures.Failures(
         a=a.name,
         b=b.name,
         qrels=judgments,
@@ -132,7 +123,7 @@ def check_single(runs: ComparedRuns) -> None:
             )
 
 
-def choose_measure(named: str | None, qrels: Qrels, rel: int) -> Measure:
+def choose_measure(named: str | None, qrels: Qrels, rel: int) -> measures.Measure:
     """The measure that queries are scored by.
 
     Args:
@@ -146,16 +137,16 @@ def choose_measure(named: str | None, qrels: Qrels, rel: int) -> Measure:
     """
     if named is None:
         several = len(queries_with_several(qrels, rel))
-        fits = fits_labels(several, len(qrels.judgments))
+        fits = outcomes.fits_labels(several, len(qrels.judgments))
         named = f"RR(rel={rel})@10" if fits else "nDCG@10"
-    return read_measure(named)
+    return names.read_measure(named)
 
 
-def _depth(asked: int | None, measure: Measure) -> int:
+def _depth(asked: int | None, measure: measures.Measure) -> int:
     if asked is None:
-        return min(DEPTH, measure.cutoff or DEPTH)
-    if not 1 <= asked <= MOST_DEPTH:
-        raise ValueError(f"depth: {asked}, which is not from 1 to {MOST_DEPTH}")
+        return min(failures.DEPTH, measure.cutoff or failures.DEPTH)
+    if not 1 <= asked <= failures.MOST_DEPTH:
+        raise ValueError(f"depth: {asked}, which is not from 1 to {failures.MOST_DEPTH}")
     return asked
 
 
@@ -176,14 +167,14 @@ def _row(table: ScoreTable, run: str) -> Mapping[str, float]:
 
 
 def _texts(
-    queries: Sequence[QueryDifference],
+    queries: Sequence[failures.QueryDifference],
     documents: Documents | None,
     progress: Progress,
 ) -> tuple[Mapping[str, str], int]:
     """The texts of the documents that are shown, and how many are missing."""
     if documents is None:
         return {}, 0
-    wanted = frozenset(document for query in queries for document in documents_of(query))
+    wanted = frozenset(document for query in queries for document in failures.documents_of(query))
     if isinstance(documents, Mapping):
         known = {doc: documents[doc] for doc in wanted if doc in documents}
         found = cut_texts(known, _LONGEST_TEXT)

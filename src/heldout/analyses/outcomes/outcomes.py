@@ -24,18 +24,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.analyses.outcomes import tests
 from heldout.analyses.outcomes.options import Correction, DeclaredRules
-from heldout.analyses.outcomes.tests import (
-    FOUND,
-    Line,
-    Pair,
-    Pairs,
-    PairTests,
-    TestedPairs,
-    compare_groups,
-    compare_runs,
-    line_of,
-)
 from heldout.answers.answer import to_document
 from heldout.errors import InputError, quote
 from heldout.ids import Digest
@@ -180,7 +170,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedPair(PairTests):
+class JudgedPair(tests.PairTests):
     """A pair, counted and tested, with what is said of it.
 
     Attributes:
@@ -189,13 +179,13 @@ class JudgedPair(PairTests):
         verdict: what the rules say.
     """
 
-    declared: Line
-    corrected: Mapping[Line, P]
+    declared: tests.Line
+    corrected: Mapping[tests.Line, P]
     verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class JudgedPairs(TestedPairs[JudgedPair]):
+class JudgedPairs(tests.TestedPairs[JudgedPair]):
     """Pairs, tested and judged, in columns.
 
     Attributes:
@@ -207,8 +197,8 @@ class JudgedPairs(TestedPairs[JudgedPair]):
         p_no_harm: likewise.
     """
 
-    declared: Line
-    corrected: Mapping[Line, Floats]
+    declared: tests.Line
+    corrected: Mapping[tests.Line, Floats]
     kinds: tuple[Verdict, ...]
     kind: NDArray[np.int16]
     p_strict: Floats
@@ -266,8 +256,8 @@ _SIDES: tuple[Side | None, ...] = ("A", None, "B")
 
 
 def correct_lines(
-    ps: Mapping[Line, Floats], *, declared: Line, correction: Correction
-) -> dict[Line, Floats]:
+    ps: Mapping[tests.Line, Floats], *, declared: tests.Line, correction: Correction
+) -> dict[tests.Line, Floats]:
     """Correct every p for pairs × outcomes.
 
     Args:
@@ -279,13 +269,13 @@ def correct_lines(
         The same, corrected. The family of a line of case (3) is that line and case (2), of
         all pairs; of case (2) it is that of the declared line.
     """
-    found = next(ps[line] for line in FOUND if line in ps)
+    found = next(ps[line] for line in tests.FOUND if line in ps)
     corrected = {}
     for line in ps:
         both = correct_column(
-            np.concatenate((found, ps[declared if line in FOUND else line])), correction
+            np.concatenate((found, ps[declared if line in tests.FOUND else line])), correction
         )
-        corrected[line] = both[: len(found)] if line in FOUND else both[len(found) :]
+        corrected[line] = both[: len(found)] if line in tests.FOUND else both[len(found) :]
     return corrected
 
 
@@ -301,14 +291,14 @@ def correct_column(ps: Floats, correction: Correction) -> Floats:
     return (holm_column if correction == "holm" else bonferroni_column)(ps)
 
 
-def judge_pairs(pairs: TestedPairs[Any], rules: DeclaredRules) -> JudgedPairs:
+def judge_pairs(pairs: tests.TestedPairs[Any], rules: DeclaredRules) -> JudgedPairs:
     """Correct the tests of all pairs and say what the rules say.
 
     Args:
         pairs: all pairs that were looked at, at least one; all of runs, or one of groups.
         rules: as declared.
     """
-    declared = line_of(rules.by, "crossed-t" if pairs.grouped else rules.decide)
+    declared = tests.line_of(rules.by, "crossed-t" if pairs.grouped else rules.decide)
     corrected = correct_lines(
         {line: test.p for line, test in pairs.tests.items()},
         declared=declared,
@@ -317,7 +307,7 @@ def judge_pairs(pairs: TestedPairs[Any], rules: DeclaredRules) -> JudgedPairs:
     facts = _Facts.of(pairs, declared)
     strict = correct_column(facts.strict(rules), rules.correction)
     no_harm = correct_column(facts.no_harm(rules), rules.correction)
-    case_2 = next(ps for line, ps in corrected.items() if line in FOUND)
+    case_2 = next(ps for line, ps in corrected.items() if line in tests.FOUND)
     unguarded = correct_column(facts.strict(replace(rules, harm="plain")), rules.correction)
     signs = _Signs(
         strict=strict <= rules.alpha,
@@ -370,8 +360,8 @@ class _Facts:
     line: Signs
 
     @classmethod
-    def of(cls, pairs: TestedPairs[Any], declared: Line) -> "_Facts":
-        found = next(test for line, test in pairs.tests.items() if line in FOUND)
+    def of(cls, pairs: tests.TestedPairs[Any], declared: tests.Line) -> "_Facts":
+        found = next(test for line, test in pairs.tests.items() if line in tests.FOUND)
         favoured = [_favoured_by(pairs, line) for line in pairs.tests]
         agreed = np.all([one == favoured[0] for one in favoured], axis=0)
         rare = pairs.no_rare_harm
@@ -429,10 +419,10 @@ def _favoured(differences: Floats) -> Signs:
     return np.sign(np.nan_to_num(differences)).astype(np.int8)
 
 
-def _favoured_by(pairs: TestedPairs[Any], line: Line) -> Signs:
+def _favoured_by(pairs: tests.TestedPairs[Any], line: tests.Line) -> Signs:
     """Whom a line favours, by its test and by the mean; nobody where these differ."""
     tested = _favoured(pairs.tests[line].difference)
-    if line in FOUND:
+    if line in tests.FOUND:
         return tested
     length = line.startswith("esl")
     means = pairs.esl if length else pairs.rr
@@ -646,13 +636,13 @@ def describe_outcomes(result: Outcomes, several: int | None) -> dict[str, Any]:
     )
 
 
-def all_pairs(ranks: FirstRanks) -> Pairs:
+def all_pairs(ranks: FirstRanks) -> tests.Pairs:
     """Every two runs, the earlier in the table as A."""
     a, b = np.triu_indices(len(ranks.systems), 1)
-    return Pairs(sides=tuple(_single(name) for name in ranks.systems), a=a, b=b)
+    return tests.Pairs(sides=tuple(_single(name) for name in ranks.systems), a=a, b=b)
 
 
-def pairs_with(ranks: FirstRanks, baseline: str) -> Pairs:
+def pairs_with(ranks: FirstRanks, baseline: str) -> tests.Pairs:
     """A baseline as A against every other run.
 
     Raises:
@@ -669,7 +659,7 @@ def pairs_with(ranks: FirstRanks, baseline: str) -> Pairs:
     a = ranks.systems.index(baseline)
     b = np.delete(np.arange(len(ranks.systems)), a)
     sides = tuple(_single(name) for name in ranks.systems)
-    return Pairs(sides=sides, a=np.full(len(b), a), b=b)
+    return tests.Pairs(sides=sides, a=np.full(len(b), a), b=b)
 
 
 def _single(name: str) -> MethodSide:
@@ -678,7 +668,7 @@ def _single(name: str) -> MethodSide:
 
 def analyse_outcomes(
     ranks: FirstRanks,
-    pairs: Sequence[Pair],
+    pairs: Sequence[tests.Pair],
     rules: DeclaredRules,
     *,
     level: float = 0.95,
@@ -696,13 +686,13 @@ def analyse_outcomes(
     Raises:
         InputError: codes `too-few-systems`, `same-run`.
     """
-    some = Pairs.of(pairs)
+    some = tests.Pairs.of(pairs)
     _check(some)
     if any(len(side.runs) > 1 for side in some.sides):
         ((a, b),) = some
-        tested = compare_groups(ranks, a, b, rules.margins, level=level)
+        tested = tests.compare_groups(ranks, a, b, rules.margins, level=level)
     else:
-        tested = compare_runs(ranks, some, rules.margins, level=level, executor=executor)
+        tested = tests.compare_runs(ranks, some, rules.margins, level=level, executor=executor)
     judged = judge_pairs(tested, rules)
     return Outcomes(
         pairs=judged,
@@ -715,7 +705,7 @@ def analyse_outcomes(
     )
 
 
-def _check(pairs: Pairs) -> None:
+def _check(pairs: tests.Pairs) -> None:
     if not len(pairs):
         raise InputError.of("too-few-systems", "runs", "no pair", "two runs")
     number = {run: at for at, run in enumerate(run for side in pairs.sides for run in side.runs)}

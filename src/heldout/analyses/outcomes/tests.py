@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from heldout.analyses.outcomes.options import Margins
 from heldout.scoring.first_ranks import FirstRanks, MethodSide
+from heldout.stats import rank_tests, resampling
 from heldout.stats.batches import mean_above_p, signed_rank_tests, t_tests
 from heldout.stats.exact import DECIMALS, Samples, gather_codes, gather_samples
-from heldout.stats.rank_tests import share_not_lower_p
-from heldout.stats.resampling import run_tasks
 from heldout.stats.results import Alternative, Columns, TestColumns, TestResult, with_none
 from heldout.stats.student import bounded_mean_p, crossed_t
 from heldout.stats.tests import compare_counts
@@ -313,7 +312,7 @@ def _compare_all(
     # Few tasks: each carries the ranks to whoever does it
     length = max(1, size if executor is None else -(-size // _TASKS))
     tasks = ((ranks, scale, _part(rows, at, length), ask) for at in range(0, size, length))
-    yield from run_tasks(_compare_part, tasks, executor)
+    yield from resampling.run_tasks(_compare_part, tasks, executor)
 
 
 def _compare_part(
@@ -355,8 +354,8 @@ def _test_counts(
     fewer = np.array(
         [
             (
-                share_not_lower_p(theirs, ours, size=size, margin=margin),
-                share_not_lower_p(ours, theirs, size=size, margin=margin),
+                rank_tests.share_not_lower_p(theirs, ours, size=size, margin=margin),
+                rank_tests.share_not_lower_p(ours, theirs, size=size, margin=margin),
             )
             for ours, theirs in counts
         ]

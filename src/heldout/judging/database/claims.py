@@ -17,10 +17,8 @@ from heldout.database.database import Database
 from heldout.database.errors import DatabaseError
 from heldout.errors import InputError, quote
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.database import assignments
+from heldout.judging.database import assignments, campaigns, organiser
 from heldout.judging.database import tables as t
-from heldout.judging.database.campaigns import read_settings
-from heldout.judging.database.organiser import read_launch, read_uncounted_pay
 
 _ORIGINS = ("session_id", "study", "submit_to", "origin")
 _LONGEST_ORIGIN = 1_000
@@ -131,7 +129,7 @@ def _is_usable(name: str) -> bool:
 
 
 def _read_terms(connection: sa.Connection) -> Mapping[int, Settings]:
-    terms = read_settings(connection)
+    terms = campaigns.read_settings(connection)
     if not terms:
         raise DatabaseError(
             "database-empty", "the campaign has no task yet; `heldout prefer tasks` makes them"
@@ -229,9 +227,9 @@ class _Visit:
         nobody is kept out by what others do elsewhere, and each network can add one reward more
         than its tasks that count earned.
         """
-        if read_launch(self.connection) == "paused":
+        if organiser.read_launch(self.connection) == "paused":
             return True
-        pay = read_uncounted_pay(self.connection, self.terms)
+        pay = organiser.read_uncounted_pay(self.connection, self.terms)
         if not pay.is_spent:
             return False
         counted, other = self._count_tasks(t.assignments.c.worker == self.judge)

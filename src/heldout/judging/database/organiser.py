@@ -13,15 +13,14 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import Connection, Row, and_, case, distinct, func, insert, or_, select
 
+from heldout.database import errors, times
 from heldout.database.database import Database, exclude_others
-from heldout.database.errors import DatabaseError
-from heldout.database.times import format_time
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.rows import State, Task, amount_owed
 from heldout.judging.campaign.settings import Money, Payment, PaymentKind, Settings
+from heldout.judging.database import campaigns
 from heldout.judging.database import tables as t
 from heldout.judging.database.assignments import owed_for
-from heldout.judging.database.campaigns import read_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +217,7 @@ def uncounted_pay(database: Database) -> UncountedPay:
         DatabaseError: see `ErrorCode`.
     """
     return database.read(
-        lambda connection: read_uncounted_pay(connection, read_settings(connection))
+        lambda connection: read_uncounted_pay(connection, campaigns.read_settings(connection))
     )
 
 
@@ -363,7 +362,7 @@ def list_payments(database: Database) -> tuple[Payment, ...]:
     """
 
     def read(connection: Connection) -> tuple[Payment, ...]:
-        terms = read_settings(connection)
+        terms = campaigns.read_settings(connection)
         found = {one.assignment: one for one in read_assignments(connection)}
         rows = connection.execute(select(t.payments).order_by(t.payments.c.id))
         made = [
@@ -373,7 +372,7 @@ def list_payments(database: Database) -> tuple[Payment, ...]:
                 key=row.key,
                 kind=row.kind,
                 amount=row.amount,
-                paid_at=format_time(row.paid_at),
+                paid_at=times.format_time(row.paid_at),
             )
             for row in rows
         ]
@@ -444,12 +443,12 @@ def record_payment(database: Database, payment: Payment, *, now: datetime) -> bo
         exclude_others(connection)
         known = select(t.assignments.c.id).where(t.assignments.c.id == number)
         if connection.scalar(known) is None:
-            raise DatabaseError("unknown-assignment", "there is no such assignment here")
+            raise errors.DatabaseError("unknown-assignment", "there is no such assignment here")
         columns = (t.payments.c.assignment, t.payments.c.amount, t.payments.c.kind)
         before = connection.execute(select(*columns).where(t.payments.c.key == key)).one_or_none()
         if before is not None:
             if tuple(before) != (number, amount, kind):
-                raise DatabaseError("payment-key", f"{key} is the key of another payment")
+                raise errors.DatabaseError("payment-key", f"{key} is the key of another payment")
             return False
         row = {"assignment": number, "amount": amount, "kind": kind, "key": key, "paid_at": now}
         connection.execute(insert(t.payments).values(row))

@@ -15,9 +15,8 @@ from typing import Any, Literal
 import numpy as np
 import sqlalchemy as sa
 
-from heldout.database import database
+from heldout.database import database, times
 from heldout.database.database import Database, Instant, Schema, new_metadata
-from heldout.database.times import format_time
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.rows import Item, Task, copy_task
 
@@ -268,10 +267,10 @@ def _make_judgment(row: sa.Row[Any]) -> Judgment:
             "choice": row.side if asked else None,
             "ticked": tuple(row.ticked),
             "worker": row.pseudonym,
-            "shown_at": format_time(row.shown_at),
-            "answered_at": format_time(row.answered_at),
+            "shown_at": times.format_time(row.shown_at),
+            "answered_at": times.format_time(row.answered_at),
             "submitted": submitted,
-            "submitted_at": format_time(row.ended_at) if submitted else "",
+            "submitted_at": times.format_time(row.ended_at) if submitted else "",
         }
     )
 

@@ -15,8 +15,7 @@ from scipy.special import expit
 
 from heldout.judging.campaign.judgments import PairVotes, Votes, lead_of
 from heldout.stats import bradley_terry as bt
-from heldout.stats.results import bonferroni, holm
-from heldout.stats.tests import compare_counts
+from heldout.stats import results, tests
 from heldout.trec.tops import Tops
 
 PERFECT = "perfect"
@@ -124,7 +123,7 @@ def hold_contests(
     runs = tuple(first)
     found = [hold_contest((a, b), first, votes, level) for a, b in combinations(runs, 2)]
     ps = [one.p for one in found]
-    corrected = zip(found, bonferroni(ps), holm(ps), strict=True)
+    corrected = zip(found, results.bonferroni(ps), results.holm(ps), strict=True)
     contests = tuple(replace(one, p_bonferroni=b, p_holm=h) for one, b, h in corrected)
     wins = dict.fromkeys(runs, 0)
     for one in contests:
@@ -166,7 +165,7 @@ def hold_contest(
             tally["unjudged"] += 1
         else:
             tally["a" if lead > 0 else "b" if lead < 0 else "drawn"] += 1
-    test = compare_counts(tally["b"], tally["a"], level=level)
+    test = tests.compare_counts(tally["b"], tally["a"], level=level)
     return Contest(
         a=a,
         b=b,

@@ -21,6 +21,7 @@ import msgspec
 from heldout.errors import InputError, StoreError, plural, quote
 from heldout.files.durable import Folder
 from heldout.ids import Digest, digest_bytes
+from heldout.judging.campaign import rows, settings
 from heldout.judging.campaign.judgments import (
     Judgment,
     PairVotes,
@@ -31,8 +32,6 @@ from heldout.judging.campaign.judgments import (
     judgments_at,
 )
 from heldout.judging.campaign.pools import Pool, stand_for
-from heldout.judging.campaign.rows import format_rows
-from heldout.judging.campaign.settings import Exclusion
 from heldout.judging.labels.contests import PASSAGE_PRIOR, rank_passages
 from heldout.trec.qrels import format_qrels
 from heldout.trec.text import show
@@ -313,7 +312,7 @@ class Rules:
     """
 
     algorithm: Algorithm = "tournament"
-    exclusion: Exclusion = "task"
+    exclusion: settings.Exclusion = "task"
     failures: int = 1
     until: str | None = None
     prior: float | None = None
@@ -354,7 +353,7 @@ class LabelVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     name: str
     parent: str | None
     algorithm: Algorithm
-    exclusion: Exclusion
+    exclusion: settings.Exclusion
     failures: int
     until: str | None
     recorded: int
@@ -447,7 +446,7 @@ def make_version(
         unjudged=sum(one.unjudged for one in played),
         drawn=sum(one.drawn for one in played),
         judgments_sha256=digest_bytes(format_judgments(seen)),
-        pools_sha256=digest_bytes(format_rows(pools)),
+        pools_sha256=digest_bytes(rows.format_rows(pools)),
         qrels_sha256=digest_bytes(qrels),
     )
     return Made(version=version, qrels=qrels, labels=labels, votes=votes, rules=rules)

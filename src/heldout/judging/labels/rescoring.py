@@ -25,9 +25,8 @@ from heldout.judging.labels.labels import Find, label_pool, make_labels, play
 from heldout.scoring.evaluate import prepare, score
 from heldout.scoring.measures import Measure
 from heldout.stats import rank_correlation as ranks
+from heldout.stats import results, student
 from heldout.stats.resampling import DIGITS, bca_interval
-from heldout.stats.results import AskedTest
-from heldout.stats.student import compare_mean
 from heldout.trec.tops import RunPositions, see_through
 
 # What labels would be had the judges judged again: judgments drawn again, and labels made of them.
@@ -462,7 +461,7 @@ def _make_means(values: Floats, draws: Floats, labels: ScoredLabels, level: floa
     ranks = rank_means(means_of(values).tolist())
     found = []
     for index, row in enumerate(values * sign):
-        t = compare_mean(row, AskedTest(alternative="two-sided", level=level))
+        t = student.compare_mean(row, results.AskedTest(alternative="two-sided", level=level))
         without = (row.sum() - row) / max(len(row) - 1, 1)
         bca = bca_interval(draws[:, index] * sign, float(row.mean()), without, level=level)
         found.append(

@@ -24,8 +24,7 @@ from heldout.judging.labels.contests import PERFECT, first_documents
 from heldout.judging.labels.labels import Rules
 from heldout.options import Opt
 from heldout.progress_bar import SILENT, Progress
-from heldout.scoring.options import RunOrder, RunPatterns
-from heldout.scoring.run_files import name_runs, read_each
+from heldout.scoring import options, run_files
 from heldout.trec.reading.sources import open_input
 from heldout.trec.tops import Tops
 
@@ -44,11 +43,11 @@ class JudgedSource:
             path="file",
         ),
     ] = None
-    runs: RunPatterns = ()
+    runs: options.RunPatterns = ()
     qrels: Annotated[
         str | None, Opt("Present labels; a perfect run shows their documents first.", metavar="Q")
     ] = None
-    order: RunOrder = None
+    order: options.RunOrder = None
     until: Annotated[
         datetime | None, Opt("Last time (UTC) of answers that are used.", metavar="TIME")
     ] = None
@@ -198,7 +197,7 @@ def name_judged_runs(patterns: Sequence[str]) -> Mapping[str, str]:
     Raises:
         InputError: as `find_runs`; code `repeated-system`: a run has the name of the perfect one.
     """
-    named = name_runs(patterns)
+    named = run_files.name_runs(patterns)
     if PERFECT in named:
         expected = "another name: so is the run that always shows the known answer"
         found, hint = f"a run called {PERFECT}", "rename the file"
@@ -215,7 +214,7 @@ def read_first(
         InputError: a run has errors.
     """
     paths = name_judged_runs(source.runs) if source.runs else {}
-    return read_each(paths, depth=depth, order=source.order, progress=progress)
+    return run_files.read_each(paths, depth=depth, order=source.order, progress=progress)
 
 
 def _read_judgments(source: JudgedSource, folder: CampaignFolder | None) -> tuple[Judgment, ...]:

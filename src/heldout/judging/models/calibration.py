@@ -19,10 +19,8 @@ from heldout.judging.campaign.judgments import PairVotes, Votes
 from heldout.judging.campaign.pools import Pool
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.models.judges import ModelJudgment
-from heldout.stats.agreement import AgreementCoefficient, cohen_interval, cohen_kappa
+from heldout.stats import agreement, student, tests
 from heldout.stats.regression import LogisticFit, MeanFit, clustered_share, fit_logistic
-from heldout.stats.student import PredictionPowered, estimate_mean
-from heldout.stats.tests import compare_counts
 
 ENOUGH = 300
 """Pairs that a calibration should have at least."""
@@ -103,7 +101,7 @@ class Calibration:
     tied: int
     accuracy: MeanFit
     decided: MeanFit
-    kappa: AgreementCoefficient
+    kappa: agreement.AgreementCoefficient
     kappa_interval: tuple[float, float] | None
     length: LogisticFit
     strata: tuple[Stratum, ...]
@@ -160,15 +158,15 @@ def calibrate(
         ),
         first_twice=sides["A"],
         second_twice=sides["B"],
-        side_p=compare_counts(sides["A"], sides["B"]).p,
+        side_p=tests.compare_counts(sides["A"], sides["B"]).p,
         compared=len(compared),
         agree=right.count(1.0),
         disagree=right.count(0.0),
         tied=right.count(0.5),
         accuracy=clustered_share(right, queries, level=level),
         decided=clustered_share([right[index] for index in decided], groups, level=level),
-        kappa=cohen_kappa(model, people),
-        kappa_interval=cohen_interval(model, people, rng, groups=groups, level=level),
+        kappa=agreement.cohen_kappa(model, people),
+        kappa_interval=agreement.cohen_interval(model, people, rng, groups=groups, level=level),
         length=_fit_length([(v, f) for v, f in both if f], pools, level),
         strata=_strata([(one, found) for one, found in both if found]),
         level=level,
@@ -331,7 +329,7 @@ class WinRate:
 
     a: str
     b: str
-    together: PredictionPowered
+    together: student.PredictionPowered
     people: Share
 
 
@@ -367,7 +365,7 @@ def estimate_win_rates(
         if seen:
             labels, guesses = zip(*seen, strict=True)
             rest = [f for f in waiting if f is not None]
-            together = estimate_mean(labels, guesses, rest, level=level)
+            together = student.estimate_mean(labels, guesses, rest, level=level)
             votes_alone = [y for _, y in judged]
             rates.append(WinRate(a=a, b=b, together=together, people=share_of(votes_alone, level)))
     return tuple(rates)

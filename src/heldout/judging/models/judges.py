@@ -20,8 +20,7 @@ import msgspec
 
 from heldout.board.store.forges import LONGEST_WAIT, seconds_to_wait
 from heldout.errors import InputError, Problem, SetupError, StoreError, quote
-from heldout.files.durable import Folder
-from heldout.files.executors import work_within
+from heldout.files import durable, executors
 from heldout.ids import Digest, digest_bytes
 from heldout.judging.campaign.drawing import Pair
 from heldout.judging.campaign.pools import Pool
@@ -351,7 +350,7 @@ def read_rows(folder: Path) -> tuple[ModelJudgment, ...]:
     Raises:
         InputError: as `parse_model_judgments`.
     """
-    return parse_model_judgments(Folder(folder).read_lines(ROWS), path=str(folder / ROWS))
+    return parse_model_judgments(durable.Folder(folder).read_lines(ROWS), path=str(folder / ROWS))
 
 
 @contextmanager
@@ -364,7 +363,7 @@ def open_rows(folder: Path) -> Iterator[Callable[[ModelJudgment], None]]:
     Raises:
         StoreError: another process appends; or the disk does not take it.
     """
-    path, files = folder / ROWS, Folder(folder)
+    path, files = folder / ROWS, durable.Folder(folder)
     with files.lock(f".{ROWS}.lock"), files.change(ROWS, mode=_PRIVATE) as file:
         handle = file.fileno()
         os.ftruncate(handle, len(files.read_lines(ROWS)))
@@ -550,7 +549,7 @@ class ModelClient:
                 return response, self._read(response, begun)
 
         try:
-            response, body = work_within(self.seconds, ask)
+            response, body = executors.work_within(self.seconds, ask)
         except (httpx2.TimeoutException, TimeoutError):
             return Reply(failure="timeout", detail="no whole answer in time", may_pass=True)
         except httpx2.HTTPError as error:

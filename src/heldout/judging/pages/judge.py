@@ -26,16 +26,12 @@ from heldout.errors import InputError, StoreError, plural
 from heldout.judging.campaign.judgments import By, Choice, Reason, Side
 from heldout.judging.campaign.questions import CANNOT, FORMS, QuestionForm, find_answer_fault
 from heldout.judging.campaign.settings import Platform, Settings
-from heldout.judging.database import assignments, claims
+from heldout.judging.database import assignments, campaigns, claims, organiser
 from heldout.judging.database.assignments import LONGEST_WORKER, Answered, Assignment, Shown, Worker
-from heldout.judging.database.campaigns import Campaign, read_campaign
 from heldout.judging.database.claims import NoTask, Offer
-from heldout.judging.database.organiser import uncounted_pay
 from heldout.judging.pages import questions
+from heldout.web import guard, pages, sessions
 from heldout.web.forms import Form, address_of, go_to, make_application, network_of, read_count
-from heldout.web.guard import RETRY_SECONDS, respond, respond_briefly
-from heldout.web.pages import Study
-from heldout.web.sessions import Attempts
 from heldout.web.signing import PageSigner, Stamp, TokenError
 
 # What a form says.
@@ -111,14 +107,14 @@ class Judging:
     """
 
     database: Database
-    campaign: Campaign
+    campaign: campaigns.Campaign
     clock: Callable[[], datetime]
-    exits: Attempts = field(default_factory=Attempts)
+    exits: sessions.Attempts = field(default_factory=sessions.Attempts)
 
     def start(self) -> Response:
         """The first page, for who opens the server's address by itself."""
-        study, link = Study(), ("/admin", "Sign in as the organiser")
-        return respond_briefly(
+        study, link = pages.Study(), ("/admin", "Sign in as the organiser")
+        return guard.respond_briefly(
             study, *questions.TEXTS.notices["start"], mturk=self._mturk, link=link
         )
 
@@ -304,7 +300,7 @@ class Judging:
             hand_in=questions.HandIn(action=addresses.item(position), fields=fields, button="Next"),
             link=None,
         )
-        answer.headers["Retry-After"] = RETRY_SECONDS
+        answer.headers["Retry-After"] = guard.RETRY_SECONDS
         return answer
 
     def _arrival(self, values: Mapping[str, str]) -> questions.LandingVisitor:
@@ -389,7 +385,7 @@ class Judging:
         )
 
     def _no_task(self, found: NoTask, arrival: questions.LandingVisitor) -> Response:
-        if found.why == "paused" and uncounted_pay(self.database).is_spent:
+        if found.why == "paused" and organiser.uncounted_pay(self.database).is_spent:
             _LOG.warning("a judge got no task: those that do not count earned too much; see /admin")
         again = f"/j/{self.campaign.code}?{urlencode(arrival.fields)}"
         return self._respond(
@@ -447,7 +443,7 @@ class Judging:
             settings = held.settings
             words |= {"answered": held.answered, "items": held.items}
         said = [one.format(**words) for one in questions.TEXTS.notices[which]]
-        return respond_briefly(
+        return guard.respond_briefly(
             questions.study_of(settings), *said, status=status, mturk=self._mturk, link=link
         )
 
@@ -455,7 +451,7 @@ class Judging:
         self, template: str, settings: Settings, *, title: str, status: int = 200, **values: object
     ) -> HTMLResponse:
         study, mturk = questions.study_of(settings), self._mturk
-        return respond(
+        return guard.respond(
             template, study, values, title=title, status=status, mturk=mturk, **questions.WORDS
         )
 
@@ -514,7 +510,7 @@ def make_app(
     Raises:
         DatabaseError: code `database-empty`: no campaign was loaded yet; or the database is gone.
     """
-    campaign = read_campaign(database)
+    campaign = campaigns.read_campaign(database)
     judging = Judging(database=database, campaign=campaign, clock=clock)
     return make_application(
         questions.study_of(campaign.settings),

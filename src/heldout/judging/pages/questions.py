@@ -9,9 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from heldout.errors import plural
-from heldout.judging.campaign.judgments import REASONS
-from heldout.judging.campaign.questions import CANNOT
-from heldout.judging.campaign.rows import amount_owed
+from heldout.judging.campaign import judgments, questions, rows
 from heldout.judging.campaign.settings import Platform, Settings, format_money
 from heldout.judging.database.assignments import LONGEST_WORKER, Assignment, Shown, Worker
 from heldout.judging.platforms.links import is_signed, personal_code
@@ -33,8 +31,8 @@ TEXTS = msgspec.toml.decode(_FILE.read_bytes(), type=PageTexts)
 WORDS: Mapping[str, object] = {
     "plural": plural,
     "money": format_money,
-    "amount_owed": amount_owed,
-    "reasons": REASONS,
+    "amount_owed": rows.amount_owed,
+    "reasons": judgments.REASONS,
     "missing": TEXTS.missing,
     "longest_worker": LONGEST_WORKER,
 }
@@ -158,7 +156,7 @@ def find_chosen(shown: Shown, sent: Mapping[str, str] | None) -> tuple[str, str]
         return "", ""
     if given.side is None:
         pair = shown.assignment.settings.kind == "preference"
-        return "none" if pair else CANNOT, given.reason or ""
+        return "none" if pair else questions.CANNOT, given.reason or ""
     return {"left": "a", "right": "b"}.get(given.side, given.side), ""
 
 

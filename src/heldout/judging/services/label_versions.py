@@ -15,9 +15,8 @@ import msgspec
 import numpy as np
 
 from heldout.board.organiser.decide import Decision, correct
-from heldout.board.rules.changes import open_labels
+from heldout.board.rules import changes, spec_file
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.commitments import check_unchanged, compare_held_out
 from heldout.board.scores.rescoring import Precomputed, check_set, list_published, rescore_each
 from heldout.board.scores.session import Session, accept_rules
@@ -28,9 +27,8 @@ from heldout.errors import HeldoutError, InputError, StoreError
 from heldout.files.durable import Folder
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.settings import Exclusion
+from heldout.judging.labels import maintenance, rescoring
 from heldout.judging.labels.labels import format_labels
-from heldout.judging.labels.maintenance import LeadRule, Replacement
-from heldout.judging.labels.rescoring import rank_means
 from heldout.scoring.measures import parse_measure
 from heldout.stats.rank_correlation import Both, TauRange, find_taus
 
@@ -58,13 +56,13 @@ class LabelRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     set: str
     version: int
     parent: str
-    rule: LeadRule
+    rule: maintenance.LeadRule
     exclusion: Exclusion
     failures: int
     until: str
     judgments: str
     pools: str
-    replaced: tuple[Replacement, ...]
+    replaced: tuple[maintenance.Replacement, ...]
     seen: dict[str, tuple[str, ...]]
 
 
@@ -145,7 +143,7 @@ def publish_labels(
     view = View(name=name, set=record.set, measure=measure, labels=name, public=public)
     before = session.rules()
     after = f"{before.rstrip()}\n\n{_format_view(view)}"
-    parse_spec(after.encode(), path=SPEC)
+    spec_file.parse_spec(after.encode(), path=SPEC)
     parent = versions[-1].name if versions else ""
     record = msgspec.structs.replace(record, version=number, parent=parent)
     folder = _folder(session, record.set)
@@ -212,7 +210,7 @@ def _folder(session: Session, query_set: str) -> Folder:
     """Return where the labels of a set lie."""
     if session.spec().sets[query_set].held_out:
         return session.vault.files.below("labels")
-    return session.repository.files.below(str(PurePosixPath(open_labels("any")).parent))
+    return session.repository.files.below(str(PurePosixPath(changes.open_labels("any")).parent))
 
 
 def _read_version(session: Session, view: View, labels: str) -> BoardLabels:
@@ -319,7 +317,7 @@ def compare_version(session: Session, version: BoardLabels) -> RankingChange | N
         values = np.array([[[one[q] for q in queries] for one in both] for both in pairs], float)
         first, second = sign * values.mean(axis=2).T
         taus = find_taus(ids, Both(before=first, after=second)) if len(ids) > 1 else ()
-        ranks = (rank_means(one.tolist()) for one in (first, second))
+        ranks = (rescoring.rank_means(one.tolist()) for one in (first, second))
         moves = [
             Move(id=one, before=b, after=a) for one, b, a in zip(ids, *ranks, strict=True) if a != b
         ]

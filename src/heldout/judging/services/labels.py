@@ -11,10 +11,8 @@ from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer
 from heldout.errors import OptionError, StoreError, plural
-from heldout.files.durable import Folder
-from heldout.files.executors import open_executor
-from heldout.judging.campaign.judgments import pooled_tops
-from heldout.judging.campaign.pools import stand_for
+from heldout.files import durable, executors
+from heldout.judging.campaign import judgments, pools
 from heldout.judging.labels import labels as making
 from heldout.judging.labels import rescoring
 from heldout.judging.labels import source as sources
@@ -162,7 +160,7 @@ def make_labels(
     return answer, folder and folder / f"{made.version.name}.qrels", written
 
 
-@open_executor(jobs=1)
+@executors.open_executor(jobs=1)
 def rebuild_labels(
     source: sources.JudgedSource, options: LabelOptions, name: str, *, progress: Progress = SILENT
 ) -> tuple[making.LabelVersion, tuple[str, ...]]:
@@ -221,7 +219,7 @@ def write_report(
     labels = judged.labels
     given = report.ReportInput(
         judged=replace(judged, rules=rules),
-        tops=runs.tops or ({} if judged.folder is None else pooled_tops(judged.pools)),
+        tops=runs.tops or ({} if judged.folder is None else judgments.pooled_tops(judged.pools)),
         ranks={} if labels is None else runs.ranks,
         before=None
         if labels is None
@@ -243,7 +241,7 @@ def write_report(
     words = f"{size}, {queries}. Private: it holds judgments, texts and scores."
     files = report.render_judging_report(sections, name=name, words=words, language=language)
     for path, data in sorted(files.items()):
-        Folder(out).write_whole(path, data, mode=_PRIVATE)
+        durable.Folder(out).write_whole(path, data, mode=_PRIVATE)
     return out, sections, sorted(files)
 
 
@@ -284,7 +282,7 @@ def choose_rules(rules: making.Rules, options: LabelOptions) -> making.Rules:
     return chosen
 
 
-@open_executor(jobs=1)
+@executors.open_executor(jobs=1)
 def _make(
     judged: sources.Judged, rules: making.Rules, name: str | None, folder: Path | None
 ) -> making.Made:
@@ -324,7 +322,7 @@ def relabelled_answer(
 
 
 # Fits are many and small: threads of the linear algebra library would only wait, busily.
-@open_executor(jobs=1)
+@executors.open_executor(jobs=1)
 def relabel(
     judged: sources.Judged,
     made: making.Made,
@@ -354,7 +352,7 @@ def relabel(
     after = rescoring.ScoredLabels(
         name=AFTER, labels=rescoring.grade(made.labels.labels), measure=measure
     )
-    same = stand_for(judged.pools)
+    same = pools.stand_for(judged.pools)
     with progress.steps("leaving out runs", len(runs)) as done:
         left_out = rescoring.leave_each_out(
             runs,
@@ -418,7 +416,7 @@ def _count_pairings(
     judged: sources.Judged, made: making.Made, before: rescoring.Labels
 ) -> Mapping[str, making.Pairings]:
     """Return how known answers, all labels there were, and the new ones did in the judged pairs."""
-    same = stand_for(judged.pools)
+    same = pools.stand_for(judged.pools)
     named: Mapping[str, Mapping[str, Sequence[str]]] = {
         KNOWN: {query: docs[:1] for query, docs in judged.known.items() if query in before},
         BEFORE: {

@@ -23,11 +23,10 @@ from heldout.board.scores.session import Session
 from heldout.database.times import format_time
 from heldout.errors import InputError, plural
 from heldout.ids import digest_bytes, query_set_of
-from heldout.judging.campaign.drawing import draw_batch
+from heldout.judging.campaign import drawing, rows
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment, counted, format_judgments
 from heldout.judging.campaign.pools import Pool, stand_for
-from heldout.judging.campaign.rows import Item, Task, format_rows
 from heldout.judging.campaign.settings import Mode, Settings, format_money
 from heldout.judging.labels.labels import Algorithm, format_labels
 from heldout.judging.labels.maintenance import (
@@ -45,16 +44,7 @@ from heldout.judging.labels.maintenance import (
     seen_documents,
     spread_labels,
 )
-from heldout.judging.services.boards import QuerySet
-from heldout.judging.services.label_versions import (
-    BoardLabels,
-    LabelRecord,
-    RankingChange,
-    compare_version,
-    list_versions,
-    publish_labels,
-    score_versions,
-)
+from heldout.judging.services import boards, label_versions
 from heldout.judging.services.pools import Documents, read_documents
 from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
@@ -79,8 +69,8 @@ class CampaignContent:
     settings: Settings
     pools: tuple[Pool, ...]
     challengers: tuple[Pool, ...]
-    tests: tuple[Item, ...]
-    tasks: tuple[Task, ...]
+    tests: tuple[rows.Item, ...]
+    tasks: tuple[rows.Task, ...]
     judgments: tuple[Judgment, ...]
 
     @property
@@ -132,7 +122,7 @@ def label(campaign: CampaignContent, rule: LeadRule, *, until: str | None = None
 
 def make_record(
     campaign: CampaignContent, query_set: str, rule: LeadRule, *, until: str | None = None
-) -> tuple[Mapping[str, tuple[str, ...]], LabelRecord]:
+) -> tuple[Mapping[str, tuple[str, ...]], label_versions.LabelRecord]:
     """Labels by the judgments up to a time, and where they come from.
 
     Args:
@@ -148,7 +138,7 @@ def make_record(
     until = until or max((one.answered_at for one in campaign.judgments), default="")
     recorded = [one for one in campaign.judgments if not until or one.answered_at <= until]
     found = label(campaign, rule, until=until or None)
-    record = LabelRecord(
+    record = label_versions.LabelRecord(
         set=query_set,
         version=1,
         parent="",
@@ -157,7 +147,7 @@ def make_record(
         failures=campaign.settings.failures,
         until=until,
         judgments=str(digest_bytes(format_judgments(recorded))),
-        pools=str(digest_bytes(format_rows(campaign.pools))),
+        pools=str(digest_bytes(rows.format_rows(campaign.pools))),
         replaced=found.replaced,
         seen={query: tuple(sorted(docs)) for query, docs in sorted(campaign.seen.items())},
     )
@@ -173,7 +163,7 @@ def _count_valid(campaign: CampaignContent, until: str | None) -> tuple[Judgment
     )
 
 
-def is_made_again(campaign: CampaignContent, version: BoardLabels) -> bool:
+def is_made_again(campaign: CampaignContent, version: label_versions.BoardLabels) -> bool:
     """Check whether a campaign's files of today give a version's labels, byte for byte."""
     record = version.record
     settings = msgspec.structs.replace(
@@ -204,7 +194,7 @@ def weigh_challenges(campaign: CampaignContent, rule: LeadRule) -> tuple[Challen
 
 def draw_challenges(
     campaign: CampaignContent, challenges: Sequence[Challenge], *, seed: int
-) -> tuple[Task, ...]:
+) -> tuple[rows.Task, ...]:
     """Tasks for what has to be judged: a batch for each number of judges that pairs still need.
 
     Args:
@@ -222,7 +212,7 @@ def draw_challenges(
     }
     batch = max((task.batch for task in campaign.tasks), default=0) + 1
     tests, settings = campaign.tests, campaign.settings
-    return draw_batch(wanted, tests, settings, seed=seed, batch=batch, why="challenge")
+    return drawing.draw_batch(wanted, tests, settings, seed=seed, batch=batch, why="challenge")
 
 
 def count_waiting(session: Session, entries: Collection[str] | None = None) -> tuple[Waiting, ...]:
@@ -239,7 +229,7 @@ def count_waiting(session: Session, entries: Collection[str] | None = None) -> t
     """
     chosen = [one for one in list_published(session) if entries is None or one.id in entries]
     found = []
-    for query_set, versions in list_versions(session).items():
+    for query_set, versions in label_versions.list_versions(session).items():
         if unseen := _list_all_unseen(session, chosen, query_set, versions[-1].record.seen):
             found.append(Waiting(query_set=query_set, labels=versions[-1].name, tops=len(unseen)))
     return tuple(found)
@@ -295,7 +285,7 @@ _MODES: Mapping[Mode, Algorithm] = {"paper": "tournament", "sequential": "sequen
 class RoundOptions:
     """Options of a round."""
 
-    query_set: QuerySet = None
+    query_set: boards.QuerySet = None
     documents: Documents = None
     cap: Annotated[
         int | None,
@@ -379,8 +369,8 @@ def maintain(
         "scored": scored,
     }
     versions = [
-        (one, compare_version(session, one), is_made_again(held, one))
-        for one in list_versions(session).get(name, ())
+        (one, label_versions.compare_version(session, one), is_made_again(held, one))
+        for one in label_versions.list_versions(session).get(name, ())
     ]
     found["versions"] = [
         _version_document(one, change, same=same) for one, change, same in versions
@@ -413,7 +403,7 @@ def read_campaign(folder: CampaignFolder) -> CampaignContent:
 
 def publish_version(
     session: Session, held: CampaignContent, query_set: str, rule: LeadRule, options: RoundOptions
-) -> BoardLabels | None:
+) -> label_versions.BoardLabels | None:
     """Make a version of the labels; `None` where it would be the one before.
 
     Raises:
@@ -424,24 +414,29 @@ def publish_version(
         found = f"{len(held.judgments):,} judgments, of which none counts"
         raise InputError.of("no-judgments", "judgments.jsonl", found)
     labels, record = make_record(held, query_set, rule, until=until)
-    return publish_labels(session, labels, record, measure=options.measure, public=options.public)
+    return label_versions.publish_labels(
+        session, labels, record, measure=options.measure, public=options.public
+    )
 
 
 def score_new(session: Session, query_set: str, *, progress: Progress = SILENT) -> tuple[str, ...]:
     """Score what is not scored on all versions; the ids of these entries."""
-    versions = list_versions(session).get(query_set, ())
+    versions = label_versions.list_versions(session).get(query_set, ())
     if not versions:
         return ()
     with progress.steps("scoring", len(list_published(session))) as done:
         reason = f"scored on preference labels {versions[-1].name}"
-        return tuple(decision.id for decision in score_versions(session, why=reason, done=done))
+        return tuple(
+            decision.id
+            for decision in label_versions.score_versions(session, why=reason, done=done)
+        )
 
 
 def _choose_rule(
     session: Session, held: CampaignContent, query_set: str, options: RoundOptions
 ) -> LeadRule:
     """The rule that was asked for; what was not is as in the version before."""
-    versions = list_versions(session).get(query_set, ())
+    versions = label_versions.list_versions(session).get(query_set, ())
     before = versions[-1].record.rule if versions else LeadRule(cap=CAP, budget=BUDGET)
     return LeadRule(
         lead=before.lead,
@@ -522,7 +517,7 @@ def _errors(rule: LeadRule) -> str:
 
 
 def _version_facts(
-    labels: BoardLabels, change: RankingChange | None, *, same: bool
+    labels: label_versions.BoardLabels, change: label_versions.RankingChange | None, *, same: bool
 ) -> list[tuple[str, str]]:
     record = labels.record
     until = f", judgments up to {record.until}" if record.until else ""
@@ -542,7 +537,7 @@ def _version_facts(
 
 
 def _version_document(
-    labels: BoardLabels, change: RankingChange | None, *, same: bool
+    labels: label_versions.BoardLabels, change: label_versions.RankingChange | None, *, same: bool
 ) -> dict[str, object]:
     record = to_document(labels.record)
     del record["seen"]

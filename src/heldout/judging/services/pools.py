@@ -9,13 +9,10 @@ from typing import Annotated
 import numpy as np
 
 from heldout.answers.answer import to_document
-from heldout.collections.named import load_qrels, load_queries
-from heldout.collections.tables import read_file
+from heldout.collections import named, tables
 from heldout.errors import InputError, OptionError, StoreError, plural
-from heldout.judging.campaign import drawing
-from heldout.judging.campaign.files import CampaignFolder
+from heldout.judging.campaign import drawing, files, rows
 from heldout.judging.campaign.pools import Pool, PoolSizes, build_pools, sample_pools
-from heldout.judging.campaign.rows import Task
 from heldout.judging.campaign.settings import (
     Price,
     Settings,
@@ -106,7 +103,7 @@ class Begun:
 
 
 def create_campaign(
-    folder: CampaignFolder,
+    folder: files.CampaignFolder,
     pooled: Pooled,
     options: PoolOptions,
     *,
@@ -148,7 +145,7 @@ def create_campaign(
     return Begun(pools=tuple(pools), tests=len(proposed))
 
 
-def refuse_pools(folder: CampaignFolder) -> None:
+def refuse_pools(folder: files.CampaignFolder) -> None:
     """Raises `StoreError` where a campaign has pools already."""
     if folder.has("pool.jsonl"):
         raise StoreError(f"{folder.path / 'pool.jsonl'} is there already; name another folder")
@@ -182,15 +179,15 @@ def load_pooled(
         )
     if not (source.runs and source.qrels and source.queries):
         raise OptionError("what is pooled? run files, --qrels and --queries; or --board")
-    known = known_answers(load_qrels(source.qrels).judgments)
-    texts = load_queries(source.queries).texts
+    known = known_answers(named.load_qrels(source.qrels).judgments)
+    texts = named.load_queries(source.queries).texts
     tops = read_each(name_paths(source.runs), depth=depth, order=source.order, progress=progress)
     return Pooled(tops=tops, known=known, queries=texts)
 
 
 def read_documents(path: str) -> Mapping[str, str]:
     """Read the texts of documents by id; raises as `collections.tables.read_documents`."""
-    return read_file(Path(path))
+    return tables.read_file(Path(path))
 
 
 def _cut_to_split(
@@ -220,8 +217,8 @@ class Drawn:
     """
 
     settings: Settings
-    earlier: tuple[Task, ...]
-    tasks: tuple[Task, ...]
+    earlier: tuple[rows.Task, ...]
+    tasks: tuple[rows.Task, ...]
     waiting: int
 
     @property
@@ -232,7 +229,7 @@ class Drawn:
         return price_tasks(len(self.tasks), self.settings, pairs=len(planned), judgments=judgments)
 
 
-def draw_next(folder: CampaignFolder, *, seed: int) -> Drawn:
+def draw_next(folder: files.CampaignFolder, *, seed: int) -> Drawn:
     """Draw the next tasks of a campaign and write them.
 
     Args:
@@ -256,8 +253,8 @@ def draw_next(folder: CampaignFolder, *, seed: int) -> Drawn:
 
 
 def _draw(
-    folder: CampaignFolder, settings: Settings, earlier: Sequence[Task], *, seed: int
-) -> tuple[Task, ...]:
+    folder: files.CampaignFolder, settings: Settings, earlier: Sequence[rows.Task], *, seed: int
+) -> tuple[rows.Task, ...]:
     batch = max((task.batch for task in earlier), default=0) + 1
     if settings.mode == "sequential":
         planned = drawing.count_planned(earlier)

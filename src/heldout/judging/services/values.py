@@ -15,10 +15,9 @@ from numpy.random import PCG64, Generator
 from heldout.answers.answer import Answer
 from heldout.collections.named import load_queries, open_qrels
 from heldout.errors import InputError
-from heldout.judging.campaign import judgments
+from heldout.judging.campaign import judgments, settings
 from heldout.judging.campaign import pools as campaign_pools
 from heldout.judging.campaign.pools import Pool, sample_pools
-from heldout.judging.campaign.settings import Exclusion
 from heldout.judging.labels.labels import Algorithm, Made, Rules, make_version
 from heldout.judging.labels.rescoring import ScoredLabels
 from heldout.judging.labels.rescoring import rescore as rescore_labels
@@ -66,7 +65,7 @@ def read_judgments(
     qrels: GivenLabels | None = None,
     pools: Sequence[Pool] | None = None,
     runs: GivenRuns | None = None,
-    exclusion: Exclusion = "task",
+    exclusion: settings.Exclusion = "task",
     failures: int = 1,
     until: str | None = None,
 ) -> Judged:

@@ -14,8 +14,7 @@ from heldout.charts.axes import score_axis, share_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED, RECORD
 from heldout.errors import plural
-from heldout.judging.campaign.judgments import count_votes
-from heldout.judging.campaign.pools import stand_for
+from heldout.judging.campaign import judgments, pools
 from heldout.judging.labels import contests as compared
 from heldout.judging.labels.labels import CLOSE
 from heldout.judging.labels.source import Judged, count_valid, first_of
@@ -41,7 +40,7 @@ def compare_by_contests(
     Raises:
         InputError: code `no-judgments`: none counts; `deep-pool`.
     """
-    votes = count_votes(count_valid(judged), same=stand_for(judged.pools))
+    votes = judgments.count_votes(count_valid(judged), same=pools.stand_for(judged.pools))
     return contests_answer(compared.hold_contests(first_of(judged, tops), votes, level=level))
 
 
@@ -299,7 +298,7 @@ def compare_strengths(
     """
     found = compared.compare_runs(
         first_of(judged, tops),
-        count_votes(count_valid(judged), same=stand_for(judged.pools)),
+        judgments.count_votes(count_valid(judged), same=pools.stand_for(judged.pools)),
         rng=Generator(PCG64(seed)),
         prior=prior,
         level=level,

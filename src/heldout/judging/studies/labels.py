@@ -7,9 +7,8 @@ from typing import Any
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns, shorten
-from heldout.charts.axes import score_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot
-from heldout.charts.svg import RULE
 from heldout.errors import plural
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Made, Pairings
@@ -32,8 +31,8 @@ def _draw(found: Rescored) -> Plot:
     perfect = [one.after.value for one in found.runs if one.run == PERFECT]
     ends = [end for one in runs for end in one.after.bca or (one.after.value,)]
     plot = Plot(
-        x=score_axis([one.before.value for one in runs]),
-        y=score_axis([*ends, *perfect]),
+        x=axes.score_axis([one.before.value for one in runs]),
+        y=axes.score_axis([*ends, *perfect]),
         head=f"{found.measures[1]}, {found.after}",
         foot=f"{found.measures[0]}, {found.before}",
         height=340,
@@ -41,7 +40,7 @@ def _draw(found: Rescored) -> Plot:
     for value in perfect:
         plot.level(value, f"{PERFECT} before")
     for one in runs:
-        plot.line([(one.before.value, end) for end in one.after.bca or ()], RULE, thin=True)
+        plot.line([(one.before.value, end) for end in one.after.bca or ()], svg.RULE, thin=True)
     for pooled in (False, True):
         spots = [
             (one.before.value, one.after.value, f"{one.run}: {one.after.value:.4f}")
@@ -51,7 +50,7 @@ def _draw(found: Rescored) -> Plot:
         plot.dots(spots, "disc" if pooled else "circle")
         if spots:
             plot.key("disc" if pooled else "circle", "pooled run" if pooled else "other run")
-    plot.key("thin", f"{found.level:.0%} BCa interval", RULE)
+    plot.key("thin", f"{found.level:.0%} BCa interval", svg.RULE)
     for one in sorted(runs, key=lambda one: -abs(one.before.rank - one.after.rank)):
         plot.name(one.before.value, one.after.value, one.run)
     return plot

@@ -15,19 +15,16 @@ from heldout.answers.answer import Answer, to_document
 from heldout.answers.files import render_alone, table_csv
 from heldout.answers.table import Column, Table, columns, to_latex
 from heldout.answers.text import clean
-from heldout.charts.axes import count_axis, rank_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Chart, Plot, stand_alone
-from heldout.charts.svg import LINK
 from heldout.errors import InputError, plural
 from heldout.judging.campaign.judgments import PairVotes, Votes
 from heldout.judging.campaign.pools import Candidate, Pool, PoolSizes, build_pools, sizes, stand_for
+from heldout.judging.labels import rescoring, source
 from heldout.judging.labels.contests import PERFECT, first_documents, hold_contests
-from heldout.judging.labels.rescoring import ScoredLabels
-from heldout.judging.labels.source import Judged
-from heldout.judging.studies import judges, sample
+from heldout.judging.studies import judges, labels, sample
 from heldout.judging.studies.categories import split_answer
 from heldout.judging.studies.contests import contests_answer
-from heldout.judging.studies.labels import Relabelled, labels_answer
 from heldout.trec.tops import RunPositions, Tops
 
 # How far judges agree, and how far they should.
@@ -132,15 +129,15 @@ def sizes_table(found: Mapping[str, PoolSizes]) -> Table:
 def histogram(found: PoolSizes) -> Plot:
     """Queries by the size of their pools; at least one pool."""
     plot = Plot(
-        x=rank_axis(max(found.histogram)),
-        y=count_axis(max(found.histogram.values())),
+        x=axes.rank_axis(max(found.histogram)),
+        y=axes.count_axis(max(found.histogram.values())),
         head="queries",
         foot="passages in the pool",
         height=220,
     )
     for size, queries in found.histogram.items():
         tip = f"{size:,} passages: {queries:,} queries"
-        plot.box((size - 0.4, size + 0.4), (0, queries), LINK, tip)
+        plot.box((size - 0.4, size + 0.4), (0, queries), svg.LINK, tip)
     return plot
 
 
@@ -270,11 +267,11 @@ class ReportInput:
         level: of intervals.
     """
 
-    judged: Judged
+    judged: source.Judged
     tops: Mapping[str, Tops]
     ranks: Mapping[str, RunPositions]
-    before: ScoredLabels | None
-    relabelled: Relabelled
+    before: rescoring.ScoredLabels | None
+    relabelled: labels.Relabelled
     split: str | None = None
     count: int = 3
     seed: int = 0
@@ -414,7 +411,7 @@ def _judges(section: ReportSection, given: ReportInput) -> ReportSection:
 def _labels(section: ReportSection, given: ReportInput) -> ReportSection:
     rescored = given.relabelled.rescored
     ranges = () if rescored is None else sample.draw_score_ranges(rescored)
-    return section.saying(labels_answer(given.relabelled), *ranges)
+    return section.saying(labels.labels_answer(given.relabelled), *ranges)
 
 
 def _best(given: ReportInput) -> str:

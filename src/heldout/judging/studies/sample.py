@@ -8,9 +8,8 @@ from dataclasses import astuple, dataclass, replace
 
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Column, Table, columns
-from heldout.charts.axes import score_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow
-from heldout.charts.svg import MUTED
 from heldout.errors import InputError, plural
 from heldout.judging.campaign.judgments import Votes
 from heldout.judging.labels.contests import PERFECT
@@ -259,8 +258,8 @@ def _run_table(rescored: Rescored, sample: SampleScores | None) -> Table:
 def _draw(found: SampleScores) -> Plot:
     """A mark for each run; names where there is room."""
     plot = Plot(
-        x=score_axis([one.every for one in found.runs]),
-        y=score_axis([one.sample for one in found.runs]),
+        x=axes.score_axis([one.every for one in found.runs]),
+        y=axes.score_axis([one.sample for one in found.runs]),
         head=f"{found.measure}, judged queries",
         foot=f"{found.measure}, all queries",
         height=320,
@@ -304,7 +303,7 @@ def draw_score_ranges(found: Rescored) -> Iterator[tuple[Plot, str]]:
 
 def _draw_ranges(shown: Sequence[tuple[str, RunMean]], foot: str, level: float) -> Plot:
     plot = Plot(
-        x=score_axis([end for _, mean in shown for end in (mean.value, *(mean.bca or ()))]),
+        x=axes.score_axis([end for _, mean in shown for end in (mean.value, *(mean.bca or ()))]),
         rows=[
             PlotRow(name=run, note=f"{mean.value:.3f}, rank {mean.rank:,}") for run, mean in shown
         ],
@@ -312,10 +311,10 @@ def _draw_ranges(shown: Sequence[tuple[str, RunMean]], foot: str, level: float) 
     )
     for row, (run, mean) in enumerate(shown):
         low, high = mean.bca or (None, None)
-        plot.interval(row, low, high, MUTED)
+        plot.interval(row, low, high, svg.MUTED)
         tip = f"{run}: {mean.value:.4f}, rank {mean.rank:,}"
         plot.dots([(mean.value, row, tip)], "circle" if run == PERFECT else "disc")
-    plot.key("line", f"{level:.0%} BCa interval", MUTED)
+    plot.key("line", f"{level:.0%} BCa interval", svg.MUTED)
     if any(run == PERFECT for run, _ in shown):
         plot.key("circle", f"{PERFECT} by the labels before")
     return plot

@@ -24,20 +24,7 @@ from heldout.errors import InputError, StoreError, printable
 from heldout.files.durable import write_whole
 from heldout.ids import Digest
 from heldout.progress_bar import SILENT, Progress
-from heldout.rankers.neural.checkpoints import (
-    CHECKPOINTS,
-    Checkpoint,
-    LoadedModel,
-    ModelSettings,
-    autocast,
-    check_scores,
-    find_checkpoint,
-    find_file,
-    import_neural,
-    load_complete,
-    load_model,
-    read_settings,
-)
+from heldout.rankers.neural import checkpoints
 from heldout.rankers.run import RankingTask, Run, TextPair, rank_scores
 
 Floats = NDArray[np.float32]
@@ -181,7 +168,7 @@ _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DenseSettings(ModelSettings):
+class DenseSettings(checkpoints.ModelSettings):
     """Which sentence encoder, and how it is run.
 
     Attributes:
@@ -202,20 +189,20 @@ class DenseSettings(ModelSettings):
 
     def __post_init__(self) -> None:
         """Refuse an empty batch, and `like` naming what is no sentence encoder of the table."""
-        known = [short for short, row in CHECKPOINTS.items() if row.method == "dense"]
-        row = find_checkpoint(self.like) if self.like else None
+        known = [short for short, row in checkpoints.CHECKPOINTS.items() if row.method == "dense"]
+        row = checkpoints.find_checkpoint(self.like) if self.like else None
         if self.batch < 1 or (self.like and (row is None or row.method != "dense")):
             message = f"wanted: batch >= 1, like one of {', '.join(known)}"
             raise ValueError(message)
 
     @property
-    def known(self) -> Checkpoint | None:
+    def known(self) -> checkpoints.Checkpoint | None:
         """The row of the table that says what the checkpoint may leave out."""
-        return find_checkpoint(self.like or self.model)
+        return checkpoints.find_checkpoint(self.like or self.model)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DenseEncoder(LoadedModel):
+class DenseEncoder(checkpoints.LoadedModel):
     """A loaded sentence encoder.
 
     Attributes:
@@ -260,7 +247,7 @@ class DenseEncoder(LoadedModel):
     def _encode(self, texts: Sequence[str], prompt: str | None) -> Floats:
         if not texts:
             return np.zeros((0, 1), np.float32)
-        with autocast(self.device, self.precision):
+        with checkpoints.autocast(self.device, self.precision):
             vectors: Floats = self.model.encode(
                 list(texts),
                 prompt=prompt,
@@ -268,7 +255,7 @@ class DenseEncoder(LoadedModel):
                 show_progress_bar=False,
             )
         vectors = np.asarray(vectors, dtype=np.float32)
-        check_scores(vectors, self.settings.model)
+        checkpoints.check_scores(vectors, self.settings.model)
         if self.similarity == "dot":
             return vectors
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -312,7 +299,7 @@ def load_encoder(settings: DenseSettings) -> DenseEncoder:
     query, document = (known.query_prefix, known.document_prefix) if known else ("", "")
 
     def read(source: str, device: str) -> dict[str, Any]:
-        if known is None and find_file(source, _MODULES) is None:
+        if known is None and checkpoints.find_file(source, _MODULES) is None:
             message = f"no {_MODULES}; like=contriever averages the vectors of tokens"
             raise ValueError(message)
         model = _load("SentenceTransformer", source, device)
@@ -324,13 +311,13 @@ def load_encoder(settings: DenseSettings) -> DenseEncoder:
             "document_prompt": asked or _prompt(model, _DOCUMENT_PROMPTS),
         }
 
-    return load_model(DenseEncoder, settings, read, known)
+    return checkpoints.load_model(DenseEncoder, settings, read, known)
 
 
 def _load(kind: str, source: str, device: str) -> Any:
     """Load a model of sentence-transformers in float32, all of whose weights are there."""
-    load = getattr(import_neural("sentence_transformers"), kind)
-    model = load_complete(lambda: load(source, device=device, trust_remote_code=False))
+    load = getattr(checkpoints.import_neural("sentence_transformers"), kind)
+    model = checkpoints.load_complete(lambda: load(source, device=device, trust_remote_code=False))
     return model.float().eval()
 
 
@@ -370,7 +357,7 @@ _MODEL_TYPES = frozenset({"ColBERT", "MultiVectorEncoder"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColbertSettings(ModelSettings):
+class ColbertSettings(checkpoints.ModelSettings):
     """Which ColBERT, and how it is run.
 
     Attributes:
@@ -382,7 +369,7 @@ class ColbertSettings(ModelSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Colbert(LoadedModel):
+class Colbert(checkpoints.LoadedModel):
     """A loaded ColBERT."""
 
     def encode_queries(self, texts: Sequence[str]) -> list[TokenVectors]:
@@ -420,14 +407,14 @@ class Colbert(LoadedModel):
     def _encode(self, encode: Callable[..., Any], texts: Sequence[str]) -> list[TokenVectors]:
         if not texts:
             return []
-        with autocast(self.device, self.precision):
+        with checkpoints.autocast(self.device, self.precision):
             found: list[TokenVectors] = encode(
                 list(texts),
                 batch_size=self.settings.batch,
                 convert_to_numpy=True,
                 show_progress_bar=False,
             )
-        return [check_scores(rows, self.settings.model) for rows in found]
+        return [checkpoints.check_scores(rows, self.settings.model) for rows in found]
 
 
 def max_similarity(
@@ -493,13 +480,15 @@ def load_colbert(settings: ColbertSettings) -> Colbert:
         _check_colbert(source)
         return {"model": _load("MultiVectorEncoder", source, device)}
 
-    return load_model(Colbert, settings, read)
+    return checkpoints.load_model(Colbert, settings, read)
 
 
 def _check_colbert(source: str) -> None:
     """Refuse what is no ColBERT: the library would draw the layer that it lacks."""
-    known = read_settings(source, "config_sentence_transformers.json")
+    known = checkpoints.read_settings(source, "config_sentence_transformers.json")
     if "query_prefix" in known or known.get("model_type") in _MODEL_TYPES:
         return
-    if "HF_ColBERT" not in (read_settings(source, "config.json").get("architectures") or ()):
+    if "HF_ColBERT" not in (
+        checkpoints.read_settings(source, "config.json").get("architectures") or ()
+    ):
         raise ValueError("no settings of a ColBERT, which has a layer over its token vectors")

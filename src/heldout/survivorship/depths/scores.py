@@ -26,9 +26,8 @@ from heldout.errors import InputError, plural
 from heldout.ids import DocId, QueryId
 from heldout.judging.labels.rescoring import score_each
 from heldout.scoring.measures import Measure
-from heldout.stats.rank_correlation import kendall
+from heldout.stats import rank_correlation, student
 from heldout.stats.results import AskedTest
-from heldout.stats.student import Variances, unpaired_t_test
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.trec.tops import RunPositions
 
@@ -382,13 +381,13 @@ def _order(depth: int, row: Sequence[float | None], deep: Sequence[float | None]
     means = [one for one in row if one is not None]
     if len(means) < len(row):
         return OrderAtDepth(depth=depth, tau=None, why="no query has a label at this depth")
-    tau = kendall(means, [one or 0.0 for one in deep])
+    tau = rank_correlation.kendall(means, [one or 0.0 for one in deep])
     why = "" if tau is not None else "all systems have the same score"
     return OrderAtDepth(depth=depth, tau=tau, why=why)
 
 
 def _compare(
-    scores: DepthScores, sides: Callable[[int, int], _Sides], kind: Variances, level: float
+    scores: DepthScores, sides: Callable[[int, int], _Sides], kind: student.Variances, level: float
 ) -> tuple[DepthTest, ...]:
     depths, ask = range(len(scores.depths) - 1), AskedTest(alternative="two-sided", level=level)
     tests = []
@@ -406,7 +405,7 @@ def _compare(
                 why=_why((first, second), kind),
             )
             if not test.why:
-                found = unpaired_t_test(first, second, ask, kind=kind)
+                found = student.unpaired_t_test(first, second, ask, kind=kind)
                 test = replace(
                     test,
                     difference=found.difference,
@@ -419,7 +418,7 @@ def _compare(
     return tuple(tests)
 
 
-def _why(sides: _Sides, kind: Variances) -> str:
+def _why(sides: _Sides, kind: student.Variances) -> str:
     if not len(sides[1]):
         return _NONE_ADDED
     if min(map(len, sides)) < _FEWEST:

@@ -13,9 +13,8 @@ from heldout.errors import InputError, plural
 from heldout.options import Level, Opt, Seed
 from heldout.progress_bar import SILENT, Progress
 from heldout.rankers.run import Hit, write_run
-from heldout.scoring.names import read_own_measure
+from heldout.scoring import names, run_files
 from heldout.scoring.options import RunOrder
-from heldout.scoring.run_files import name_runs
 from heldout.survivorship.annotations import Annotations
 from heldout.survivorship.depths.extrapolation import FARTHEST, Outlook, extrapolate
 from heldout.survivorship.depths.scores import (
@@ -37,8 +36,7 @@ from heldout.survivorship.depths.scores import (
 from heldout.survivorship.reading.records import no_common_document, no_common_query
 from heldout.survivorship.reading.source import AnnotationSource, read_source, refuse_to_replace
 from heldout.trec.orders import Order
-from heldout.trec.reading.sources import read_file
-from heldout.trec.reading.streams import OWN_FILES
+from heldout.trec.reading import sources, streams
 from heldout.trec.tops import RunPositions, read_positions
 
 NO_QUERY = "no query has a label at this depth"
@@ -169,7 +167,7 @@ def study_depths(
     """
     to = _depths_beyond(annotations.depth, options.to)
     scored = {SHOWN: shown_ranks(annotations)} if runs is None else runs
-    measure = read_own_measure(options.measure, path="--measure")
+    measure = names.read_own_measure(options.measure, path="--measure")
     every = score_depths(annotations, scored, measure, first_only=options.first_only)
     scores = pick_depths(every, options.depth or every.depths)
     level = options.level
@@ -232,7 +230,7 @@ def study_runs(
             `no-common-document`.
     """
     if options.write_shown is not None:
-        runs = name_runs(options.runs).values() if options.runs else ()
+        runs = run_files.name_runs(options.runs).values() if options.runs else ()
         read = (*source.inputs(), *map(Path, runs))
         refuse_to_replace(options.write_shown, "--write-shown", read)
     annotations = read_source(source, progress=progress)
@@ -255,7 +253,7 @@ def _read_runs(
     wanted: dict[str, Sequence[str]] = {
         one.query: tuple(one.selected) for one in annotations.records if one.selected
     }
-    paths = name_runs(options.runs)
+    paths = run_files.name_runs(options.runs)
     runs: dict[str, RunPositions] = {}
     with progress.steps("reading runs", len(paths)) as done:
         for name, path in paths.items():
@@ -267,7 +265,7 @@ def _read_runs(
 def _read_run(
     path: str, wanted: Mapping[str, Sequence[str]], annotations: Annotations, order: Order | None
 ) -> RunPositions:
-    read = partial(read_file, read_positions, path, order=order, limits=OWN_FILES)
+    read = partial(sources.read_file, read_positions, path, order=order, limits=streams.OWN_FILES)
     listed: RunPositions = read(documents=wanted)
     if not wanted:
         return listed

@@ -12,12 +12,7 @@ from heldout.charts.axes import name_axis, score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import MUTED, SOFT, cut
 from heldout.errors import plural
-from heldout.survivorship.depths.extrapolation import (
-    Backtest,
-    Extrapolation,
-    Outlook,
-    Predicted,
-)
+from heldout.survivorship.depths import extrapolation
 from heldout.survivorship.depths.scores import (
     SHOWN,
     SHOWN_IS_FAVOURED,
@@ -31,12 +26,12 @@ _CONSTANT = "all its scores are the same: nothing shows how they would vary"
 _DASH = f"{UNDEFINED}: {_CONSTANT}"
 
 
-_Figure = tuple[str, Predicted | None, float]
+_Figure = tuple[str, extrapolation.Predicted | None, float]
 """What it is called, what is expected, and what was observed where that is known."""
 
 
 def _list_figures(
-    one: Extrapolation, study: DepthStudy, known: Backtest | None = None
+    one: extrapolation.Extrapolation, study: DepthStudy, known: extrapolation.Backtest | None = None
 ) -> list[_Figure]:
     """The number of queries, and the score of each system."""
     scores = study.scores
@@ -45,13 +40,13 @@ def _list_figures(
     return list(zip(names, (one.queries, *one.scores), seen, strict=True))
 
 
-def _is_inside(expected: Predicted | None, seen: float) -> str | None:
+def _is_inside(expected: extrapolation.Predicted | None, seen: float) -> str | None:
     if expected is None:
         return None
     return "yes" if expected.low <= seen <= expected.high else "no"
 
 
-def _summarise_outlook(outlook: Outlook, study: DepthStudy) -> list[tuple[str, str]]:
+def _summarise_outlook(outlook: extrapolation.Outlook, study: DepthStudy) -> list[tuple[str, str]]:
     """Say what is expected at the deepest depth, and whether the model held where it is known."""
     if outlook.why:
         return [("deeper", f"not extrapolated: {outlook.why}")]
@@ -71,7 +66,7 @@ def _summarise_outlook(outlook: Outlook, study: DepthStudy) -> list[tuple[str, s
     return lines
 
 
-def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
+def _tabulate_outlook(outlook: extrapolation.Outlook, study: DepthStudy) -> tuple[Table, ...]:
     """The extrapolation, and how the same model does within what was seen."""
     if outlook.why:
         return ()
@@ -128,7 +123,7 @@ def _tabulate_outlook(outlook: Outlook, study: DepthStudy) -> tuple[Table, ...]:
     return (ahead, known)
 
 
-def _outlook_document(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
+def _outlook_document(outlook: extrapolation.Outlook, study: DepthStudy) -> dict[str, Any]:
     systems, check = study.scores.systems, outlook.backtest
     known = None
     if check is not None:
@@ -145,7 +140,7 @@ def _outlook_document(outlook: Outlook, study: DepthStudy) -> dict[str, Any]:
     }
 
 
-def _ahead_document(one: Extrapolation, systems: Sequence[str]) -> dict[str, Any]:
+def _ahead_document(one: extrapolation.Extrapolation, systems: Sequence[str]) -> dict[str, Any]:
     undefined = {"value": None, "low": None, "high": None, "why": _CONSTANT}
     queries, *scores = (
         undefined if found is None else asdict(found) | {"why": ""}
@@ -155,7 +150,7 @@ def _ahead_document(one: Extrapolation, systems: Sequence[str]) -> dict[str, Any
     return {"depth": one.depth, "queries": queries, "scores": scored}
 
 
-def _say_ends(name: str, found: Predicted | None) -> tuple[Cell, Cell, Cell]:
+def _say_ends(name: str, found: extrapolation.Predicted | None) -> tuple[Cell, Cell, Cell]:
     """Value and interval; whole queries among scores."""
     if found is None:
         return (None, None, None)
@@ -534,11 +529,11 @@ def _spots(study: DepthStudy, system: int, *, filled: bool) -> list[tuple[float,
     ]
 
 
-def _ahead(study: DepthStudy) -> tuple[Extrapolation, ...]:
+def _ahead(study: DepthStudy) -> tuple[extrapolation.Extrapolation, ...]:
     return study.outlook.predicted if study.outlook else ()
 
 
-def _expected(study: DepthStudy, system: int) -> list[tuple[int, Predicted]]:
+def _expected(study: DepthStudy, system: int) -> list[tuple[int, extrapolation.Predicted]]:
     """Depth and score of what is extrapolated; none for a system that has no prediction."""
     pairs = [(ahead.depth, ahead.scores[system]) for ahead in _ahead(study)]
     return [(depth, one) for depth, one in pairs if one is not None]

@@ -25,8 +25,7 @@ from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns
 from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.pools import Pool, build_pools
-from heldout.stats.rank_tests import compare_wins
-from heldout.stats.results import AskedTest, holm
+from heldout.stats import rank_tests, results
 from heldout.survivorship.discarded.judging import (
     CountShare,
     JudgedPassages,
@@ -202,14 +201,14 @@ def compare_reach(ranks: FirstRanks, *, depth: int = 10) -> tuple[SystemPair, ..
 
     Source: McNemar 1947, exact; Holm 1979.
     """
-    ask = AskedTest(alternative="two-sided", level=0.95)
+    ask = results.AskedTest(alternative="two-sided", level=0.95)
     counts: list[dict[str, Any]] = []
     for k in _depths(depth):
         hits = {system: _within(own, k) for system, own in ranks.items()}
         for a, b in combinations(ranks, 2):
             only = {"a_only": len(hits[a] - hits[b]), "b_only": len(hits[b] - hits[a])}
             counts.append({"a": a, "b": b, "depth": k, **only})
-    ps = [compare_wins(one["a_only"], one["b_only"], ask).p for one in counts]
+    ps = [rank_tests.compare_wins(one["a_only"], one["b_only"], ask).p for one in counts]
     return tuple(
         SystemPair(
             **found,
@@ -217,7 +216,7 @@ def compare_reach(ranks: FirstRanks, *, depth: int = 10) -> tuple[SystemPair, ..
             p_corrected=corrected,
             why="no query distinguishes them" if p is None else "",
         )
-        for found, p, corrected in zip(counts, ps, holm(ps), strict=True)
+        for found, p, corrected in zip(counts, ps, results.holm(ps), strict=True)
     )
 
 

@@ -8,8 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from heldout.answers.answer import Answer
-from heldout.collections.named import load_queries
-from heldout.collections.tables import read_documents
+from heldout.collections import named, tables
 from heldout.errors import InputError, OptionError, plural, printable
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.judgments import Judgment
@@ -19,18 +18,9 @@ from heldout.judging.campaign.rows import format_rows
 from heldout.judging.services.pools import refuse_pools
 from heldout.options import Opt, Seed
 from heldout.progress_bar import SILENT, Progress
-from heldout.scoring.cache import digest_file
-from heldout.scoring.options import RunOrder, RunPatterns
-from heldout.scoring.run_files import name_runs, read_each
+from heldout.scoring import cache, options, run_files
 from heldout.survivorship.annotations import Annotation, discarded_records
-from heldout.survivorship.discarded.answerable import (
-    SystemTop,
-    first_ranks,
-    pool_questions,
-    read_first_ranks,
-    report_reach,
-    unseen_note,
-)
+from heldout.survivorship.discarded import answerable
 from heldout.survivorship.discarded.folder import PoolRecord, QuestionFolder
 from heldout.survivorship.discarded.judging import (
     MadeLabels,
@@ -128,7 +118,7 @@ def count_triage(folder: QuestionFolder, *, seed: int, level: float) -> Answer:
 class DiscardedPoolOptions:
     """Which discarded queries are pooled, and of which runs."""
 
-    runs: RunPatterns = ()
+    runs: options.RunPatterns = ()
     triage: Annotated[
         Path | None,
         Opt(
@@ -149,7 +139,7 @@ class DiscardedPoolOptions:
             most=100,
         ),
     ] = 10
-    order: RunOrder = None
+    order: options.RunOrder = None
     seed: Seed = 0
 
 
@@ -171,15 +161,15 @@ def pool_discarded(
         raise OptionError("--documents FILE: the texts that people look at")
     rng = np.random.default_rng(pool.seed)
     queries = _sample(_queries_of(pool.triage, source, progress), pool.sample, rng)
-    paths = name_runs(pool.runs)
-    tops = read_each(paths, depth=pool.depth, order=pool.order, progress=progress)
+    paths = run_files.name_runs(pool.runs)
+    tops = run_files.read_each(paths, depth=pool.depth, order=pool.order, progress=progress)
     own = {name: {query: top.get(query, ()) for query in queries} for name, top in tops.items()}
     wanted = {doc for top in own.values() for docs in top.values() for doc in docs}
-    documents = read_file(read_documents, source.documents, wanted=wanted)
-    questions = pool_questions(own, queries=queries, documents=documents, rng=rng)
-    digests = {name: digest_file(Path(path)) for name, path in paths.items()}
+    documents = read_file(tables.read_documents, source.documents, wanted=wanted)
+    questions = answerable.pool_questions(own, queries=queries, documents=documents, rng=rng)
+    digests = {name: cache.digest_file(Path(path)) for name, path in paths.items()}
     rows = [
-        SystemTop(system=system, query=query, docs=docs)
+        answerable.SystemTop(system=system, query=query, docs=docs)
         for system, top in own.items()
         for query, docs in top.items()
     ]
@@ -229,7 +219,7 @@ def _queries_of(
         return {str(one.query): one.text or "" for one in discarded}
     if source.queries is None:
         raise OptionError("which queries? --triage FOLDER, --annotations PATH or --queries")
-    return load_queries(source.queries).texts
+    return named.load_queries(source.queries).texts
 
 
 def _read_discarded(
@@ -267,9 +257,9 @@ def count_ranks(path: Path, *, depth: int, level: float) -> Answer:
     Raises:
         InputError: as `read_first_ranks`.
     """
-    ranks = read_file(read_first_ranks, path)
-    note = unseen_note(ranks, depth, path=printable(str(path)))
-    return report_reach(ranks, depth=depth, level=level, note=note)
+    ranks = read_file(answerable.read_first_ranks, path)
+    note = answerable.unseen_note(ranks, depth, path=printable(str(path)))
+    return answerable.report_reach(ranks, depth=depth, level=level, note=note)
 
 
 def count_answerable(
@@ -307,8 +297,8 @@ def count_answerable(
             words = f"{documents}, ticked by just half of their annotators: no line"
             progress.note("disputed", words)
     judging = judge_agreement(questions, given, np.random.default_rng(seed), level=level)
-    ranks = first_ranks(judged, folder.tops())
-    return report_reach(ranks, depth=folder.pool().depth, level=level, judging=judging)
+    ranks = answerable.first_ranks(judged, folder.tops())
+    return answerable.report_reach(ranks, depth=folder.pool().depth, level=level, judging=judging)
 
 
 def _make_labels(

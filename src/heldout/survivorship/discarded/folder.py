@@ -9,13 +9,11 @@ import msgspec
 
 from heldout.errors import InputError, StoreError
 from heldout.ids import Digest
-from heldout.judging.campaign.files import CampaignFolder
-from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign import files, judgments
 from heldout.judging.campaign.pools import Pool, pool_check
 from heldout.judging.campaign.questions import QuestionForm, find_answer_fault
 from heldout.judging.campaign.rows import format_rows, parse_rows
-from heldout.survivorship.discarded.answerable import SystemTop
-from heldout.survivorship.discarded.judging import MadeLabels
+from heldout.survivorship.discarded import answerable, judging
 from heldout.trec.text import show
 
 _PRIVATE = 0o600
@@ -38,7 +36,7 @@ class PoolRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionFolder(CampaignFolder):
+class QuestionFolder(files.CampaignFolder):
     """The files of such a campaign.
 
     Attributes:
@@ -67,7 +65,7 @@ class QuestionFolder(CampaignFolder):
         self.settings(kind=kind)
         return self.pools()
 
-    def answers(self) -> tuple[Judgment, ...]:
+    def answers(self) -> tuple[judgments.Judgment, ...]:
         """Return all answers that were exported, in the order in which they came.
 
         Raises:
@@ -83,7 +81,7 @@ class QuestionFolder(CampaignFolder):
                 raise InputError.of("bad-answer", path, wrong, kind=kind, line=number)
         return found
 
-    def _find_fault(self, given: Judgment, docs: Collection[str] | None) -> str:
+    def _find_fault(self, given: judgments.Judgment, docs: Collection[str] | None) -> str:
         if docs is None or given.left:
             return "no question of this campaign"
         if not set(given.ticked) <= set(docs):
@@ -118,19 +116,19 @@ class QuestionFolder(CampaignFolder):
         self.write_pools(both)
         return both
 
-    def write_pool(self, tops: Sequence[SystemTop], record: PoolRecord) -> None:
+    def write_pool(self, tops: Sequence[answerable.SystemTop], record: PoolRecord) -> None:
         """Write what systems showed, which annotators do not see, and what was pooled."""
         self.files.write_whole("systems.jsonl", format_rows(tops), mode=_PRIVATE)
         self.files.write_whole("pool.json", _format(record), mode=_PRIVATE)
 
-    def tops(self) -> tuple[SystemTop, ...]:
+    def tops(self) -> tuple[answerable.SystemTop, ...]:
         """Return what systems showed.
 
         Raises:
             InputError: code `bad-row`.
             StoreError: it is missing.
         """
-        return self._read("systems.jsonl", SystemTop)
+        return self._read("systems.jsonl", answerable.SystemTop)
 
     def pool(self) -> PoolRecord:
         """Return what was pooled.
@@ -145,7 +143,7 @@ class QuestionFolder(CampaignFolder):
             path = self.path / "pool.json"
             raise StoreError(f"{path} is no record of a pool: {error}") from error
 
-    def write_labels(self, made: MadeLabels) -> Path:
+    def write_labels(self, made: judging.MadeLabels) -> Path:
         """Write labels and their record to `labels/`; return where the labels lie.
 
         Raises:

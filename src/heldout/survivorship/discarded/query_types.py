@@ -20,9 +20,8 @@ from scipy.stats import chi2_contingency
 from heldout.answers.answer import Answer
 from heldout.answers.sentence import name_one, say_p
 from heldout.answers.table import UNDEFINED, Column, Table, columns, format_p
-from heldout.charts.axes import share_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow
-from heldout.charts.svg import SOFT
 from heldout.errors import InputError, plural
 from heldout.stats.results import SMALLEST, holm
 from heldout.survivorship.annotations import Annotations, discarded_records
@@ -254,16 +253,16 @@ def _draw(found: QueryTypes) -> Plot:
     types = sorted(found.types, key=lambda one: (-one.share, one.kind))
     share = found.discarded / found.total
     plot = Plot(
-        x=share_axis(),
+        x=axes.share_axis(),
         rows=[PlotRow(name=_name(one)) for one in types],
         foot="share of queries without a label",
     )
     for row, one in enumerate(types):
         tip = f"{_name(one)}: {one.discarded:,} of {one.total:,}, {one.share:.1%}"
-        plot.bar((one.low, one.high), row, SOFT, f"{tip}; {one.low:.1%} to {one.high:.1%}")
+        plot.bar((one.low, one.high), row, svg.SOFT, f"{tip}; {one.low:.1%} to {one.high:.1%}")
         plot.dots([(one.share, row, tip)], "disc")
     plot.upright(share)
-    plot.key("box", f"{found.level:.0%} interval", SOFT)
+    plot.key("box", f"{found.level:.0%} interval", svg.SOFT)
     plot.key("dashed", f"all queries, {share:.1%}")
     return plot
 

@@ -24,15 +24,7 @@ from heldout.stats.agreement import (
     krippendorff_interval,
 )
 from heldout.survivorship.annotations import Annotation, Annotations, discarded_records
-from heldout.survivorship.discarded.judging import (
-    CountShare,
-    agreement_document,
-    latest,
-    rate_units,
-    say_alpha,
-    share_of,
-    tabulate_shares,
-)
+from heldout.survivorship.discarded import judging
 from heldout.trec.text import show
 
 TriageLabel = Literal["no_ans", "partial_ans", "wrong_lab", "ill_form"]
@@ -58,7 +50,7 @@ class TriageCounts:
     """
 
     split: str
-    labels: Mapping[TriageLabel, CountShare]
+    labels: Mapping[TriageLabel, judging.CountShare]
     total: int
     disputed: int
     open: int
@@ -159,7 +151,7 @@ def count_labels(
         answers: all that were given; of each annotator the last one to a query counts.
         level: of the intervals.
     """
-    given = latest(answers)
+    given = judging.latest(answers)
     valid = [one for one in given.values() if one.choice is not None]
     votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for one in valid:
@@ -169,7 +161,9 @@ def count_labels(
     def count(split: str, some: Sequence[Pool]) -> TriageCounts:
         found = Counter(labels[one.query] for one in some if one.query in labels)
         total, opened = found.total(), sum(one.query not in votes for one in some)
-        shares = {one: share_of(found[one], total, level=level, why=_NO_LABEL) for one in _LABELS}
+        shares = {
+            one: judging.share_of(found[one], total, level=level, why=_NO_LABEL) for one in _LABELS
+        }
         disputed = len(some) - total - opened
         return TriageCounts(split=split, labels=shares, total=total, disputed=disputed, open=opened)
 
@@ -202,9 +196,11 @@ def triage_agreement(
         rng: of the draws of the interval.
         level: of the interval.
     """
-    given = {slot: one for slot, one in latest(answers).items() if one.choice is not None}
+    given = {slot: one for slot, one in judging.latest(answers).items() if one.choice is not None}
     queries = sorted({query for query, _ in given})
-    annotators, table = rate_units(given, queries, lambda one, _: _NAMES.index(one.choice or ""))
+    annotators, table = judging.rate_units(
+        given, queries, lambda one, _: _NAMES.index(one.choice or "")
+    )
     return TriageAgreement(
         alpha=krippendorff_alpha(table),
         interval=krippendorff_interval(table, rng, level=level),
@@ -263,7 +259,7 @@ def report_triage(found: TriageResult, agreement: TriageAgreement, *, level: flo
             "annotators": list(found.annotators),
             "cannot": found.cannot,
             "agreement": {
-                **agreement_document(agreement.alpha, agreement.interval, units="queries"),
+                **judging.agreement_document(agreement.alpha, agreement.interval, units="queries"),
                 "kappa": [
                     {"a": a, "b": b, "kappa": one.value, "queries": one.units, "why": one.why}
                     for (a, b), one in agreement.kappa.items()
@@ -300,7 +296,7 @@ def _summarise(found: TriageResult, agreement: TriageAgreement) -> tuple[tuple[s
     text = f"agreement is undefined: {alpha.why}"
     if alpha.value is not None:
         queries = plural(alpha.units, "query", "queries")
-        text = f"{say_alpha(alpha, agreement.interval)} on {queries} that several answered"
+        text = f"{judging.say_alpha(alpha, agreement.interval)} on {queries} that several answered"
     lines.append(("judges", f"{plural(len(found.annotators), 'annotator')}; {text}"))
     return tuple(lines)
 
@@ -333,7 +329,7 @@ def _shares(found: TriageResult, level: float) -> Table:
         "All: of the queries drawn together; it is no share of the collection, of whose splits "
         "different parts were drawn."
     )
-    return tabulate_shares(
+    return judging.tabulate_shares(
         "As shares of the queries with a label",
         ("split", "label"),
         (

@@ -22,12 +22,9 @@ from heldout.errors import InputError, Problem, plural
 from heldout.ids import DocId, QueryId
 from heldout.survivorship.annotations import Annotation, Annotations
 from heldout.survivorship.reading.records import no_common_query, show_some
-from heldout.trec.groups import read_query_list
-from heldout.trec.qrels import read_qrels
+from heldout.trec import groups, qrels, text, tops
 from heldout.trec.reading.sources import open_input, read_file
 from heldout.trec.reading.streams import Limits, TextReader, read_lines
-from heldout.trec.text import ProblemLog, show
-from heldout.trec.tops import Tops
 
 _NAME = re.compile(r"(?P<set>.*?)(?P<depth>[0-9]{1,4}|all)\.qrels(?:\.(?:gz|bz2|zst))?")
 _DISCARDED = re.compile(r".*(?<![^-_.])discarded\.txt(?:\.(?:gz|bz2|zst))?")
@@ -108,7 +105,7 @@ def _find_depths(folder: Path) -> tuple[list[Path], bool]:
     if not named:
         raise _wrong_files(folder, "no file of labels", hint="one file each: 1.qrels, 2.qrels, …")
     if len(sets := {match["set"] for match, _ in named}) > 1:
-        found = f"labels of {len(sets)} sets: {', '.join(map(show, sorted(sets)))}"
+        found = f"labels of {len(sets)} sets: {', '.join(map(text.show, sorted(sets)))}"
         raise _wrong_files(folder, found, hint="one set in a folder")
     whole = [path for match, path in named if match["depth"] == "all"]
     numbered = sorted((int(match["depth"]), path) for match, path in named if path not in whole)
@@ -125,13 +122,13 @@ def _wrong_files(folder: Path, found: str, *, hint: str) -> InputError:
 
 
 def _read(rank: int, path: Path) -> _Depth:
-    found = read_file(read_qrels, path)
+    found = read_file(qrels.read_qrels, path)
     return _Depth(rank=rank, path=path, grades=found.judgments, notes=tuple(found.notes))
 
 
 def _check_nested(depths: Sequence[_Depth]) -> None:
     """Refuse labels that a deeper annotation lacks or contradicts."""
-    log = ProblemLog(Limits().problems)
+    log = text.ProblemLog(Limits().problems)
     for shallow, deep in pairwise(depths):
         for query, doc, grade in _labels(shallow.grades):
             other = deep.grades.get(query, {}).get(doc)
@@ -140,7 +137,8 @@ def _check_nested(depths: Sequence[_Depth]) -> None:
             code, there = "conflicting-judgment", f"grade {other}"
             if other is None:
                 code, there = "depth-not-nested", "no such line"
-            found = f"{show(doc)} for {show(query)}, grade {grade}; {deep.path.name} has {there}"
+            found = f"{text.show(doc)} for {text.show(query)}, grade {grade}; "
+            found += f"{deep.path.name} has {there}"
             expected = "each label again, with its grade, at every greater depth"
             line = _find_line(shallow.path, query, doc)
             log.add(Problem.of(code, str(shallow.path), found, expected, line=line))
@@ -181,11 +179,11 @@ def _read_discarded(folder: Path) -> tuple[Path, frozenset[str]] | None:
         raise _wrong_files(folder, found, hint="one set in a folder")
     if not paths:
         return None
-    return paths[0], read_file(read_query_list, paths[0])
+    return paths[0], read_file(groups.read_query_list, paths[0])
 
 
 def simulate_annotations(
-    shown: Tops, labels: Mapping[str, Mapping[str, int]], *, depth: int, source: str
+    shown: tops.Tops, labels: Mapping[str, Mapping[str, int]], *, depth: int, source: str
 ) -> Annotations:
     """Simulate what would have become of each query that has labels.
 
@@ -270,7 +268,7 @@ def _select(record: Annotation, grades: Mapping[str, int]) -> Annotation:
     return replace(record, selected=selected)
 
 
-def _check(shown: Tops, answers: Mapping[str, object], depth: int, source: str) -> None:
+def _check(shown: tops.Tops, answers: Mapping[str, object], depth: int, source: str) -> None:
     lengths = [len(shown[query]) for query in answers if shown.get(query)]
     if not lengths:
         queries = plural(len(answers), "query", "queries")

@@ -13,27 +13,7 @@ from heldout.errors import InputError, OptionError
 from heldout.options import Opt
 from heldout.progress_bar import SILENT, Progress
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.reading.depth_qrels import (
-    has_depth_qrels,
-    read_depth_qrels,
-    reselect,
-    simulate_annotations,
-)
-from heldout.survivorship.reading.passages import (
-    missing_texts,
-    name_passages,
-    read_names,
-    seen_documents,
-)
-from heldout.survivorship.reading.qna import read_qna
-from heldout.survivorship.reading.records import (
-    LIMITS,
-    add_kinds,
-    add_texts,
-    kinds_by_query,
-    pick_queries,
-    read_shown_passages,
-)
+from heldout.survivorship.reading import depth_qrels, passages, qna, records
 from heldout.trec.groups import read_facets, read_query_list
 from heldout.trec.reading.sources import open_input, read_file
 from heldout.trec.reading.streams import OWN_FILES, TextReader
@@ -149,11 +129,13 @@ def read_source(
         annotations = _read(source, texts=texts, name=name, progress=progress)
         if source.query_list is not None:
             listed = read_file(read_query_list, source.query_list)
-            annotations = pick_queries(annotations, listed, path=str(source.query_list))
+            annotations = records.pick_queries(annotations, listed, path=str(source.query_list))
         if isinstance(source, TypedSource) and source.types is not None:
             path = str(source.types)
-            kinds = kinds_by_query(read_file(read_facets, source.types, group="type"), path=path)
-            annotations = add_kinds(annotations, kinds, path=path)
+            kinds = records.kinds_by_query(
+                read_file(read_facets, source.types, group="type"), path=path
+            )
+            annotations = records.add_kinds(annotations, kinds, path=path)
         if texts and (files.queries or files.documents):
             annotations = _add_texts(annotations, files)
     progress.problems(annotations.notes)
@@ -176,21 +158,25 @@ def _read(
         depth = source.shown_depth or _DEPTH
         words = f"the first {depth} of {source.shown}, with {source.qrels}"
         tops = read_file(read_tops, source.shown, depth=depth, limits=OWN_FILES)
-        return simulate_annotations(tops, labels or {}, depth=depth, source=words)
+        return depth_qrels.simulate_annotations(tops, labels or {}, depth=depth, source=words)
     path = source.annotations or Path()
     annotations = read_annotations(path, texts=texts)
     if name is not None and annotations.by_text:
         annotations = name(annotations)
-    return annotations if labels is None else reselect(annotations, labels, path=str(source.qrels))
+    return (
+        annotations
+        if labels is None
+        else depth_qrels.reselect(annotations, labels, path=str(source.qrels))
+    )
 
 
 def _add_texts(annotations: Annotations, files: AnnotationSource) -> Annotations:
     documents = None
     if files.documents is not None:
-        missing = missing_texts(annotations)
+        missing = passages.missing_texts(annotations)
         read = partial(read_file, read_documents, files.documents, wanted=missing)
         documents = read() if missing else {}
-    return add_texts(
+    return records.add_texts(
         annotations,
         queries=None if files.queries is None else load_queries(files.queries).texts,
         documents=documents,
@@ -228,8 +214,8 @@ def refuse_to_replace(target: Path, option: str, inputs: Iterable[Path]) -> None
 
 
 def _name(annotations: Annotations, documents: Path) -> Annotations:
-    names = read_file(read_names, documents, wanted=seen_documents(annotations))
-    return name_passages(annotations, names, path=str(documents))
+    names = read_file(passages.read_names, documents, wanted=passages.seen_documents(annotations))
+    return passages.name_passages(annotations, names, path=str(documents))
 
 
 _COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{')
@@ -248,14 +234,17 @@ def read_annotations(path: Path, *, texts: bool) -> Annotations:
         SetupError: ijson is needed and not installed.
     """
     if path.is_dir():
-        if has_depth_qrels(path):
-            return read_depth_qrels(path)
+        if depth_qrels.has_depth_qrels(path):
+            return depth_qrels.read_depth_qrels(path)
         raise _unknown(path, "a folder without them")
-    with open_input(path) as file, TextReader(file, path=str(path), limits=LIMITS) as reader:
+    with (
+        open_input(path) as file,
+        TextReader(file, path=str(path), limits=records.LIMITS) as reader,
+    ):
         head = next(reader.pieces(), b"").strip()
     first, _, _ = head.partition(b"\n")
-    read = read_qna if _COLUMNS.match(head) else read_shown_passages
-    if read is read_shown_passages and not (head.startswith(b"{") and _SHOWN in first):
+    read = qna.read_qna if _COLUMNS.match(head) else records.read_shown_passages
+    if read is records.read_shown_passages and not (head.startswith(b"{") and _SHOWN in first):
         raise _unknown(path, f"a file that begins {show(first)}" if head else "an empty file")
     return read_file(read, path, texts=texts)
 

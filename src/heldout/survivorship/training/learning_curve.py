@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from heldout.answers.answer import Answer
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table, columns
-from heldout.charts.axes import log_axis, score_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot
-from heldout.charts.svg import RECORD
 from heldout.errors import plural
 from heldout.survivorship.training.results import TestOutcome, outcome_document
 
@@ -56,16 +55,16 @@ def _draw(curve: TestOutcome, level: float) -> Plot:
     ends = [end for point in curve.conditions for end in (point.low, point.high) if end is not None]
     trials = [score for point in curve.conditions for score in point.by_seed]
     plot = Plot(
-        x=log_axis([point.labels for point in curve.conditions]),
-        y=score_axis([*ends, *trials, curve.first_stage]),
+        x=axes.log_axis([point.labels for point in curve.conditions]),
+        y=axes.score_axis([*ends, *trials, curve.first_stage]),
         head=curve.measure,
         foot="labels trained on",
     )
     plot.level(curve.first_stage, curve.first_name)
-    plot.line([(point.labels, point.mean) for point in curve.conditions], RECORD)
+    plot.line([(point.labels, point.mean) for point in curve.conditions], svg.RECORD)
     for point in curve.conditions:
         if point.low is not None and point.high is not None:
-            plot.line([(point.labels, point.low), (point.labels, point.high)], RECORD)
+            plot.line([(point.labels, point.low), (point.labels, point.high)], svg.RECORD)
         plot.dots(
             [
                 (point.labels, score, f"{point.condition.name}, trial {trial}: {score:.4f}")

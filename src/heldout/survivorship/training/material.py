@@ -14,27 +14,16 @@ from heldout.collections.source import EMBEDDED, PREFIX, QuerySubset, read_whole
 from heldout.errors import InputError, OptionError, plural, quote
 from heldout.ids import Digest, DocId, QueryId
 from heldout.progress_bar import SILENT, Progress
-from heldout.rankers.reranking import check_known
+from heldout.rankers import reranking, terms
 from heldout.rankers.run import RankingTask, Run, read_run
-from heldout.rankers.terms import Bm25Settings, rank_bm25
 from heldout.scoring.cache import digest_file
 from heldout.scoring.measures import Measure
 from heldout.scoring.names import read_own_measure
 from heldout.survivorship.annotations import Annotations
-from heldout.survivorship.reading.depth_qrels import simulate_annotations
-from heldout.survivorship.reading.passages import (
-    drop_unknown,
-    match_names,
-    name_passages,
-    seen_documents,
-)
+from heldout.survivorship.reading import depth_qrels, passages
 from heldout.survivorship.reading.source import AnnotationFiles, read_source
+from heldout.survivorship.training import triple_files
 from heldout.survivorship.training.options import COLLECTIONS, TestOptions, TripleOptions
-from heldout.survivorship.training.triple_files import (
-    Unknown,
-    read_known_triples,
-    triples_with_texts,
-)
 from heldout.survivorship.training.triples import (
     ReadTriples,
     SelectedRanks,
@@ -166,7 +155,7 @@ def _labels_of(collection: Collection) -> dict[str, dict[str, int]]:
 
 def _rank(collection: Collection, depth: int) -> Run:
     task = RankingTask(documents=collection.documents, queries=collection.queries, depth=depth)
-    return rank_bm25(task, Bm25Settings())
+    return terms.rank_bm25(task, terms.Bm25Settings())
 
 
 # Labels with their positions, and the triples made of them or read.
@@ -193,7 +182,7 @@ class Material:
     documents: Mapping[DocId, str]
     selected: SelectedRanks
     read: ReadTriples
-    unknown: Unknown | None
+    unknown: triple_files.Unknown | None
     digest: Digest
 
 
@@ -232,10 +221,10 @@ def read_material(
             name = partial(_name, collection, choice.collection)
             annotations = read_source(source, name=name, progress=progress)
         where, selected = annotations.source, ranks_of(annotations)
-    unknown = Unknown() if choice.triples and choice.skip_unknown else None
+    unknown = triple_files.Unknown() if choice.triples and choice.skip_unknown else None
     if choice.triples is not None:
         path = Path(choice.triples)
-        rows: ReadTriples = partial(read_known_triples, path, selected, unknown)
+        rows: ReadTriples = partial(triple_files.read_known_triples, path, selected, unknown)
         digest = digest_file(path)
     else:
         tops = {
@@ -250,7 +239,7 @@ def read_material(
         queries=collection.queries,
         documents=collection.documents,
         selected=selected,
-        read=lambda: triples_with_texts(
+        read=lambda: triple_files.triples_with_texts(
             rows(), collection.queries, collection.documents, path=choice.triples or where
         ),
         unknown=unknown,
@@ -385,7 +374,7 @@ def _simulate(
 ) -> Annotations:
     depth = source.shown_depth or _SHOWN
     labels = _labels_of(collection)
-    annotations = simulate_annotations(
+    annotations = depth_qrels.simulate_annotations(
         {str(query): tuple(hit.document for hit in hits) for query, hits in ranked.items()},
         labels,
         depth=depth,
@@ -404,9 +393,9 @@ def _simulate(
 
 def _name(collection: Collection, source: str, annotations: Annotations) -> Annotations:
     """Passages of annotations without ids, by the texts of the collection in hand."""
-    names = match_names(collection.documents.items(), seen_documents(annotations))
-    named = name_passages(annotations, names, path=source)
-    return drop_unknown(named, collection.documents.keys(), path=source)
+    names = passages.match_names(collection.documents.items(), passages.seen_documents(annotations))
+    named = passages.name_passages(annotations, names, path=source)
+    return passages.drop_unknown(named, collection.documents.keys(), path=source)
 
 
 # Test sets, each with a first run that is checked before anything is trained.
@@ -487,7 +476,7 @@ def _check_first(first: Run, collection: Collection, labelled: AbstractSet[str],
         How many labelled queries it does not answer; they score 0.
     """
     for query, hits in first.items():
-        check_known(hits, collection.documents, query=query, path=path)
+        reranking.check_known(hits, collection.documents, query=query, path=path)
     missing = labelled - {str(query) for query, hits in first.items() if hits}
     if len(missing) == len(labelled):
         found = "none of the collection's labelled queries"

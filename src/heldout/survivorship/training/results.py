@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Cell, Column, Table, columns, shorten
-from heldout.charts.axes import name_axis, score_axis
+from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, Sheet
-from heldout.charts.svg import INK, RECORD, Style
 from heldout.errors import plural
 from heldout.ids import Digest
 from heldout.stats.power import detectable_difference
@@ -538,21 +537,21 @@ def _panel(outcome: TestOutcome) -> Plot:
     at += [(one, positions.get(one.condition.like, last) + _BESIDE) for one in controls]
     every = [score for one in outcome.conditions for score in one.by_seed]
     plot = Plot(
-        x=name_axis({float(index): one.condition.name for index, one in enumerate(depths)}),
-        y=score_axis([outcome.first_stage, *every]),
+        x=axes.name_axis({float(index): one.condition.name for index, one in enumerate(depths)}),
+        y=axes.score_axis([outcome.first_stage, *every]),
         head=f"{outcome.measure} on {outcome.test}",
         height=180,
     )
     first = outcome.first_stage
-    plot.line([(plot.x.low, first), (plot.x.high, first)], INK, dash=True)
-    plot.line([(x, one.mean) for one, x in at[: len(depths)]], RECORD)
+    plot.line([(plot.x.low, first), (plot.x.high, first)], svg.INK, dash=True)
+    plot.line([(x, one.mean) for one, x in at[: len(depths)]], svg.RECORD)
     signs = _signs(outcome)
     for one, x in at:
         tip = f"{one.condition.name}, seed"
         scores = enumerate(one.by_seed)
         plot.dots([(x, score, f"{tip} {seed}: {score:.4f}") for seed, score in scores], "circle")
     for one, x in at:
-        style: Style = "diamond" if one.condition.like is None else "square"
+        style: svg.Style = "diamond" if one.condition.like is None else "square"
         plot.dots([(x, one.mean, f"{one.condition.name}: {one.mean:.4f}")], style)
         plot.text(x, max(one.by_seed), signs.get(one.condition, ""), above=True)
     return plot

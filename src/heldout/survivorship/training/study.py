@@ -27,21 +27,13 @@ from heldout.errors import InputError, StoreError, plural
 from heldout.files.durable import ASIDE, File, Folder
 from heldout.ids import Digest
 from heldout.progress_bar import SILENT, Progress
-from heldout.rankers.neural.checkpoints import digest_model
-from heldout.rankers.neural.cross_encoder import (
-    CrossEncoder,
-    CrossEncoderSettings,
-    TextTriple,
-    TrainingSettings,
-    load_cross_encoder,
-    train,
-)
+from heldout.rankers.neural import checkpoints, cross_encoder
 from heldout.rankers.reranking import rerank, score_best_passage
 from heldout.rankers.run import PairScorer, RankingTask, Run, write_run
 from heldout.scoring.evaluate import PreparedJudgments, prepare, score
 from heldout.scoring.measures import Measure
 from heldout.survivorship.reading.source import AnnotationFiles
-from heldout.survivorship.training.learning_curve import answer_curves
+from heldout.survivorship.training import learning_curve, triples
 from heldout.survivorship.training.material import (
     CollectionReader,
     Material,
@@ -65,13 +57,6 @@ from heldout.survivorship.training.results import (
     compare_conditions,
     describe_conditions,
 )
-from heldout.survivorship.training.triples import (
-    Condition,
-    TripleCounts,
-    TripleDraw,
-    draw_triples,
-    share_queries,
-)
 from heldout.trec.reading.sources import open_input
 from heldout.trec.runs import scan_run
 
@@ -88,9 +73,9 @@ class TrainingCell:
         drawn: the condition's triples.
     """
 
-    condition: Condition
+    condition: triples.Condition
     seed: int
-    drawn: TripleDraw
+    drawn: triples.TripleDraw
 
     @property
     def name(self) -> str:
@@ -155,7 +140,7 @@ def run_study(folder: Path, study: TrainingStudy, *, progress: Progress = SILENT
     level = study.test.level
     if study.choice.learning_curve is not None:
         curves = [describe_conditions(one, records, level=level) for one in scored]
-        return answer_curves(curves, level=level)
+        return learning_curve.answer_curves(curves, level=level)
     return answer_training(
         [compare_conditions(one, records, level=level) for one in scored],
         [record for found in records.values() for record in found],
@@ -177,7 +162,7 @@ def plan_cells(material: Material, study: TrainingStudy) -> tuple[TrainingCell, 
         for condition in choice.conditions
     ]
     limit = learner.steps * learner.batch
-    draws, counts = draw_triples(
+    draws, counts = triples.draw_triples(
         material.read, material.selected, wanted, source=material.source, limit=limit
     )
     cells = tuple(
@@ -189,16 +174,16 @@ def plan_cells(material: Material, study: TrainingStudy) -> tuple[TrainingCell, 
     return cells
 
 
-def _check_shares(cells: Sequence[TrainingCell], counts: TripleCounts, seed: int) -> None:
+def _check_shares(cells: Sequence[TrainingCell], counts: triples.TripleCounts, seed: int) -> None:
     """Make sure that the shares of a learning curve differ, and that all their labels are seen.
 
     Where steps end before each label was seen once, a larger share has no more labels than a
     smaller one, nor all that the smaller one has.
     """
-    shares: dict[tuple[int, int], Condition] = {}
+    shares: dict[tuple[int, int], triples.Condition] = {}
     # The largest share first: it wants the most steps.
     for cell in sorted(cells, key=lambda one: -one.condition.share):
-        queries = share_queries(counts, cell.condition.share, seed=seed + cell.seed)
+        queries = triples.share_queries(counts, cell.condition.share, seed=seed + cell.seed)
         labels = sum(query in queries for query, _ in counts.per_label)
         seen = cell.drawn.counts.labels
         if seen < labels:
@@ -219,7 +204,7 @@ def _compute_cells(
     *,
     learner: LearnerOptions,
     progress: Progress,
-) -> dict[Condition, list[CellRecord]]:
+) -> dict[triples.Condition, list[CellRecord]]:
     """Compute all cells, as far as they are not done; return what became of them."""
     rate = learner.learning_rate or "its kind's"
     progress.note(
@@ -229,8 +214,8 @@ def _compute_cells(
         f"{learner.loss} loss, rate {rate}",
     )
     total = learner.steps + sum(len(test.queries) for test in tests)
-    files = digest_model(learner.model)
-    records: dict[Condition, list[CellRecord]] = {}
+    files = checkpoints.digest_model(learner.model)
+    records: dict[triples.Condition, list[CellRecord]] = {}
     for number, cell in enumerate(cells, 1):
         training = _Training(cell, material, learner, files)
         name = f"{cell.condition.name}, seed {cell.seed}"
@@ -253,16 +238,18 @@ class _Training:
         self.cell, self._files = cell, files
         queries, documents = material.queries, material.documents
         self.triples = [
-            TextTriple(queries[one.query], documents[one.positive], documents[one.negative])
+            cross_encoder.TextTriple(
+                queries[one.query], documents[one.positive], documents[one.negative]
+            )
             for one in cell.drawn.triples
         ]
-        self.model = CrossEncoderSettings(
+        self.model = cross_encoder.CrossEncoderSettings(
             model=learner.model,
             length=learner.length,
             precision=learner.precision,
             seed=cell.seed,
         )
-        self.settings = TrainingSettings(
+        self.settings = cross_encoder.TrainingSettings(
             steps=learner.steps,
             batch=learner.batch,
             loss=learner.loss,
@@ -313,9 +300,9 @@ def _compute_cell(
     if record is not None and not missing and not wanted:
         return record, False
     if record is not None and model.is_dir():
-        encoder = load_cross_encoder(replace(training.model, model=str(model)))
+        encoder = cross_encoder.load_cross_encoder(replace(training.model, model=str(model)))
     else:
-        encoder = load_cross_encoder(training.model)
+        encoder = cross_encoder.load_cross_encoder(training.model)
         trained = _train(encoder, training, done)
         if record is None:
             record = trained
@@ -330,9 +317,11 @@ def _compute_cell(
     return record, True
 
 
-def _train(encoder: CrossEncoder, training: _Training, done: Callable[[], None]) -> CellRecord:
+def _train(
+    encoder: cross_encoder.CrossEncoder, training: _Training, done: Callable[[], None]
+) -> CellRecord:
     begun, cell, settings = time.monotonic(), training.cell, training.settings
-    losses = train(encoder, training.triples, settings, done=done)
+    losses = cross_encoder.train(encoder, training.triples, settings, done=done)
     tenth = max(1, settings.steps // _TENTH)
     counts = cell.drawn.counts
     return CellRecord(
@@ -353,7 +342,7 @@ def _train(encoder: CrossEncoder, training: _Training, done: Callable[[], None])
     )
 
 
-def _rerank(encoder: CrossEncoder, test: TestSet, done: Callable[[], None]) -> Run:
+def _rerank(encoder: cross_encoder.CrossEncoder, test: TestSet, done: Callable[[], None]) -> Run:
     scorer: PairScorer = encoder.score
     if test.passage is not None:
         scorer = score_best_passage(encoder.score, size=test.passage)
@@ -369,7 +358,9 @@ def _score_cells(root: Path, cells: Sequence[TrainingCell], test: TestSet) -> li
         InputError: code `undefined-score`: a measure is not defined on each query.
     """
     judged = prepare(test.qrels, test.measures)
-    rows: dict[Measure, dict[Condition, list[Floats]]] = {measure: {} for measure in test.measures}
+    rows: dict[Measure, dict[triples.Condition, list[Floats]]] = {
+        measure: {} for measure in test.measures
+    }
     for cell in cells:
         path = root / "cells" / cell.name / test.file
         for measure, values in _measure(path, test, judged).items():

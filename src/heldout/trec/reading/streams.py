@@ -18,15 +18,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, Problem
 from heldout.ids import Digest
-from heldout.trec.reading.sources import (
-    ArchiveKind,
-    Readable,
-    Received,
-    even,
-    find_kind,
-    read_plain,
-    unpack,
-)
+from heldout.trec.reading import sources
 from heldout.trec.text import ProblemLog, check_line
 
 T = TypeVar("T")
@@ -184,7 +176,7 @@ class TextReader:
         notes: what was read in a way worth a note: code `byte-order-mark`.
     """
 
-    def __init__(self, source: Readable, *, path: str, limits: Limits) -> None:
+    def __init__(self, source: sources.Readable, *, path: str, limits: Limits) -> None:
         """Begin; nothing is read yet.
 
         Args:
@@ -196,7 +188,7 @@ class TextReader:
         self.limits = limits
         self.lines = 0
         self.notes: list[Problem] = []
-        self._received = Received(source, path=path, limit=limits.compressed_bytes)
+        self._received = sources.Received(source, path=path, limit=limits.compressed_bytes)
         self._ahead: Ahead[bytes] | None = None
         self._given_back = (b"", 0)
         self._closed = False
@@ -292,17 +284,19 @@ class TextReader:
 
     def _text(self) -> Iterator[bytes]:
         head = self._received.read()
-        kind = find_kind(head, self.path)
+        kind = sources.find_kind(head, self.path)
         if kind is not None:
-            pieces = unpack(head, kind, self._received)
+            pieces = sources.unpack(head, kind, self._received)
         else:
-            pieces = even(read_plain(head, self._received))
+            pieces = sources.even(sources.read_plain(head, self._received))
         if self._received.whole and (kind is None or len(head) < _WORTH_A_THREAD):
             return self._limited(pieces, kind)
         self._ahead = Ahead(pieces, depth=_AHEAD)
         return self._limited(iter(self._ahead), kind)
 
-    def _limited(self, pieces: Iterator[bytes], kind: ArchiveKind | None) -> Iterator[bytes]:
+    def _limited(
+        self, pieces: Iterator[bytes], kind: sources.ArchiveKind | None
+    ) -> Iterator[bytes]:
         """The same; whether an archive is a bomb depends on the whole of it, not on the way."""
         size = self._received.size
         most = self._most(self.limits.compressed_bytes if size is None else size)
@@ -319,7 +313,7 @@ class TextReader:
     def _most(self, received: int) -> int:
         return min(self.limits.bytes, max(_RATIO_FREE, self.limits.ratio * received))
 
-    def _bomb(self, most: int, kind: ArchiveKind | None) -> InputError:
+    def _bomb(self, most: int, kind: sources.ArchiveKind | None) -> InputError:
         found, limits = f"more than {most} bytes", self.limits
         if kind is None:
             return InputError.of(

@@ -19,8 +19,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.trec.orders import ORDERS, Order
-from heldout.trec.ranking import equal_as_float32, sort_keys
+from heldout.trec import orders, ranking
 from heldout.trec.text import is_clean, is_regular, parse_scores
 
 _WORD = 8
@@ -261,7 +260,7 @@ class _Table:
 class NumpyScanner:
     """Answers queries whose ranks are 1, 2, 3, … and whose scores agree; others are `BROKEN`."""
 
-    def __init__(self, grades: Grades, *, columns: int, order: Order, depth: int) -> None:
+    def __init__(self, grades: Grades, *, columns: int, order: orders.Order, depth: int) -> None:
         self._grades = grades
         self._columns = columns
         self._order = order
@@ -333,12 +332,12 @@ class NumpyScanner:
             if scores is None:
                 sound[:] = False
             else:
-                keys = sort_keys(scores, self._order)
+                keys = ranking.sort_keys(scores, self._order)
                 sound = np.isfinite(keys)
                 before, after = keys[:-1], keys[1:]
                 falls[1:] = after <= before if self._order == "msmarco" else after < before
                 if self._order == "trec":
-                    close[1:] = equal_as_float32(keys) & falls[1:]
+                    close[1:] = ranking.equal_as_float32(keys) & falls[1:]
         return _Table(
             documents=documents,
             ranks=tokens[document + 1 :: self._columns],
@@ -388,7 +387,7 @@ class CompiledScanner:
         ImportError: it was not built; it is where a C compiler is.
     """
 
-    def __init__(self, grades: Grades, *, columns: int, order: Order, depth: int) -> None:
+    def __init__(self, grades: Grades, *, columns: int, order: orders.Order, depth: int) -> None:
         judged = {
             query: documents if isinstance(documents, dict) else dict(documents)
             for query, documents in grades.items()
@@ -396,7 +395,7 @@ class CompiledScanner:
         from heldout.trec.scanning import _scan  # noqa: PLC0415 - not everywhere built
 
         self._most = _scan.MOST_SEGMENTS
-        self._inner = _scan.Scanner(judged, columns, ORDERS.index(order), depth)
+        self._inner = _scan.Scanner(judged, columns, orders.ORDERS.index(order), depth)
 
     def scan(self, text: bytes, *, last: bool) -> ScanResult:
         """As `TextScanner.scan`."""
@@ -437,7 +436,7 @@ def find_scanner() -> Scanner:
 
 
 def make_scanner(
-    name: Scanner | None, grades: Grades, *, columns: int, order: Order, depth: int
+    name: Scanner | None, grades: Grades, *, columns: int, order: orders.Order, depth: int
 ) -> TextScanner:
     """Make a scanner for one run.
 
