@@ -105,6 +105,7 @@ def test_sorting_keeps_ranks_and_puts_missing_last(visit: Callable[..., Page]) -
     assert page.locator("th[aria-sort]").count() == 0
 
 
+@pytest.mark.slow
 def test_costs_take_the_place_of_the_other_columns(visit: Callable[..., Page]) -> None:
     """By the style sheet alone: with or without the script."""
     for scripted in (True, False):
@@ -118,6 +119,7 @@ def test_costs_take_the_place_of_the_other_columns(visit: Callable[..., Page]) -
         expect(head(page, "Rank")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_cost_sorts_and_what_is_not_stated_comes_last(visit: Callable[..., Page]) -> None:
     page = visit()
     page.get_by_label("Costs").check()
@@ -131,6 +133,7 @@ def test_a_cost_sorts_and_what_is_not_stated_comes_last(visit: Callable[..., Pag
     assert "columns=costs" in page.evaluate("location.hash")
 
 
+@pytest.mark.slow
 def test_the_address_keeps_the_state(visit: Callable[..., Page]) -> None:
     page = visit()
     head(page, "Date").get_by_role("button").click()
@@ -145,6 +148,7 @@ def test_the_address_keeps_the_state(visit: Callable[..., Page]) -> None:
     assert page.locator("#type").input_value() == "full ranking"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address", ["#sort=nothing&order=up", "#type=nothing", "#=&&=", "#rules", "#q=%E0%A4", "#sort="]
 )
@@ -162,6 +166,7 @@ def test_an_address_is_text_and_never_markup(visit: Callable[..., Page]) -> None
     assert page.locator("img").count() == 0
 
 
+@pytest.mark.slow
 def test_no_match_names_the_filter_and_clears(visit: Callable[..., Page]) -> None:
     page = visit()
     page.locator("#filter").fill("zebra")
@@ -173,6 +178,7 @@ def test_no_match_names_the_filter_and_clears(visit: Callable[..., Page]) -> Non
     assert page.evaluate("location.hash") == ""
 
 
+@pytest.mark.slow
 def test_the_filter_ignores_case_and_accents(visit: Callable[..., Page]) -> None:
     page = visit()
     page.locator("#filter").fill("GRUPO recuperacion")
@@ -180,6 +186,7 @@ def test_the_filter_ignores_case_and_accents(visit: Callable[..., Page]) -> None
     expect(page.locator("#note")).to_contain_text("ranks are those of the whole board")
 
 
+@pytest.mark.slow
 def test_the_filter_marks_its_entries_in_the_charts(visit: Callable[..., Page]) -> None:
     page = visit("busy/leaderboard/index.html#q=sparse")
     rows = page.locator("#board tbody tr:visible").evaluate_all("all => all.map(e => e.dataset.id)")
@@ -190,6 +197,7 @@ def test_the_filter_marks_its_entries_in_the_charts(visit: Callable[..., Page]) 
     assert page.locator(".match, .no-match, .match-key:visible").count() == 0
 
 
+@pytest.mark.slow
 def test_a_filter_finds_the_entries_of_every_page(visit: Callable[..., Page]) -> None:
     page = visit("many/leaderboard/index.html")
     assert page.locator("#board tbody tr").count() == 100
@@ -202,6 +210,7 @@ def test_a_filter_finds_the_entries_of_every_page(visit: Callable[..., Page]) ->
     expect(page.locator("#pages")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_column_sorts_the_rows_of_every_page(visit: Callable[..., Page]) -> None:
     page = visit("many/leaderboard/index.html#sort=date&order=ascending")
     expect(page.locator("#board tbody tr")).to_have_count(202)
@@ -209,6 +218,7 @@ def test_a_column_sorts_the_rows_of_every_page(visit: Callable[..., Page]) -> No
     assert dates == sorted(dates)
 
 
+@pytest.mark.slow
 def test_a_link_to_a_row_of_another_page_finds_it(visit: Callable[..., Page]) -> None:
     page = visit("many/leaderboard/index.html#entry-tf-idf")
     expect(page.locator("#board tbody tr:visible .name")).to_have_text("TF-IDF, cosine")
@@ -218,6 +228,7 @@ SCREENS_OF_READERS = {(390, 844): 844 - 160, (768, 1024): 500, (1440, 900): 300}
 """Width and height of a screen -> how far down the table's first row, or the table, may begin."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", ["trusted", "many"])
 def test_the_table_is_on_the_first_screen(visit: Callable[..., Page], board: str) -> None:
     for (width, height), most in SCREENS_OF_READERS.items():
@@ -285,6 +296,7 @@ def test_axe_finds_nothing(
         assert results.violations_count == 0, f"{path}\n{results.generate_report()}"
 
 
+@pytest.mark.slow
 def test_a_phone_keeps_the_table_a_table(visit: Callable[..., Page]) -> None:
     page = visit(width=390)
     table = page.get_by_role("table", name="Entries by eval RR@10")
@@ -295,6 +307,7 @@ def test_a_phone_keeps_the_table_a_table(visit: Callable[..., Page]) -> None:
     assert table.get_by_role("columnheader").count() == 9
 
 
+@pytest.mark.slow
 def test_the_keyboard_is_enough(visit: Callable[..., Page]) -> None:
     page = visit()
     page.keyboard.press("Tab")
@@ -306,6 +319,7 @@ def test_the_keyboard_is_enough(visit: Callable[..., Page]) -> None:
     assert head(page, "Date").get_attribute("aria-sort") == "descending"
 
 
+@pytest.mark.slow
 def test_an_embargo_ends_on_a_page_that_nobody_rebuilt(visit: Callable[..., Page]) -> None:
     page = visit()
     row = page.locator("[data-embargo-until='2027-05-20']")
@@ -321,6 +335,7 @@ def box_of(page: Page, css: str) -> dict[str, float]:
     return box
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", ["busy", "crowded"])
 def test_headings_stay_in_sight_and_cover_no_focus(visit: Callable[..., Page], board: str) -> None:
     page = visit(f"{board}/leaderboard/index.html")
@@ -333,6 +348,7 @@ def test_headings_stay_in_sight_and_cover_no_focus(visit: Callable[..., Page], b
     assert page.locator("body").evaluate(top) == "TH"
 
 
+@pytest.mark.slow
 def test_a_row_that_is_linked_to_is_not_under_the_headings(visit: Callable[..., Page]) -> None:
     page = visit("busy/leaderboard/index.html")
     row = page.locator("#board tbody tr").nth(30).get_attribute("id")

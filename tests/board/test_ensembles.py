@@ -272,6 +272,7 @@ def test_a_real_fusion_is_found_with_its_parts(data: Callable[[str], Path]) -> N
     assert all(part.weight == pytest.approx(0.5, abs=0.02) for part in found.parts)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_no_run_is_called_a_fusion_of_other_teams(data: Callable[[str], Path]) -> None:
     folder = data("trec-dl-2021-passage")

@@ -625,6 +625,7 @@ def test_a_run_that_is_lost_explains_nothing() -> None:
     assert rounded(found.ensemble) == rounded(compare_all(new, left).ensemble)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_real_runs_are_found(data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """`benchmarks/detection_lookup.py` does it with all 195 runs, 270 fusions and 780 copies."""

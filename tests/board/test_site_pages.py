@@ -273,7 +273,7 @@ def test_the_judging_pages_have_the_same_colours(theme: int) -> None:
 SCRIPT = Path(__file__).with_name("sample_boards.py")
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_two_processes_give_the_same_bytes(tmp_path: Path) -> None:
     started = [
         subprocess.Popen(

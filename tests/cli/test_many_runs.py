@@ -84,7 +84,7 @@ def test_one_process_and_two_and_the_store_print_the_same_bytes() -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.usefixtures("files")
 def test_the_store_is_used_and_can_be_left_alone(files: Path) -> None:
     evaluate("r0.run", "--no-cache")
@@ -246,7 +246,7 @@ def test_a_worker_that_is_killed_is_named_and_the_others_come_out(files: Path) -
 
 
 @linux
-@pytest.mark.parametrize("whole_group", [True, False])
+@pytest.mark.parametrize("whole_group", [True, pytest.param(False, marks=pytest.mark.night)])
 def test_an_interrupt_leaves_no_process_behind(files: Path, *, whole_group: bool) -> None:
     with reading(files / "one.run", files / "two.run") as process:
         send = os.killpg if whole_group else os.kill
@@ -257,6 +257,7 @@ def test_an_interrupt_leaves_no_process_behind(files: Path, *, whole_group: bool
     assert err.decode().split() == ["Aborted!"]
 
 
+@pytest.mark.night
 @linux
 def test_workers_end_with_a_parent_that_is_killed(files: Path) -> None:
     with reading(files / "one.run", files / "two.run") as process:

@@ -35,13 +35,12 @@ def shell(redirection: str, *arguments: str, **more: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("more", [[], ["--json"]], ids=["table", "json"])
-def test_a_full_disk_behind_standard_output_is_told(more: list[str]) -> None:
+def test_a_full_disk_behind_standard_output_is_told() -> None:
     for unbuffered, place, where in (
         ("", "standard output: ", ""),
         ("1", "", " (--debug shows where)"),
     ):
-        code, said = shell("> /dev/full", *EVALUATE, *more, PYTHONUNBUFFERED=unbuffered)
+        code, said = shell("> /dev/full", *EVALUATE, PYTHONUNBUFFERED=unbuffered)
         assert code == 2
         assert said == f"error     {place}No space left on device{where}\n"
 

@@ -75,7 +75,7 @@ def worths(played: Sequence[GameOutcome]) -> np.ndarray:
 # what the game is
 
 
-@pytest.mark.parametrize("gap", [0.0, 2.0, 5.0])
+@pytest.mark.parametrize("gap", [0.0, pytest.param(2.0, marks=pytest.mark.night), 5.0])
 @pytest.mark.parametrize("rule", ["rounded", "clear"])
 def test_the_game_is_that_of_a_slow_straightforward_one(rule: str, gap: float) -> None:
     submissions, seed = 12, 7
@@ -95,7 +95,9 @@ def test_the_game_is_that_of_a_slow_straightforward_one(rule: str, gap: float) -
             assert (fast.records, fast.planted) == (slow.records, slow.planted), (name, number)
 
 
-@pytest.mark.parametrize("rule", EVERY)
+@pytest.mark.parametrize(
+    "rule", ["clear", *(pytest.param(one, marks=pytest.mark.night) for one in (EVERY[0], EVERY[2]))]
+)
 def test_whoever_does_not_look_learns_nothing(rule: str) -> None:
     found = outcomes("best of n", rule, pair_of(400), submissions=3, games=300, gap=8)
     assert abs(worths(found).mean()) < 4 * 0.5 / 300**0.5
@@ -149,6 +151,7 @@ def test_where_the_systems_never_differ_on_what_ranks_nothing_is_gained() -> Non
 # what attacks gain
 
 
+@pytest.mark.night
 def test_numbers_that_vote_gain_like_the_root_of_their_count() -> None:
     """In the limit E|N| / 2 = .4 sqrt(K) u: the price of `rounded` (release.md)."""
     pair, found = opposites(4000), {}
@@ -167,7 +170,7 @@ def test_the_best_of_n_gains_what_the_best_of_n_normal_draws_does() -> None:
     assert abs(worths(found).mean()) < 4 * 0.5 / 60**0.5  # and its last run is worth nothing
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_single_number_without_noise_is_worth_two_fifths_of_u(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -198,6 +201,7 @@ def stairs(rule: str, *, gap: float, games: int = 40, queries: int = 1000) -> di
     }
 
 
+@pytest.mark.night
 def test_a_staircase_reads_more_of_exact_numbers_and_without_a_gap_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -232,6 +236,7 @@ def test_names_together_gain_nothing_on_the_board_under_the_clear_rule(attack: s
     assert abs(found.mean()) < 0.35
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("attack", ["best of n", "weighted vote"])
 def test_what_rounded_scores_give_away_the_clear_rule_does_not(attack: str) -> None:
     pair = pair_of(1000)
@@ -241,7 +246,7 @@ def test_what_rounded_scores_give_away_the_clear_rule_does_not(attack: str) -> N
     assert rounded.mean() > held.mean() + 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_feedback_is_worth_nothing_on_what_ranks_and_everything_where_it_does() -> None:
     pair = pair_of(1000)
     found = {

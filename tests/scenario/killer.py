@@ -13,7 +13,7 @@ succeed. Prints one JSON document: the number of points, how many were tried, an
 an uninterrupted run.
 
 Of the operations that one place in the code makes between two pushes (fifty pages, say) the first
-is tried. A place is a line of heldout and the two that called it.
+is tried, and every fourth of those. A place is a line of heldout and the two that called it.
 `HELDOUT_NIGHT=1` tries every operation.
 """
 
@@ -115,11 +115,11 @@ def _calls_of_heldout() -> str:
 
 
 def choose_points(places: Sequence[str]) -> list[int]:
-    """The points to try: the first of each place, counted from 1."""
+    """The points to try: the first of every fourth place, counted from 1."""
     if os.environ.get("HELDOUT_NIGHT") == "1":
         return list(range(1, len(places) + 1))
     first = {place: point for point, place in reversed(list(enumerate(places, 1)))}
-    return sorted(first.values())
+    return sorted(first.values())[::4]
 
 
 def in_child(work: Callable[[], int]) -> int:

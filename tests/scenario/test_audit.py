@@ -120,7 +120,6 @@ FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
 @pytest.mark.parametrize("change", FILE_CHANGES)
 def test_a_tampered_file(lab: Lab, change: str) -> None:
     how, said = FILE_CHANGES[change]
-    assert lab.audit()["ok"]
     how(lab)
     found = lab.audit()
     assert not found["ok"]

@@ -281,7 +281,7 @@ def test_labels_are_made_again_from_the_judgments_and_never_edited(story: Story)
     folder.write_judgments(judged)
 
 
-@pytest.mark.parametrize("name", ["eval", "dev"])
+@pytest.mark.parametrize("name", ["eval", pytest.param("dev", marks=pytest.mark.night)])
 def test_scores_on_public_labels_are_told_of_the_entries_of_before(lab: Lab, name: str) -> None:
     """Those of an open set lie in the board; an archive for everybody knows them."""
     options = ("--set", "dev") if name == "dev" else ()

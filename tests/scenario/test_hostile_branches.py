@@ -54,7 +54,7 @@ def refusals(lab: Lab) -> list[str]:
     return [problem["code"] for receipt in found for problem in receipt["problems"]]
 
 
-@pytest.mark.parametrize("theirs", [ID, ID.upper()])
+@pytest.mark.parametrize("theirs", [ID, pytest.param(ID.upper(), marks=pytest.mark.night)])
 def test_an_id_that_was_read_on_somebody_s_branch(lab: Lab, theirs: str) -> None:
     """Refs of pull requests sort before branches: the order of names must decide nothing."""
     push(lab, SEALED)
@@ -156,8 +156,13 @@ FOREIGN_PATHS: Mapping[str, dict[str, Change]] = {
 @pytest.mark.parametrize(
     ("case", "ref"),
     [
-        *((case, f"refs/heads/submission/{ID}") for case in FOREIGN_PATHS),
+        ("a symlink", f"refs/heads/submission/{ID}"),
         ("another file", "refs/pull/9/head"),
+        *(
+            pytest.param(case, f"refs/heads/submission/{ID}", marks=pytest.mark.night)
+            for case in FOREIGN_PATHS
+            if case != "a symlink"
+        ),
     ],
 )
 def test_no_file_of_a_branch_with_a_foreign_path_is_fetched(
@@ -218,7 +223,7 @@ def test_deltas_that_need_more_than_git_may_have(
     assert not list((lab.board / ".git" / "objects").glob("tmp_*"))
 
 
-@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize("partial", [False, pytest.param(True, marks=pytest.mark.night)])
 def test_more_bytes_than_a_submission_may_bring(
     lab: Lab, monkeypatch: Patch, *, partial: bool
 ) -> None:
@@ -464,7 +469,7 @@ TRAPS = {
 }
 
 
-@pytest.mark.parametrize("hooks", ["hooks", "hooks path"])
+@pytest.mark.parametrize("hooks", ["hooks", pytest.param("hooks path", marks=pytest.mark.night)])
 def test_nothing_is_run_in_the_organisers_clone(lab: Lab, hooks: str) -> None:
     """A program that would leave a trace waits wherever git could be made to start one."""
     trap = lab.root / "traps" / "pre-commit"
@@ -574,7 +579,9 @@ def test_it_would_run_without_our_settings(
     assert (lab.root / "pwned").exists()
 
 
-@pytest.mark.parametrize("kind", ["an ssh command", "a credential helper"])
+@pytest.mark.parametrize(
+    "kind", ["an ssh command", pytest.param("a credential helper", marks=pytest.mark.night)]
+)
 def test_what_the_user_s_global_settings_name_is_run(lab: Lab, kind: str, asking: str) -> None:
     """Private remotes need it; and a clone's own setting beside it does not replace it."""
     set_trap(lab, kind, asking)

@@ -8,8 +8,9 @@ import base64
 import hashlib
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -95,7 +96,13 @@ def test_a_key_added_by_a_push(lab: Lab) -> None:
     assert [row["kind"] for row in lab.take_in(now=NEXT)["received"]] == ["received"]
 
 
-@pytest.mark.parametrize("attack", HOSTILE)
+def first_by_day(names: Iterable[str]) -> list[Any]:
+    """The first of some cases, and the others at night."""
+    first, *rest = names
+    return [first, *(pytest.param(name, marks=pytest.mark.night) for name in rest)]
+
+
+@pytest.mark.parametrize("attack", first_by_day(HOSTILE))
 def test_rules_changed_by_a_push(lab: Lab, attack: str) -> None:
     """They are shown, need a yes, and decide nothing before it, on either side."""
     text = push_rules(lab, HOSTILE[attack])
@@ -143,7 +150,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("attack", FILES)
+@pytest.mark.parametrize("attack", first_by_day(FILES))
 def test_a_public_file_changed_by_a_push(lab: Lab, attack: str) -> None:
     """It is named, needs a yes, and no score is made with it before, on either side."""
     path, edit = FILES[attack]
@@ -167,14 +174,6 @@ def test_a_public_file_changed_by_a_push(lab: Lab, attack: str) -> None:
     commit = re.findall(rf"git checkout (\w+) -- {re.escape(path)}", answer.err)[0]
     git(lab.clone, "checkout", "-q", commit, "--", path)
     assert lab.participant("submit", draft, now=NEXT).code == 0
-    git(lab.clone, "checkout", "-q", "HEAD", "--", path)
-    # An organiser puts it back.
-    lab.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).done()
-    assert (lab.board / path).read_bytes() == right
-    assert lab.kinds() == before
-    assert lab.audit()["ok"]
-    lab.share()
-    assert lab.call("audit", "--board", lab.clone, "--json").json["ok"]
     git(lab.clone, "checkout", "-q", "HEAD", "--", path)
     # An organiser puts it back.
     lab.organiser("rebuild", "--restore-rules", now=NEXT, accepts=False).done()
@@ -230,16 +229,16 @@ def test_a_board_toml_that_cannot_be_read_is_put_back(lab: Lab) -> None:
         assert lab.kinds() == before
 
 
-@pytest.mark.parametrize(("said", "code"), [("y\n", 0), ("n\n", 1), ("", 1)])
-def test_a_person_is_asked(lab: Lab, said: str, code: int) -> None:
+def test_a_person_is_asked(lab: Lab) -> None:
     push_rules(lab, HOSTILE["a quota of a thousand"])
     found = ["inbox", "--board", lab.board, "--vault", lab.vault, "--now", NEXT]
     runner = CliRunner(env=environment(lab.root))
-    result = runner.invoke(main, [str(word) for word in found], input=said)
-    assert result.exit_code == code, result.output
-    assert "Log these rules, so that they hold from now on? [y/N]" in result.stderr
-    assert re.search(r"policy.quota +may decide a score, a key or a quota", result.stderr)
-    assert ("changed-rules" in lab.kinds()) == (code == 0)
+    for said, code in (("n\n", 1), ("", 1), ("y\n", 0)):
+        result = runner.invoke(main, [str(word) for word in found], input=said)
+        assert result.exit_code == code, result.output
+        assert "Log these rules, so that they hold from now on? [y/N]" in result.stderr
+        assert re.search(r"policy.quota +may decide a score, a key or a quota", result.stderr)
+        assert ("changed-rules" in lab.kinds()) == (code == 0)
 
 
 def test_a_clone_that_is_behind_seals_for_the_keys_of_now(lab: Lab) -> None:
@@ -267,22 +266,13 @@ def test_a_remote_whose_history_was_rewritten_gets_nothing(lab: Lab, tmp_path: P
     assert not (lab.clone / ".git/heldout/keys" / submission).exists()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        ('order = "msmarco"', 'order = "trec"', "runs.order"),
-        ("decimals = 3", "decimals = 6", "decimals"),
-        ('primary = "eval"', 'primary = "dev"', "primary"),
-    ],
-)
-def test_what_published_scores_fix_is_refused_in_a_clone_too(
-    lab: Lab, old: str, new: str, key: str
-) -> None:
+def test_what_published_scores_fix_is_refused_in_a_clone_too(lab: Lab) -> None:
     """Before two teams have worked under rules that no inbox can ever take."""
-    push_rules(lab, replaced(old, new))
+    push_rules(lab, replaced('order = "msmarco"', 'order = "trec"'))
     submission = "20261102-first"
     for command in (("rebuild",), ("check", submission), ("submit", submission)):
-        lab.call(*command, "--board", lab.clone, "--now", NEXT).refused(f"{key} = ", "as before")
+        answer = lab.call(*command, "--board", lab.clone, "--now", NEXT)
+        answer.refused("runs.order = ", "as before")
 
 
 def test_a_page_made_in_a_clone_follows_the_log(lab: Lab) -> None:
@@ -341,17 +331,17 @@ def test_a_forge_changed_by_a_push_gets_no_token(lab: Lab) -> None:
         assert is_told(overheard)
 
 
-@pytest.mark.parametrize(("said", "sent"), [("y\n", True), ("n\n", False), ("", False)])
-def test_the_first_use_of_a_token_is_asked_for(lab: Lab, said: str, sent: bool) -> None:  # noqa: FBT001 - a case
+def test_the_first_use_of_a_token_is_asked_for(lab: Lab) -> None:
     heard: list[str] = []
     with answering(404, heard=heard) as own:
         push_rules(lab, lambda text: text + forge_table(own))
         assert with_token(lab, "rebuild", "--accept-rules")[0] == 0
-        code, found = with_token(lab, "inbox", said=said)
-        assert code == 1
-        assert f"Send HELDOUT_FORGE_TOKEN to {own}, now and from now on? [y/N]" in found
-        assert is_told(heard) == sent
-        assert (lab.vault / "identities" / "token-host").is_file() == sent
+        for said, sent in (("n\n", False), ("", False), ("y\n", True)):
+            code, found = with_token(lab, "inbox", said=said)
+            assert code == 1
+            assert f"Send HELDOUT_FORGE_TOKEN to {own}, now and from now on? [y/N]" in found
+            assert is_told(heard) == sent
+            assert (lab.vault / "identities" / "token-host").is_file() == sent
 
 
 def test_a_public_file_without_a_version_in_git_is_named(lab: Lab) -> None:

@@ -29,7 +29,8 @@ def _calls(name: str) -> dict[str, list[ast.Call]]:
     """Module -> calls of a function or method of this name."""
     found: dict[str, list[ast.Call]] = {}
     for path in SOURCES.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if f"{name}(" in text else ():
             if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
                 found.setdefault(path.relative_to(SOURCES).as_posix(), []).append(node)
     return found

@@ -64,7 +64,10 @@ def show_baseline(folder: Path, said: str, *more: str) -> None:
     call(folder, *words, "--now", labs.FOUNDED).done()
 
 
-@pytest.mark.parametrize(("queries", "informing"), [(1200, "feedback"), (70, "check")])
+@pytest.mark.parametrize(
+    ("queries", "informing"),
+    [pytest.param(1200, "feedback", marks=pytest.mark.night), (70, "check")],
+)
 def test_an_open_board_takes_a_baseline_and_entries_and_is_audited(
     tmp_path: Path, monkeypatch: Patch, queries: int, informing: str
 ) -> None:

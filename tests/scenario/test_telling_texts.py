@@ -16,7 +16,7 @@ def is_told(lab: Lab) -> bool:
     return NAME in (lab.board / "log.jsonl").read_text("utf-8")
 
 
-@pytest.mark.parametrize("reviewed", [True, False])
+@pytest.mark.parametrize("reviewed", [True, pytest.param(False, marks=pytest.mark.night)])
 def test_a_question_that_names_an_embargoed_team_is_refused_and_stays_unsaid(
     lab: Lab, *, reviewed: bool
 ) -> None:

@@ -23,7 +23,7 @@ with warnings.catch_warnings():
 __all__ = ["make_place"]
 
 API = "/api/v1"
-EXAMPLES = int(os.environ.get("HELDOUT_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("HELDOUT_EXAMPLES", "3"))
 CHECKS = (
     checks.not_a_server_error,
     checks.content_type_conformance,

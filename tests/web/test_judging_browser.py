@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 import chromium
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 browser = chromium.browser
 visit = browser_visit.visit
 

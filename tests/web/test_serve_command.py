@@ -121,6 +121,7 @@ def load(campaign: Path) -> str:
     return code
 
 
+@pytest.mark.night
 def test_a_later_start_loads_what_is_new_and_keeps_the_link(campaign: Path) -> None:
     code = load(campaign)
     pools, (*before, new) = made(tasks=3)
@@ -134,6 +135,7 @@ def test_a_later_start_loads_what_is_new_and_keeps_the_link(campaign: Path) -> N
         assert link_of(said) == code
 
 
+@pytest.mark.night
 def test_a_database_alone_is_served_where_it_is_named(campaign: Path, tmp_path: Path) -> None:
     code = load(campaign)
     elsewhere = tmp_path / "elsewhere"
@@ -194,7 +196,7 @@ def test_a_host_that_is_not_this_one_is_told(campaign: Path) -> None:
     assert "cannot listen at 192.0.2.1" in said
 
 
-@pytest.mark.parametrize("proxied", [True, False])
+@pytest.mark.parametrize("proxied", [pytest.param(True, marks=pytest.mark.night), False])
 def test_who_calls_is_taken_from_a_proxy_that_was_named_and_from_nobody_else(
     campaign: Path, *, proxied: bool
 ) -> None:
@@ -207,6 +209,7 @@ def test_who_calls_is_taken_from_a_proxy_that_was_named_and_from_nobody_else(
     assert (answer.status_code == 429) != proxied
 
 
+@pytest.mark.night
 def test_the_organiser_signs_in_with_the_token_that_is_printed(campaign: Path) -> None:
     with served(str(campaign), "--paused", "--workers", "2") as (client, said):
         (token,) = [line.split()[1] for line in said if line.startswith("token")]
@@ -224,6 +227,7 @@ def test_the_organiser_signs_in_with_the_token_that_is_printed(campaign: Path) -
         assert not any("admin" in line and "POST" in line for line in said)
 
 
+@pytest.mark.night
 def test_an_unpaid_campaign_promises_nothing_when_it_is_served(campaign: Path) -> None:
     (campaign / "campaign.toml").write_text(TOML.replace("reward = 200\nfee = 40\n", ""))
     with served(str(campaign)) as (client, said):

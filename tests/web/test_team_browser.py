@@ -16,7 +16,7 @@ from heldout.intake import pages
 from heldout.intake.sign_in import Provider
 
 __all__ = ["make_place"]
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 browser = chromium.browser
 
 ORCID = Provider(key="orcid", title="ORCID", client_id=CLIENT, client_secret=SECRET, issuer=ISSUER)
