@@ -1,9 +1,9 @@
-"""Writes src/heldout/__init__.pyi: every public name with its signature, from the code.
+"""Writes `__init__.pyi` of heldout, judging and survivorship: every public name, from the code.
 
-    python tools/api.py            write it
-    python tools/api.py --check    whether it is what the code says; 1 if not
+    python tools/api.py            write them
+    python tools/api.py --check    whether they are what the code says; 1 if not
 
-A type checker and an editor read it, and so does a test: a change of the API is a change of it.
+A type checker and an editor read them, and so does a test: a change of the API is a change of them.
 """
 
 import ast
@@ -20,7 +20,7 @@ from heldout.analyses.analysis import load_analysis
 from heldout.api.analyses import _GIVEN, compare, function_of
 
 heldout: Any = import_module("heldout")
-STUB = Path(__file__).parents[1] / "src/heldout/__init__.pyi"
+SOURCE = Path(__file__).parents[1] / "src"
 _HEAD = """\
 # The public names of heldout, written by `python tools/api.py`.
 
@@ -38,6 +38,19 @@ def format_stub() -> str:
     parts += [_function(name) for name in heldout._ANALYSES]
     parts.append(_compare())
     return "".join(parts)
+
+
+def format_room(room: str) -> str:
+    """The file of a package that has functions of its own."""
+    package = import_module(room)
+    lines = [
+        f"from {room}{home} import {name} as {name}\n"
+        for home, names in sorted(package._HOMES.items())
+        for name in sorted(names)
+    ]
+    head = f"# The public names of {room}, written by `python tools/api.py`.\n\n"
+    names = "".join(f'    "{name}",\n' for name in package.__all__)
+    return head + "".join(lines) + f"\n__all__ = [\n{names}]\n"
 
 
 def _imports() -> Iterator[str]:
@@ -120,13 +133,18 @@ def _type(hint: Any) -> str:
 
 
 def main() -> int:
-    """Write the file, or compare it."""
-    text = format_stub()
+    """Write the files, or compare them."""
+    texts = {"heldout": format_stub()}
+    texts |= {room: format_room(room) for room in ("heldout.judging", "heldout.survivorship")}
+    stubs = {SOURCE / one.replace(".", "/") / "__init__.pyi": text for one, text in texts.items()}
     if "--check" in sys.argv[1:]:
-        same = STUB.exists() and STUB.read_text("utf-8") == text
+        same = all(
+            path.exists() and path.read_text("utf-8") == text for path, text in stubs.items()
+        )
         print("as the code" if same else f"differs: python tools/{Path(__file__).name}")
         return 0 if same else 1
-    STUB.write_text(text, "utf-8")
+    for path, text in stubs.items():
+        path.write_text(text, "utf-8")
     return 0
 
 

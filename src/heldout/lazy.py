@@ -1,6 +1,7 @@
 """Public names of a package that are imported when they are used."""
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -20,3 +21,17 @@ def import_name(package: str, homes: Mapping[str, Iterable[str]], name: str) -> 
     if home is None:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
     return getattr(import_module(home, package), name)
+
+
+def offer_names(
+    package: str, homes: Mapping[str, Iterable[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package; `homes` as in `import_name`."""
+    names = sorted(name for found in homes.values() for name in found)
+
+    def read(name: str) -> Any:
+        found = import_name(package, homes, name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return read, lambda: names, names
