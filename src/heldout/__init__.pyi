@@ -83,8 +83,6 @@ def reliability(
     splits: int = 100,
     alpha: float = 0.05,
     equal: Literal['own', 'either'] = 'own',
-    rank_sum: Literal['mann-whitney', 'ranksums'] = 'mann-whitney',
-    zeros: Literal['wilcox', 'pratt', 'zsplit'] = 'wilcox',
     seed: int = 0,
     jobs: int = 1,
 ) -> Answer: ...

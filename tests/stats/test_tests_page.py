@@ -29,10 +29,6 @@ def describe(name: str) -> str:
         f"- samples: {samples}",
         f"- source: {test.source}",
     ]
-    for option, what in test.options.items():
-        lines.append(
-            f"- option `{option}` (default {what.default}): {what.meaning}; {what.expected}"
-        )
     return "\n".join(lines)
 
 

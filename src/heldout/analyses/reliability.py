@@ -30,7 +30,7 @@ from heldout.ids import Digest
 from heldout.options import Alpha, Opt
 from heldout.scoring import names, sources
 from heldout.scoring.table import ScoreTable, score_matrix
-from heldout.stats import all_pairs, rank_tests, resampling
+from heldout.stats import all_pairs, resampling
 
 Better = Literal["mean", "median"]
 """What a system must have more of to be better."""
@@ -112,13 +112,6 @@ class ReliabilityOptions:
             "both others."
         ),
     ] = "own"
-    rank_sum: Annotated[
-        rank_tests.Corrections,
-        Opt("Form of the rank-sum test: corrected for ties and continuity, or plain."),
-    ] = "mann-whitney"
-    zeros: Annotated[
-        rank_tests.Zeros, Opt("Treatment of differences of 0 in the signed-rank test.")
-    ] = "wilcox"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,8 +238,7 @@ def _count_tile(
     options: ReliabilityOptions,
 ) -> _Counted:
     """Count some pairs of systems A and B."""
-    asked = all_pairs.PairOptions(rank_sum=options.rank_sum, zeros=options.zeros)
-    tests = all_pairs.compare_pairs(halves, a, b, asked, near=options.alpha)
+    tests = all_pairs.compare_pairs(halves, a, b, near=options.alpha)
     better: dict[Better, NDArray[np.float64]] = {
         "mean": np.sign(tests.means),
         "median": np.sign(medians[:, b] - medians[:, a]),
@@ -345,11 +337,6 @@ _EQUAL = {
     "either": "Where neither system is better, that matches either verdict of the other half.",
 }
 
-_RANK_SUM = {
-    "mann-whitney": "Mann-Whitney's, corrected for ties and continuity",
-    "ranksums": "corrected neither for ties nor for continuity",
-}
-
 _ONLY_AGREEMENT = (
     "Published: Benchmarking Ranking Models in the Large-Data Regime, table 4; other systems and "
     "queries. Only agreement is compared, since the other rows of tables 4a and 4b cannot follow "
@@ -421,7 +408,6 @@ def _share_table(result: Reliability) -> Table:
         tuple(rows),
         result=result,
         equal=_EQUAL[result.options.equal],
-        rank_sum=_RANK_SUM[result.options.rank_sum],
         fewest=FEWEST_SPLITS,
         undefined=max(found.undefined for found in result.columns.values()),
     )

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.stats import batches, rank_tests
+from heldout.stats import batches
 from heldout.stats.exact import DECIMALS, ValueScale, load_compiled, scale_of
 
 Floats = NDArray[np.float64]
@@ -200,20 +200,6 @@ PairedTest = Literal["sign", "rank-sum", "signed-rank", "t"]
 _UNSURE = 1e-3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairOptions:
-    """What the tests leave open. All are two-sided.
-
-    Attributes:
-        rank_sum: `mann-whitney` corrects for ties and continuity, `ranksums` for neither.
-        zeros: of signed-rank: `wilcox` drops differences of 0 before ranking, `pratt` after it,
-            `zsplit` gives half of their ranks to each side.
-    """
-
-    rank_sum: rank_tests.Corrections = "mann-whitney"
-    zeros: rank_tests.Zeros = "wilcox"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Halves:
     """Scores of systems, and the splits of the queries in two.
@@ -300,9 +286,9 @@ def split_scores(values: ArrayLike, first: ArrayLike) -> Halves:
 
 
 def compare_pairs(
-    halves: Halves, a: Indices, b: Indices, options: PairOptions, *, near: float | None = None
+    halves: Halves, a: Indices, b: Indices, *, near: float | None = None
 ) -> HalfTests:
-    """Test some pairs in both halves of every split.
+    """Test some pairs in both halves of every split, two-sided.
 
     Memory grows with pairs × (queries + splits): some hundred pairs at a time are best.
 
@@ -310,7 +296,6 @@ def compare_pairs(
         halves: from `split_scores`.
         a: places of the systems A.
         b: places of the systems B.
-        options: of the tests.
         near: a level that p-values are compared with, where no more is asked; see `batches.t_p`.
     """
     differences, keys = _subtract(halves, a, b)
@@ -323,14 +308,9 @@ def compare_pairs(
         means=np.round(mean, DECIMALS),
         p={
             "sign": batches.sign_p(wins, losses),
-            "rank-sum": batches.rank_sum_p(doubled, ties, size=sizes, kind=options.rank_sum),
+            "rank-sum": batches.rank_sum_p(doubled, ties, size=sizes),
             "signed-rank": batches.signed_rank_p(
-                signed.doubled,
-                signed.ties,
-                wins=wins,
-                losses=losses,
-                size=sizes,
-                zeros=options.zeros,
+                signed.doubled, signed.ties, wins=wins, losses=losses
             ),
             "t": batches.t_p(mean, squares, size=sizes, near=near),
         },

@@ -1,9 +1,9 @@
 """The tests of two systems for many samples at once, from their counts and sums.
 
-What `tests.run_test` says of two systems by `t` and by `signed-rank`, with the default options, is
-said here of many pairs, from samples with their values counted (`exact.gather_samples`). The
-answers are the same, up to the rounding of sums. Arrays of p-values have any common shape; NaN
-stands for undefined, and a p is never 0.
+What `tests.run_test` says of two systems by `t` and by `signed-rank` is said here of many pairs,
+from samples with their values counted (`exact.gather_samples`). The answers are the same, up to the
+rounding of sums. Arrays of p-values have any common shape; NaN stands for undefined, and a p is
+never 0.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr, stdtr, stdtrit
 
-from heldout.stats import rank_tests, tests
+from heldout.stats import rank_tests
 from heldout.stats.exact import Samples
-from heldout.stats.results import SMALLEST, TestColumns, check_options
+from heldout.stats.results import SMALLEST, TestColumns
 
 _COUNTS = 1 << 21
 _NEAR = 1e-9
@@ -53,8 +53,6 @@ def signed_rank_p(
     *,
     wins: _Numbers,
     losses: _Numbers,
-    size: _Numbers | int,
-    zeros: rank_tests.Zeros = "wilcox",
 ) -> Ps:
     """Wilcoxon's signed-rank test by the normal approximation, with its continuity correction.
 
@@ -63,49 +61,31 @@ def signed_rank_p(
         ties: sum of t³ - t over equal differences that are not 0.
         wins: positive differences.
         losses: negative differences.
-        size: all differences.
-        zeros: `wilcox` drops differences of 0 before ranking, `pratt` after it, `zsplit` gives
-            half of their ranks to each side.
 
     Returns:
         Undefined where every difference is 0.
     """
     used = (wins + losses).astype(np.float64)
-    dropped = 0.0 if zeros == "wilcox" else size - used
-    above = doubled / 2 + wins * dropped
-    total = used + dropped
-    mean = (total * (total + 1) - dropped * (dropped + 1)) / 4
-    squares = _squares(total) - ties / 12
-    # As in scipy, zsplit leaves the ranks of zeros in the variance
-    shared = (dropped**3 - dropped) / 12 if zeros == "zsplit" else _squares(dropped)
-    return _normal_p(above - mean, squares / 4 - shared / 4, continuity=True, some=used > 0)
+    squares = used * (used + 1) * (2 * used + 1) / 6 - ties / 12  # of the ranks
+    return _normal_p(doubled / 2 - used * (used + 1) / 4, squares / 4, some=used > 0)
 
 
-def rank_sum_p(
-    doubled: _Numbers,
-    ties: _Numbers,
-    *,
-    size: _Numbers | int,
-    kind: rank_tests.Corrections = "mann-whitney",
-) -> Ps:
-    """The rank-sum test of two samples of one size.
+def rank_sum_p(doubled: _Numbers, ties: _Numbers, *, size: _Numbers | int) -> Ps:
+    """The rank-sum test of two samples of one size, corrected for ties and continuity.
 
     Args:
         doubled: twice the sum of the second sample's ranks among both.
         ties: sum of t³ - t over equal scores.
         size: of each sample.
-        kind: `mann-whitney` corrects for ties and continuity, `ranksums` for neither.
 
     Returns:
         Undefined where all scores are the same.
     """
     each = np.asarray(size, np.float64)
     both = 2 * each
-    corrected = kind == "mann-whitney"
-    spread = both + 1 - (ties / (both * (both - 1)) if corrected else 0.0)
+    spread = both + 1 - ties / (both * (both - 1))
     deviation = doubled / 2 - each * (both + 1) / 2
-    some = ties < both**3 - both
-    return _normal_p(deviation, each * each / 12 * spread, continuity=corrected, some=some)
+    return _normal_p(deviation, each * each / 12 * spread, some=ties < both**3 - both)
 
 
 def t_p(
@@ -139,15 +119,9 @@ def t_p(
     return _p(p, some)
 
 
-def _squares(count: _Numbers | float) -> _Numbers:
-    """1² + 2² + … + count²."""
-    return np.asarray(count * (count + 1) * (2 * count + 1) / 6)
-
-
-def _normal_p(deviation: Ps, variance: Ps, *, continuity: bool, some: NDArray[np.bool_]) -> Ps:
-    distance = np.abs(deviation) - (0.5 if continuity else 0.0)
+def _normal_p(deviation: Ps, variance: Ps, *, some: NDArray[np.bool_]) -> Ps:
     error = np.sqrt(np.where(some, variance, 1.0))
-    return _p(2 * ndtr(-distance / error), some)
+    return _p(2 * ndtr((0.5 - np.abs(deviation)) / error), some)
 
 
 def _p(values: Ps, some: NDArray[np.bool_]) -> Ps:
@@ -233,7 +207,7 @@ def signed_rank_tests(samples: Samples, *, level: float, compiled: bool = False)
     tested = (samples.sizes > 1) & (used > 0)
     estimates = rank_tests.estimate_pseudomedians(moved, level=level, compiled=compiled)
     ranks = moved.rank_sizes()
-    p = signed_rank_p(ranks.above, ranks.ties, wins=ranks.wins, losses=ranks.losses, size=used)
+    p = signed_rank_p(ranks.above, ranks.ties, wins=ranks.wins, losses=ranks.losses)
     ends = np.cumsum(np.bincount(ranks.owners, minlength=len(used)))
     for sample in np.flatnonzero(tested & (used <= rank_tests.EXACT_AT_MOST)):
         part = slice(ends[sample - 1] if sample else 0, ends[sample])
@@ -270,5 +244,4 @@ def _common(samples: Samples, used: NDArray[np.int64], test: str, level: float) 
         "n": samples.sizes.astype(np.int32),
         "used": used.astype(np.int32),
         "reasons": _REASONS,
-        "options": check_options({}, tests.TESTS[test].options, test=test),
     }

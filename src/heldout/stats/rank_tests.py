@@ -12,13 +12,12 @@ test takes the error under the null instead, where it is never 0.
 
 import math
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
 
-from heldout.errors import InputError
 from heldout.stats import rank_correlation, student
 from heldout.stats.exact import DECIMALS, Samples, differences, load_compiled
 from heldout.stats.results import SMALLEST, Alternative, AskedTest, Found, choose_tail, normal_p
@@ -176,73 +175,44 @@ class WalshAverages:
         return _Stretch(low.total, sums[order], low.total + np.cumsum(counts[order]))
 
 
-Zeros = Literal["wilcox", "pratt", "zsplit"]
-Method = Literal["auto", "exact", "approximate"]
 Scores = NDArray[np.float64]
 
 EXACT_AT_MOST = 50
-"""Differences up to which `auto` is exact."""
-
-_EXACT_LIMIT = 500
+"""Differences up to which the signed-rank test is exact."""
 
 
-def signed_rank_test(
-    a: Scores, b: Scores, ask: AskedTest, *, zeros: Zeros, continuity: bool, method: Method
-) -> Found:
+def signed_rank_test(a: Scores, b: Scores, ask: AskedTest) -> Found:
     """The signed-rank test of two systems; see `rank_differences`."""
-    return rank_differences(
-        differences(a, b), ask, zeros=zeros, continuity=continuity, method=method
-    )
+    return rank_differences(differences(a, b), ask)
 
 
 def rank_differences(
-    difference: Scores, ask: AskedTest, *, zeros: Zeros, continuity: bool, method: Method
+    difference: Scores, ask: AskedTest, *, exact_at_most: int = EXACT_AT_MOST
 ) -> Found:
     """Are the differences symmetric about 0?
 
     Args:
-        difference: of the queries; equal ones are equal floats.
+        difference: of the queries; equal ones are equal floats, and those of 0 are dropped.
         ask: direction and level.
-        zeros: `wilcox` drops differences of 0 before ranking, `pratt` after it, `zsplit` gives
-            half of their ranks to each side.
-        continuity: of the normal approximation.
-        method: `exact` is the distribution of the given ranks, tied ones too, under all signs;
-            `auto` is that up to 50 differences that are not 0.
-
-    Raises:
-        InputError: code `test-option`: `exact` with more than 500 differences.
+        exact_at_most: with so many differences p is by the distribution of their ranks, tied ones
+            too, under all signs; with more by the normal approximation, corrected for continuity.
 
     Returns:
-        The difference is the pseudomedian of the differences that are not 0, under `zsplit` of
-        all. Its interval counts Walsh averages as if no two differences were tied, which is
-        conservative.
+        The difference is the pseudomedian of the differences that are not 0. Its interval counts
+        Walsh averages as if no two differences were tied, which is conservative.
     """
     moved = difference[difference != 0]
     used = len(moved)
     if not used:
-        centre = 0.0 if zeros == "zsplit" else None
-        return Found(used=0, difference=centre, why="every difference is 0")
-    if method == "exact" and used > _EXACT_LIMIT:
-        raise InputError.of(
-            "test-option",
-            "test signed-rank",
-            f"method exact with {used} differences",
-            f"at most {_EXACT_LIMIT}",
-            "with so many the normal approximation is as good",
-        )
-    selected = moved if zeros == "wilcox" else difference
-    ranks = rank_correlation.midranks(np.abs(selected))
-    signed = ranks[selected != 0]
-    above = float(signed[moved > 0].sum())
-    if method == "exact" or (method == "auto" and used <= EXACT_AT_MOST):
-        p = exact_p(signed, above, ask.alternative)
+        return Found(used=0, difference=None, why="every difference is 0")
+    ranks = rank_correlation.midranks(np.abs(moved))
+    above = float(ranks[moved > 0].sum())
+    if used <= exact_at_most:
+        p = exact_p(ranks, above, ask.alternative)
     else:
-        # scipy's zsplit leaves the ranks of zeros in the variance, and so does this
-        spread = ranks if zeros == "zsplit" else signed
-        error = math.sqrt(float(np.sum(spread**2))) / 2
-        deviation = above - float(signed.sum()) / 2
-        p = normal_p(deviation, error=error, continuity=continuity, alternative=ask.alternative)
-    estimate, low, high = _estimate(difference if zeros == "zsplit" else moved, ask.level)
+        error = math.sqrt(float(np.sum(ranks**2))) / 2
+        p = normal_p(above - float(ranks.sum()) / 2, error=error, alternative=ask.alternative)
+    estimate, low, high = _estimate(moved, ask.level)
     return Found(
         used=used,
         difference=estimate,
@@ -391,17 +361,15 @@ def _look_up(reached: Integers, positions: Integers) -> Floats:
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-Corrections = Literal["mann-whitney", "ranksums"]
-
-
-def rank_sum_test(a: Scores, b: Scores, ask: AskedTest, *, kind: Corrections) -> Found:
+def rank_sum_test(a: Scores, b: Scores, ask: AskedTest) -> Found:
     """Does a score of B exceed one of A as often as the other way round?
+
+    Mann and Whitney's, corrected for ties and continuity.
 
     Args:
         a: scores of A.
         b: scores of B, not necessarily on the same queries.
         ask: direction and level.
-        kind: `mann-whitney` corrects for ties and continuity, `ranksums` for neither.
 
     Returns:
         The difference is P(B > A) - P(A > B), its interval by the variance of placements
@@ -414,7 +382,6 @@ def rank_sum_test(a: Scores, b: Scores, ask: AskedTest, *, kind: Corrections) ->
     ranks = rank_correlation.midranks(pooled)
     mean = len(a) * len(b) / 2
     above = float(ranks[len(a) :].sum()) - len(b) * (len(b) + 1) / 2
-    corrected = kind == "mann-whitney"
     low, high, why = _locate(a, b, ranks, ask.level)
     return Found(
         used=used,
@@ -422,23 +389,16 @@ def rank_sum_test(a: Scores, b: Scores, ask: AskedTest, *, kind: Corrections) ->
         low=low,
         high=high,
         statistic=above,
-        p=normal_p(
-            above - mean,
-            error=_error(pooled, len(a), ties=corrected),
-            continuity=corrected,
-            alternative=ask.alternative,
-        ),
+        p=normal_p(above - mean, error=_error(pooled, len(a)), alternative=ask.alternative),
         why=why,
     )
 
 
-def _error(pooled: Scores, size: int, *, ties: bool) -> float:
+def _error(pooled: Scores, size: int) -> float:
     """Standard deviation of the statistic under the null."""
     total = len(pooled)
-    spread = total + 1.0
-    if ties:
-        counts = np.unique(pooled, return_counts=True)[1].astype(np.float64)
-        spread -= float(np.sum(counts**3 - counts)) / (total * (total - 1))
+    counts = np.unique(pooled, return_counts=True)[1].astype(np.float64)
+    spread = total + 1.0 - float(np.sum(counts**3 - counts)) / (total * (total - 1))
     return math.sqrt(size * (total - size) / 12 * spread)
 
 
@@ -461,35 +421,28 @@ def _locate(
     return max(-1.0, centre - half), min(1.0, centre + half), None
 
 
-def sign_test(a: Scores, b: Scores, ask: AskedTest, *, tolerance: float) -> Found:
+def sign_test(a: Scores, b: Scores, ask: AskedTest) -> Found:
     """The sign test: does each system win as often as the other?
 
     Args:
         a: scores of A.
         b: scores of B on the same queries.
         ask: direction and level.
-        tolerance: differences of at most so much are ties, and dropped.
     """
-    return compare_wins(*_count_signs(differences(a, b), tolerance), ask)
+    sizes = np.round(differences(a, b), DECIMALS)
+    return compare_wins(int(np.sum(sizes < 0)), int(np.sum(sizes > 0)), ask)
 
 
-def binomial_test(a: Scores, b: Scores, ask: AskedTest, *, above: float) -> Found:
+def binomial_test(a: Scores, b: Scores, ask: AskedTest) -> Found:
     """The exact binomial test on the queries that one system alone answers (McNemar's, exact).
 
     Args:
-        a: scores of A.
+        a: scores of A; one above 0 answers its query.
         b: scores of B on the same queries.
         ask: direction and level.
-        above: a query is answered by a score above this.
     """
-    first, second = a > above, b > above
+    first, second = a > 0, b > 0
     return compare_wins(int(np.sum(first & ~second)), int(np.sum(second & ~first)), ask)
-
-
-def _count_signs(difference: Scores, tolerance: float) -> tuple[int, int]:
-    """Return how many queries A wins, and how many B, by more than a tolerance."""
-    sizes = np.round(difference, DECIMALS)
-    return int(np.sum(sizes < -tolerance)), int(np.sum(sizes > tolerance))
 
 
 def compare_wins(a_wins: int, b_wins: int, ask: AskedTest) -> Found:

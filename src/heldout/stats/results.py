@@ -4,10 +4,9 @@ An undefined p stays undefined and counts in its family all the same: that a tes
 is known only after looking, so it makes the family no smaller.
 """
 
-import math
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, overload
 
@@ -72,7 +71,7 @@ class TestResult:
         statistic: the test's own; `None` where undefined.
         p: in [2.2e-308, 1]; `None` where undefined.
         why: the reason, where p or the interval is undefined.
-        options: every option with the value it had.
+        options: what else it took or found, as the null or degrees of freedom.
     """
 
     __test__: ClassVar[bool] = False  # pytest looks for classes of this name
@@ -88,7 +87,7 @@ class TestResult:
     statistic: float | None
     p: float | None
     why: str | None
-    options: Mapping[str, object]
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
 Floats = NDArray[np.float64]
@@ -257,21 +256,17 @@ def choose_tail(*, greater: float, less: float, alternative: Alternative) -> flo
     return min(1.0, max(SMALLEST, tails[alternative]))
 
 
-def normal_p(
-    deviation: float, *, error: float, continuity: bool, alternative: Alternative
-) -> float:
-    """The p-value of a rank statistic by the normal approximation.
+def normal_p(deviation: float, *, error: float, alternative: Alternative) -> float:
+    """The p-value of a rank statistic by the normal approximation, corrected for continuity.
 
     Args:
         deviation: the statistic less its mean under the null.
         error: its standard deviation there, > 0.
-        continuity: whether the deviation is brought half a rank nearer to the null.
         alternative: the direction.
     """
-    half = 0.5 if continuity else 0.0
     return choose_tail(
-        greater=float(ndtr((half - deviation) / error)),
-        less=float(ndtr((half + deviation) / error)),
+        greater=float(ndtr((0.5 - deviation) / error)),
+        less=float(ndtr((0.5 + deviation) / error)),
         alternative=alternative,
     )
 
@@ -360,79 +355,3 @@ def holm_column(ps: Floats) -> Floats:
     corrected = np.empty(len(ps))
     corrected[order] = np.where(np.isnan(steps), np.nan, np.fmax.accumulate(steps))
     return corrected
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """An option.
-
-    Attributes:
-        default: its value where none is given.
-        meaning: what it does, in a few words.
-        expected: what it may be, in words.
-        allows: whether it may be this.
-    """
-
-    default: object
-    meaning: str
-    expected: str
-    allows: Callable[[object], bool]
-
-
-def choice(*words: str, meaning: str) -> Option:
-    """One of some words; the first is the default."""
-    return Option(
-        default=words[0], meaning=meaning, expected=" or ".join(words), allows=words.__contains__
-    )
-
-
-def number(*, default: float, meaning: str, least: float = -math.inf) -> Option:
-    """A finite number."""
-    return Option(
-        default=default,
-        meaning=meaning,
-        expected="a finite number" if least < 0 else f"a number from {least:g}",
-        allows=lambda value: (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and math.isfinite(value)
-            and value >= least
-        ),
-    )
-
-
-def check_options(
-    given: Mapping[str, object], options: Mapping[str, Option], *, test: str
-) -> dict[str, object]:
-    """All options of a test with their values, in the table's order.
-
-    Args:
-        given: those that were given.
-        options: those that the test has.
-        test: its name.
-
-    Raises:
-        InputError: all problems at once. Code `test-option`.
-    """
-    problems = [
-        _problem(test, f"the option {quote(name)}", f"one of {', '.join(options) or 'none'}")
-        for name in given
-        if name not in options
-    ]
-    values = {name: given.get(name, option.default) for name, option in options.items()}
-    for name, value in values.items():
-        if not options[name].allows(value):
-            problems.append(_problem(test, f"{name} {quote(value)}", options[name].expected))
-    if problems:
-        raise InputError(problems)
-    return values
-
-
-def _problem(test: str, found: str, expected: str) -> Problem:
-    return Problem(
-        "test-option",
-        f"test {test}",
-        found,
-        expected,
-        "see the test's options in docs/reference/tests.md",
-    )

@@ -424,7 +424,7 @@ def compare_mean(difference: Scores, ask: results.AskedTest, *, null: float = 0.
 
 
 def unpaired_t_test(
-    a: Scores, b: Scores, ask: results.AskedTest, *, kind: Variances
+    a: Scores, b: Scores, ask: results.AskedTest, *, kind: Variances = "welch"
 ) -> results.Found:
     """The t test of two samples.
 

@@ -6,7 +6,7 @@ never 0 and never NaN. docs/reference/tests.md is held against the table by a te
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ class Test:
     """A test, with what must be known to use it.
 
     Attributes:
-        run: computes it from the scores of A and B, an `AskedTest` and the options.
+        run: computes it from the scores of A and B and an `AskedTest`.
         null: the hypothesis that a small p speaks against.
         difference: what the difference is.
         interval: where its interval comes from.
@@ -30,7 +30,6 @@ class Test:
         undefined: where p is `None`, besides no query and a single one.
         source: where it is from.
         paired: whether both systems must have the same queries.
-        options: by name.
     """
 
     __test__: ClassVar[bool] = False  # pytest looks for classes of this name
@@ -44,7 +43,6 @@ class Test:
     undefined: str
     source: str
     paired: bool = True
-    options: Mapping[str, results.Option] = field(default_factory=lambda: MappingProxyType({}))
 
 
 TESTS: Mapping[str, Test] = MappingProxyType(
@@ -55,16 +53,9 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             difference="share of the won queries that B wins, less the share that A wins",
             interval="Clopper-Pearson, exact",
             assumes="independent queries",
-            ties="differences of 0, or within `tolerance`, are dropped",
+            ties="differences of 0 are dropped",
             undefined="no query is won",
             source="Conover 1999, section 3.4; Clopper and Pearson 1934",
-            options={
-                "tolerance": results.number(
-                    default=0.0,
-                    meaning="differences of at most so much are ties, rounded to 1e-12",
-                    least=0,
-                )
-            },
         ),
         "binomial": Test(
             run=rank_tests.binomial_test,
@@ -72,15 +63,9 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             difference="share of these queries that B answers, less the share that A answers",
             interval="Clopper-Pearson, exact",
             assumes="independent queries",
-            ties="queries that both answer, or neither, are dropped",
+            ties="queries that both answer, with a score above 0, or neither, are dropped",
             undefined="no query is answered by one system alone",
             source="Lin et al. 2021, §4; McNemar 1947; Clopper and Pearson 1934",
-            options={
-                "above": results.number(
-                    default=0.0,
-                    meaning="a query is answered by a score above this",
-                )
-            },
         ),
         "rank-sum": Test(
             run=rank_tests.rank_sum_test,
@@ -89,51 +74,22 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             interval="by the variance of placements, with Welch's degrees of freedom",
             assumes="two independent samples of one shape; on paired runs it is conservative, "
             "since systems agree on what is hard",
-            ties="tied scores share their mean rank; `mann-whitney` corrects the variance",
+            ties="tied scores share their mean rank, and correct the variance",
             undefined="all scores are the same; no interval where the samples do not overlap",
             source="Mann and Whitney 1947; Brunner and Munzel 2000 (interval); "
-            "scipy `mannwhitneyu` (asymptotic), `ranksums`",
+            "scipy `mannwhitneyu` (asymptotic)",
             paired=False,
-            options={
-                "kind": results.choice(
-                    "mann-whitney",
-                    "ranksums",
-                    meaning="corrected for ties and continuity, or for neither",
-                )
-            },
         ),
         "signed-rank": Test(
             run=rank_tests.signed_rank_test,
             null="differences are symmetric about 0",
-            difference="pseudomedian of the differences that are not 0 (`zsplit`: of all): the "
-            "Hodges-Lehmann estimate",
+            difference="pseudomedian of the differences that are not 0, by Hodges and Lehmann",
             interval="of Walsh averages, by the untied null distribution, exact up to 50",
             assumes="independent queries; differences symmetric about their centre",
-            ties="differences tied as rationals share their mean rank; differences of 0 by `zeros`",
+            ties="differences tied as rationals share their mean rank; those of 0 are dropped",
             undefined="every difference is 0; no interval with fewer than 6 differences at 95%",
-            source="Wilcoxon 1945; Pratt 1959 (zeros); Hollander, Wolfe and Chicken 2014, "
-            "sections 3.1 to 3.3; scipy `wilcoxon`",
-            options={
-                "zeros": results.choice(
-                    "wilcox",
-                    "pratt",
-                    "zsplit",
-                    meaning="drop differences of 0 before ranking, after it, or split their ranks",
-                ),
-                "continuity": results.Option(
-                    default=True,
-                    meaning="continuity correction of the normal approximation",
-                    expected="True or False",
-                    allows=lambda value: isinstance(value, bool),
-                ),
-                "method": results.choice(
-                    "auto",
-                    "exact",
-                    "approximate",
-                    meaning="the distribution of the ranks at hand, tied or not, under all signs; "
-                    "its normal approximation; or the first up to 50 differences that are not 0",
-                ),
-            },
+            source="Wilcoxon 1945; Hollander, Wolfe and Chicken 2014, sections 3.1 to 3.3; "
+            "scipy `wilcoxon`",
         ),
         "t": Test(
             run=student.paired_t_test,
@@ -153,14 +109,9 @@ TESTS: Mapping[str, Test] = MappingProxyType(
             assumes="two independent samples, means nearly normal; on paired runs it is "
             "conservative",
             ties="count like any score",
-            undefined="the scores of each system are all the same; `welch` with a single score",
+            undefined="the scores of each system are all the same, or a system has a single one",
             source="Student 1908; Welch 1947; scipy `ttest_ind`",
             paired=False,
-            options={
-                "kind": results.choice(
-                    "welch", "student", meaning="variances may differ, or are equal"
-                )
-            },
         ),
     }
 )
@@ -174,7 +125,6 @@ def run_test(
     *,
     alternative: results.Alternative = "two-sided",
     level: float = 0.95,
-    **options: object,
 ) -> results.TestResult:
     """Run a test of system B against system A.
 
@@ -184,7 +134,6 @@ def run_test(
         b: those of B; on the same queries in the same order where the test is paired.
         alternative: the direction.
         level: of the two-sided interval, between 0 and 1.
-        options: the test's own; see its row.
 
     Raises:
         InputError: codes `test-name`, `test-option`, `test-lengths`, `not-finite`.
@@ -192,7 +141,6 @@ def run_test(
     if name not in TESTS:
         raise InputError.of("test-name", "test", quote(name), f"one of {', '.join(TESTS)}")
     test = TESTS[name]
-    values = results.check_options(options, test.options, test=name)
     ask = results.check_ask(name, alternative, level=level)
     first, second = results.check_scores(a, "A"), results.check_scores(b, "B")
     if test.paired and len(first) != len(second):
@@ -202,12 +150,12 @@ def run_test(
     if not (len(first) and len(second)):
         found = results.Found(used=0, difference=None, why="no query")
     else:
-        found = test.run(first, second, ask, **values)
+        found = test.run(first, second, ask)
         if max(len(first), len(second)) == 1:
             why = "a single query says nothing of others"
             found = results.Found(used=found.used, difference=found.difference, why=why)
     size = len(first) if test.paired else len(first) + len(second)
-    return _result(name, size, found, ask, values)
+    return _result(name, size, found, ask)
 
 
 def compare_counts(
@@ -236,23 +184,17 @@ def compare_counts(
         raise InputError.of(
             "test-option", "test binomial", f"{a_wins} and {b_wins}", "counts from 0"
         )
-    return _result(
-        "binomial", a_wins + b_wins, rank_tests.compare_wins(a_wins, b_wins, ask), ask, {}
-    )
+    found = rank_tests.compare_wins(a_wins, b_wins, ask)
+    return _result("binomial", a_wins + b_wins, found, ask)
 
 
 def _result(
-    name: str,
-    size: int,
-    found: results.Found,
-    ask: results.AskedTest,
-    options: Mapping[str, object],
+    name: str, size: int, found: results.Found, ask: results.AskedTest
 ) -> results.TestResult:
     return results.TestResult(
         test=name,
         n=size,
         level=ask.level,
         alternative=ask.alternative,
-        options=dict(options),
         **{one.name: getattr(found, one.name) for one in fields(found)},
     )
