@@ -194,7 +194,7 @@ def test_the_report_says_what_has_to_be_said() -> None:
         "takes runs as independent",
         "not corrected",
         "not a confidence interval",
-        "wilcox",
+        "differences of 0 are dropped",
     ):
         assert words in notes
     assert "cannot follow from the definitions" in beside.method[0]
