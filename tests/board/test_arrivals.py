@@ -146,6 +146,16 @@ def test_a_file_that_is_too_large(git: MemoryGit, monkeypatch: pytest.MonkeyPatc
     assert codes(git) == ["too-large"]
 
 
+def test_a_file_in_a_folder_that_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "_MOST_BYTES", 1000)
+    for name in FILES:
+        (tmp_path / Path(name).name).write_bytes(b"x" * 1001)
+    (arrival,) = arrivals.find_in_folder(tmp_path, "age")
+    assert [problem.code for problem in arrival.problems] == ["too-large"] * 3
+
+
 def test_a_file_that_git_does_not_have(git: MemoryGit) -> None:
     push(git, SEALED)
     blob = next(b for b, (_, data) in git.objects.items() if data == FILES[0].encode())

@@ -13,12 +13,7 @@ from certain import sure
 from scipy.optimize import nnls
 
 from heldout.board.policy import ensembles
-from heldout.board.policy.ensembles import (
-    MOST_SYSTEMS,
-    QUERIES,
-    Ensemble,
-    Sampled,
-)
+from heldout.board.policy.ensembles import MOST_SYSTEMS, QUERIES, Ensemble, Sampled
 from heldout.board.policy.similarity import DEPTH
 from heldout.ids import DocId, QueryId
 from heldout.trec.runs import scan_run

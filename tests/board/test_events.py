@@ -11,15 +11,7 @@ from boardlog import BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.log.events import (
-    GENESIS,
-    Opening,
-    format_entry,
-    format_time,
-    parse_log,
-    parse_time,
-    redact,
-)
+from heldout.board.log import events
 from heldout.errors import StoreError
 from heldout.ids import seal_preimage
 
@@ -49,9 +41,9 @@ def chain(drafts: list[tuple[dict[str, object], dict[str, object]]]) -> BoardLog
 @given(st.lists(st.tuples(fields, fields), max_size=4))
 def test_a_log_is_read_as_it_was_written(drafts: list[tuple[dict[str, object], ...]]) -> None:
     log = chain([(public, sealed) for public, sealed in drafts])
-    entries = parse_log(log.data, path="log")
+    entries = events.parse_log(log.data, path="log")
     assert list(entries) == log.entries
-    assert b"".join(map(format_entry, entries)) == log.data
+    assert b"".join(map(events.format_entry, entries)) == log.data
 
 
 def test_every_changed_byte_is_noticed() -> None:
@@ -61,16 +53,16 @@ def test_every_changed_byte_is_noticed() -> None:
             changed = bytearray(data)
             changed[place] ^= bit
             with pytest.raises(StoreError):
-                parse_log(bytes(changed), path="log")
+                events.parse_log(bytes(changed), path="log")
 
 
 def test_every_removed_or_added_byte_is_noticed() -> None:
     data = small_log().data
     for place in range(len(data) - 1):
         with pytest.raises(StoreError):
-            parse_log(data[:place] + data[place + 1 :], path="log")
+            events.parse_log(data[:place] + data[place + 1 :], path="log")
         with pytest.raises(StoreError):
-            parse_log(data[:place] + b" " + data[place:], path="log")
+            events.parse_log(data[:place] + b" " + data[place:], path="log")
 
 
 @pytest.mark.parametrize(
@@ -80,14 +72,14 @@ def test_every_removed_or_added_byte_is_noticed() -> None:
 def test_moved_missing_and_repeated_events(lines: tuple[int, ...], place: int) -> None:
     whole = small_log().data.splitlines(keepends=True)
     with pytest.raises(StoreError, match=f"log:{place}: the chain is broken"):
-        parse_log(b"".join(whole[line] for line in lines), path="log")
+        events.parse_log(b"".join(whole[line] for line in lines), path="log")
 
 
 def test_a_beginning_of_a_log_is_a_log() -> None:
     log = small_log()
     lines = log.data.splitlines(keepends=True)
     for length in range(len(lines) + 1):
-        assert parse_log(b"".join(lines[:length]), path="log") == tuple(log.entries[:length])
+        assert events.parse_log(b"".join(lines[:length]), path="log") == tuple(log.entries[:length])
 
 
 def rewrite(log: BoardLog, number: int, **changes: object) -> bytes:
@@ -123,14 +115,14 @@ def test_the_forger_without_changes_changes_nothing() -> None:
         (3, {"kind": "made-up"}, "log:4: event 'made-up' of schema 2 is unknown here"),
         (3, {"schema": 3}, "log:4: event 'published' of schema 3 is unknown here"),
         (3, {"sealed": {}}, "log:4: field '.*' does not match its sealed digest"),
-        (3, {"prev": GENESIS}, "log:4: the chain is broken"),
+        (3, {"prev": events.GENESIS}, "log:4: the chain is broken"),
         (3, {"extra": 1}, "log:4: not an event"),
         (3, {"seq": "3"}, "log:4: not an event"),
     ],
 )
 def test_a_forged_event_is_noticed(number: int, changes: dict[str, object], message: str) -> None:
     with pytest.raises(StoreError, match=message):
-        parse_log(rewrite(small_log(), number, **changes), path="log")
+        events.parse_log(rewrite(small_log(), number, **changes), path="log")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +134,7 @@ def test_a_forged_event_is_noticed(number: int, changes: dict[str, object], mess
 )  # fmt: skip
 def test_what_is_no_log(data: bytes) -> None:
     with pytest.raises(StoreError, match=r"log:1: not an event"):
-        parse_log(data, path="log")
+        events.parse_log(data, path="log")
 
 
 def test_an_unknown_kind_cannot_be_linked() -> None:
@@ -165,15 +157,15 @@ def test_events_of_one_second_are_allowed() -> None:
     log.now -= timedelta(milliseconds=998)
     log.receive("20261101-c")
     assert log.entries[-1].event.at == "2026-11-01T13:00:00Z"
-    assert len(parse_log(log.data, path="log")) == 6
+    assert len(events.parse_log(log.data, path="log")) == 6
 
 
 @given(st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)))  # noqa: DTZ001 - made aware below
 def test_times_are_in_utc_and_read_back(moment: datetime) -> None:
     second = moment.replace(microsecond=0, tzinfo=UTC)
-    assert parse_time(format_time(moment.replace(tzinfo=UTC))) == second
+    assert events.parse_time(events.format_time(moment.replace(tzinfo=UTC))) == second
     east = second.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    assert format_time(east) == format_time(second)
+    assert events.format_time(east) == events.format_time(second)
 
 
 @pytest.mark.parametrize(
@@ -181,14 +173,14 @@ def test_times_are_in_utc_and_read_back(moment: datetime) -> None:
 )
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        parse_time(text)
+        events.parse_time(text)
 
 
 def test_redacted_lines_keep_the_chain_and_lose_the_values() -> None:
     log = small_log()
-    redacted = [redact(entry, ()) for entry in log.entries]
-    data = b"".join(map(format_entry, redacted))
-    read = parse_log(data, path="log")
+    redacted = [events.redact(entry, ()) for entry in log.entries]
+    data = b"".join(map(events.format_entry, redacted))
+    read = events.parse_log(data, path="log")
     assert [entry.hash for entry in read] == [entry.hash for entry in log.entries]
     assert b"Lighthouse" in log.data
     assert b"Lighthouse" not in data
@@ -197,7 +189,7 @@ def test_redacted_lines_keep_the_chain_and_lose_the_values() -> None:
 
 
 def test_a_part_can_be_opened() -> None:
-    entry = redact(small_log().entries[3], ("why", "no-such-field"))
+    entry = events.redact(small_log().entries[3], ("why", "no-such-field"))
     assert set(entry.opened) == {"why"}
     assert entry.get("identity") is None
     assert entry.get("why") == ""
@@ -212,7 +204,7 @@ def test_a_salt_is_sixteen_bytes_of_lower_hexadecimal(salt: str) -> None:
     right = log.entries[0].opened["x"].salt
     changed = log.data.replace(right.encode(), salt.encode())
     with pytest.raises(StoreError, match="does not match its sealed digest"):
-        parse_log(changed, path="log")
+        events.parse_log(changed, path="log")
 
 
 def test_equal_values_have_unequal_digests() -> None:
@@ -240,11 +232,11 @@ def test_a_sealed_reason_has_one_opening() -> None:
     """
     salt = "ab" * 16
     entry = BoardLog(private=b"", salts=iter([salt])).add("rejected", "a", {}, {"why": 1234})
-    assert parse_log(format_entry(entry), path="log") == (entry,)
-    other = {"why": Opening(value=234, salt=f"{salt}31")}
+    assert events.parse_log(events.format_entry(entry), path="log") == (entry,)
+    other = {"why": events.Opening(value=234, salt=f"{salt}31")}
     forged = dataclasses.replace(entry, opened=other)
     with pytest.raises(StoreError, match="field 'why' does not match its sealed digest"):
-        parse_log(format_entry(forged), path="log")
+        events.parse_log(events.format_entry(forged), path="log")
 
 
 salts = st.text("0123456789abcdef", min_size=0, max_size=70)

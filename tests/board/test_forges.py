@@ -331,10 +331,7 @@ NONSENSE: dict[str, tuple[Misbehave, str]] = {
         "another JSON than documented",
     ),
     "a negative number": (sends(200, b'[{"number": -1, "iid": -1}]'), "another JSON"),
-    "a commit that is a path": (
-        sends(200, listing(sha="--upload-pack=evil")),
-        "another JSON",
-    ),
+    "a commit that is a path": (sends(200, listing(sha="--upload-pack=evil")), "another JSON"),
     "brackets without end": (sends(200, b'[{"x": ' + b"[" * 100_000), "no JSON"),
     "50 MB": (pours, "over 8 MiB"),
     "a small archive of a large text": (

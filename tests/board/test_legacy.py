@@ -12,27 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.old_boards import (
-    LAYOUTS,
-    REPAIRS,
-    OldEntry,
-    OldTable,
-    Repair,
-    parse_table,
-    record_files,
-)
+from heldout.board import old_boards
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
 
-DOC, PASSAGE = LAYOUTS
+DOC, PASSAGE = old_boards.LAYOUTS
 HEADER = "id,,description,team,paper,code,type,date,eval,dev,tweet"
 COLUMNS = HEADER.split(",")
 ROW = "20210809-cmu,🏆,coCondenser,Luyu Gao,,,full ranking,2021/08/09,0.428,0.443,"
 DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "import.md"
 
 
-def table(*rows: str, header: str = HEADER) -> OldTable:
-    return parse_table("\n".join([header, *rows, ""]).encode(), path="old.csv")
+def table(*rows: str, header: str = HEADER) -> old_boards.OldTable:
+    return old_boards.parse_table("\n".join([header, *rows, ""]).encode(), path="old.csv")
 
 
 def row(**cells: str) -> str:
@@ -42,7 +34,7 @@ def row(**cells: str) -> str:
     return ",".join(values.values())
 
 
-def one(**cells: str) -> tuple[OldEntry, Sequence[Repair]]:
+def one(**cells: str) -> tuple[old_boards.OldEntry, Sequence[old_boards.Repair]]:
     read = table(row(**cells))
     return read.entries[0], read.repairs
 
@@ -53,7 +45,7 @@ def repairs(*rows: str) -> list[tuple[int, str, str, str]]:
 
 def refused(data: bytes) -> list[tuple[str, int | None]]:
     with pytest.raises(InputError) as caught:
-        parse_table(data, path="old.csv")
+        old_boards.parse_table(data, path="old.csv")
     return [(problem.code, problem.line) for problem in caught.value.problems]
 
 
@@ -78,7 +70,7 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\\"), max_size=
 def test_every_cell_stays_or_is_reported(rows: list[list[str]], drawn: st.DataObject) -> None:
     for cells in rows:
         cells[COLUMNS.index("date")] = drawn.draw(st.sampled_from(["2021/08/09", "2019-01-02"]))
-    read = parse_table(write([COLUMNS, *rows]), path="old.csv")
+    read = old_boards.parse_table(write([COLUMNS, *rows]), path="old.csv")
     assert [list(entry.cells) for entry in read.entries] == rows
     reported = {(repair.line, repair.column) for repair in read.repairs}
     for entry, cells in zip(read.entries, rows, strict=True):
@@ -95,7 +87,7 @@ def test_every_cell_stays_or_is_reported(rows: list[list[str]], drawn: st.DataOb
         given = dict(zip(COLUMNS, cells, strict=True))
         differ = {name for name, text in used.items() if text != given[name]}
         assert {(entry.line, name) for name in differ} <= reported
-    assert all(repair.kind in REPAIRS for repair in read.repairs)
+    assert all(repair.kind in old_boards.REPAIRS for repair in read.repairs)
     assert len({entry.id.casefold() for entry in read.entries}) == len(rows)
 
 
@@ -105,7 +97,9 @@ def test_quotes_and_backslashes_are_read_as_the_boards_script_wrote_them(text: s
         text += "."  # that script could not write a cell that ends in a backslash either
     cells = ROW.split(",")
     cells[2] = text
-    assert parse_table(write([COLUMNS, cells]), path="old.csv").entries[0].cells[2] == text
+    assert (
+        old_boards.parse_table(write([COLUMNS, cells]), path="old.csv").entries[0].cells[2] == text
+    )
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\\"), max_size=8))
@@ -114,7 +108,7 @@ def test_without_backslashes_it_is_what_the_csv_module_reads(text: str) -> None:
     cells[2] = text
     buffer = io.StringIO(newline="")
     csv.writer(buffer, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([COLUMNS, cells])
-    read = parse_table(buffer.getvalue().encode(), path="old.csv")
+    read = old_boards.parse_table(buffer.getvalue().encode(), path="old.csv")
     peer = list(csv.reader(io.StringIO(buffer.getvalue(), newline="")))
     assert [list(read.header), list(read.entries[0].cells)] == peer
 
@@ -122,7 +116,7 @@ def test_without_backslashes_it_is_what_the_csv_module_reads(text: str) -> None:
 @given(st.binary(max_size=60))
 def test_hostile_bytes_give_a_table_or_an_error_and_never_a_traceback(tail: bytes) -> None:
     try:
-        parse_table(f"{HEADER}\n{ROW}\n".encode() + tail, path="old.csv")
+        old_boards.parse_table(f"{HEADER}\n{ROW}\n".encode() + tail, path="old.csv")
     except InputError:
         return
 
@@ -265,19 +259,19 @@ def test_bytes_that_are_not_utf_8_are_refused_with_their_line() -> None:
 
 
 def test_a_byte_order_mark_is_skipped_and_told() -> None:
-    read = parse_table(b"\xef\xbb\xbf" + f"{HEADER}\n{ROW}\n".encode(), path="old.csv")
+    read = old_boards.parse_table(b"\xef\xbb\xbf" + f"{HEADER}\n{ROW}\n".encode(), path="old.csv")
     assert [r.kind for r in read.repairs] == ["byte-order-mark"]
 
 
 def test_every_kind_of_repair_is_explained_in_its_order() -> None:
     page = DOCS.read_text("utf-8").split("## Repairs")[1].split("## ")[0]
     named = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
-    assert named == REPAIRS
+    assert named == old_boards.REPAIRS
 
 
 def test_the_rules_of_a_record_are_a_board_that_is_closed() -> None:
     read = table(row(eval="0.42805"), row(id="b", date="2019/01/02"))
-    files = record_files(replace(read, name='a "b" $c'), recipient="age1x")
+    files = old_boards.record_files(replace(read, name='a "b" $c'), recipient="age1x")
     spec = parse_spec(files["board.toml"])
     assert (spec.name, spec.decimals) == ("msmarco-passage", 5)
     assert (str(spec.opens), str(spec.closes)) == ("2019-01-02", "2021-08-09")
@@ -289,10 +283,10 @@ def test_the_rules_of_a_record_are_a_board_that_is_closed() -> None:
 
 
 @pytest.fixture(scope="session")
-def real(data: Callable[[str], Path]) -> Callable[[str], OldTable]:
-    def read(name: str) -> OldTable:
+def real(data: Callable[[str], Path]) -> Callable[[str], old_boards.OldTable]:
+    def read(name: str) -> old_boards.OldTable:
         path = data(f"leaderboards/msmarco-{name}-leaderboard.csv")
-        return parse_table(path.read_bytes(), path=path.name)
+        return old_boards.parse_table(path.read_bytes(), path=path.name)
 
     return read
 
@@ -310,7 +304,10 @@ def real(data: Callable[[str], Path]) -> Callable[[str], OldTable]:
     ],
 )
 def test_the_real_tables_and_their_repairs(
-    real: Callable[[str], OldTable], name: str, rows: int, told: dict[tuple[str, str], int]
+    real: Callable[[str], old_boards.OldTable],
+    name: str,
+    rows: int,
+    told: dict[tuple[str, str], int],
 ) -> None:
     read = real(name)
     assert len(read.entries) == rows
@@ -321,7 +318,7 @@ def test_the_real_tables_and_their_repairs(
 @pytest.mark.real
 @pytest.mark.parametrize("name", ["doc", "passage"])
 def test_the_real_cells_are_those_of_a_plain_reader(
-    data: Callable[[str], Path], real: Callable[[str], OldTable], name: str
+    data: Callable[[str], Path], real: Callable[[str], old_boards.OldTable], name: str
 ) -> None:
     """Neither table holds a backslash today, so that Python's own reader gives the same cells."""
     path = data(f"leaderboards/msmarco-{name}-leaderboard.csv")

@@ -25,23 +25,9 @@ from heldout.board.log.history import read_history
 from heldout.board.rules.days import list_early
 from heldout.board.rules.spec import BoardSpec, Trust, due_day
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores.measuring import (
-    Compared,
-    choose_compared,
-    find_near_scores,
-    measure_ranges,
-    measure_ranking,
-)
+from heldout.board.scores import measuring
 from heldout.board.site.pages import make_board_page, render_board
-from heldout.board.standings.standings import (
-    FEWEST_DIFFERENT,
-    Standings,
-    best_so_far,
-    choose_comparable,
-    make_standings,
-    project,
-    read_pairs,
-)
+from heldout.board.standings import standings
 from heldout.errors import StoreError
 from heldout.scoring.table import table_of
 
@@ -105,7 +91,7 @@ ALIKE = st.dictionaries(st.sampled_from("abcdefgh"), st.frozensets(st.sampled_fr
 def test_each_entry_is_compared_with_all_but_its_like(
     names: list[str], alike: Mapping[str, frozenset[str]], hidden: frozenset[str]
 ) -> None:
-    found = choose_comparable(names, alike, hidden)
+    found = standings.choose_comparable(names, alike, hidden)
     assert sorted((*found.entries, *found.left_out)) == sorted(names)
     assert list(found.entries) == [name for name in names if name in found.entries]
     for a in found.entries:
@@ -113,20 +99,20 @@ def test_each_entry_is_compared_with_all_but_its_like(
         assert found.alike[a] == like
         assert len(like) < len(found.entries) - 1  # so there is somebody to compare it with
         assert not (a in hidden and like)
-    assert read_pairs(found.pairs, found.entries) == found.alike
+    assert standings.read_pairs(found.pairs, found.entries) == found.alike
     assert all(found.entries.index(a) < found.entries.index(b) for a, b in found.pairs)
 
 
 def test_a_pair_that_would_say_who_is_behind_an_embargo_is_not_named() -> None:
-    found = choose_comparable(["hidden", "b", "c"], {"b": {"hidden"}}, {"hidden"})
+    found = standings.choose_comparable(["hidden", "b", "c"], {"b": {"hidden"}}, {"hidden"})
     assert found.entries == ("b", "c")
     assert found.pairs == ()
     assert found.left_out == {"hidden": "withheld"}
 
 
 def test_what_is_like_all_others_is_left_out() -> None:
-    assert choose_comparable(["a", "b", "c"], {"a": {"b", "c"}}).left_out == {"a": "near"}
-    assert choose_comparable(["a", "b"], {"a": {"b"}}).entries == ()
+    assert standings.choose_comparable(["a", "b", "c"], {"a": {"b", "c"}}).left_out == {"a": "near"}
+    assert standings.choose_comparable(["a", "b"], {"a": {"b"}}).entries == ()
 
 
 def board(rules: str = ALLOWED) -> BoardLog:
@@ -137,12 +123,12 @@ def board(rules: str = ALLOWED) -> BoardLog:
     return log
 
 
-def stand(log: BoardLog, *, days: float = 0) -> Standings:
+def stand(log: BoardLog, *, days: float = 0) -> standings.Standings:
     now = log.entries[-1].time + timedelta(days=days)
     rules = log.history.rules[-1][1]
-    public = project(log.entries, now=now)
-    shown = make_standings(public, parse_spec(rules.encode()), now=now)
-    assert shown == make_standings(log.entries, parse_spec(rules.encode()), now=now)
+    public = standings.project(log.entries, now=now)
+    shown = standings.make_standings(public, parse_spec(rules.encode()), now=now)
+    assert shown == standings.make_standings(log.entries, parse_spec(rules.encode()), now=now)
     return shown
 
 
@@ -192,7 +178,7 @@ def test_no_page_shows_figures_before_their_day(passed: int, asked: int) -> None
             read_history(entries)
         return
     moment = entries[-1].time + timedelta(days=asked - 30)
-    shown = make_standings(entries, parse_spec(ALLOWED.encode()), now=moment)
+    shown = standings.make_standings(entries, parse_spec(ALLOWED.encode()), now=moment)
     assert (shown.measured is not None) == (moment.date() >= day)
 
 
@@ -227,7 +213,7 @@ def test_figures_that_do_not_fit_their_entries_are_refused(figures: dict[str, An
         read_history(parse_log(log.data, path="log.jsonl"))
 
 
-def page(board: Standings, rules: BoardSpec, **changes: object) -> str:
+def page(board: standings.Standings, rules: BoardSpec, **changes: object) -> str:
     files = render_board(board, rules, facts(**changes))
     text = files["leaderboard/index.html"].decode().replace("\u00a0", " ")
     return re.sub(r"\s+", " ", text)
@@ -308,7 +294,7 @@ def test_records_in_the_section_are_those_of_the_chart_whatever_was_compared() -
     board = trusted()
     spec_ = PAGE_RULES["trusted"]
     shown = [row for row in board.rows if row.baseline or row.rank is not None]
-    records = best_so_far(shown, spec_.primary, bar=spec_.baselines.bar)
+    records = standings.best_so_far(shown, spec_.primary, bar=spec_.baselines.bar)
     said = section(page(board, spec_))
     _, _, left_out = said.partition("Not compared: ")
     marked = {
@@ -404,27 +390,27 @@ def scores_of(systems: int = 5, *, seed: int = 1) -> BoardScores:
     )
 
 
-def compare(scores: BoardScores) -> Compared:
+def compare(scores: BoardScores) -> measuring.Compared:
     means = scores.view().means
     names = [e.id for e in scores.entries if not e.baseline]
     released = {name: round(mean, 3) for name, mean in means.items()}
     ranked = sorted(names, key=lambda name: -means[name])
-    return sure(choose_compared(scores, ranked, released=released))
+    return sure(measuring.choose_compared(scores, ranked, released=released))
 
 
 @settings(max_examples=5)
 @given(st.sets(st.sampled_from(PARTS)), st.integers(0, 99))
 def test_a_part_is_the_same_whatever_else_is_told(show: set[TrustPart], seed: int) -> None:
     compared = compare(scores_of())
-    every = measure_ranking(compared, PARTS, seed=seed)
-    some = measure_ranking(compared, sorted(show), seed=seed)
+    every = measuring.measure_ranking(compared, PARTS, seed=seed)
+    some = measuring.measure_ranking(compared, sorted(show), seed=seed)
     assert some.published == show
     assert all(getattr(some, part) == getattr(every, part) for part in show)
     assert [*list_wrong(every, compared.table.systems)] == []
 
 
 def test_clear_differences_are_told_apart_and_copies_of_noise_are_not() -> None:
-    figures = measure_ranking(compare(scores_of(systems=6)), PARTS, seed=0)
+    figures = measuring.measure_ranking(compare(scores_of(systems=6)), PARTS, seed=0)
     assert figures.why == {}
     assert sure(figures.ranges).low[0] > 1  # the first that came is the worst
     assert sure(figures.ranges).high[-1] < 6
@@ -433,8 +419,8 @@ def test_clear_differences_are_told_apart_and_copies_of_noise_are_not() -> None:
 def test_a_pair_that_differs_in_one_query_is_near_and_counts_would_give_its_label_away() -> None:
     rows = {"a": np.zeros(QUERIES), "b": np.zeros(QUERIES), "c": np.zeros(QUERIES)}
     rows["b"][0] = 1
-    rows["c"][:FEWEST_DIFFERENT] = 1
-    near = find_near_scores(sure(view("eval", rows).table))
+    rows["c"][: standings.FEWEST_DIFFERENT] = 1
+    near = measuring.find_near_scores(sure(view("eval", rows).table))
     assert near == {"a": {"b"}, "b": {"a", "c"}, "c": {"b"}}
 
 
@@ -443,14 +429,14 @@ def test_without_near_entries_ranges_are_those_of_the_analyses() -> None:
     table, apart = compared.table, compared.apart
     for seed in (0, 1):
         mine, theirs = (np.random.default_rng(seed) for _ in range(2))
-        ranges = measure_ranges(table, apart, mine, better="higher")
+        ranges = measuring.measure_ranges(table, apart, mine, better="higher")
         known = rank_ranges(table, theirs)
         rows = [known.systems.index(name) for name in table.systems]
         assert ranges.low == tuple(known.low[row] for row in rows)
         assert ranges.high == tuple(known.high[row] for row in rows)
 
 
-def with_copy(change: int) -> tuple[BoardScores, Compared]:
+def with_copy(change: int) -> tuple[BoardScores, measuring.Compared]:
     """The best system again, with another score on some queries, as the last entry."""
     scores = scores_of(systems=6)
     table = sure(scores.view().table)
@@ -468,7 +454,7 @@ def with_copy(change: int) -> tuple[BoardScores, Compared]:
 
 def test_of_two_near_entries_each_is_compared_with_all_others_and_not_with_the_other() -> None:
     _, compared = with_copy(5)
-    figures = measure_ranking(compared, PARTS, seed=0)
+    figures = measuring.measure_ranking(compared, PARTS, seed=0)
     assert [*list_wrong(figures, compared.table.systems)] == []
     place = {name: at for at, name in enumerate(compared.table.systems)}
     for name in ("s5", "copy"):
@@ -479,11 +465,11 @@ def test_of_two_near_entries_each_is_compared_with_all_others_and_not_with_the_o
 def test_records_are_those_of_the_released_scores_and_a_like_is_no_test() -> None:
     both, compared = with_copy(5)
     higher = {**compared.released, "copy": 0.999}
-    figures = measure_ranking(replace(compared, released=higher), ["progress"], seed=0)
+    figures = measuring.measure_ranking(replace(compared, released=higher), ["progress"], seed=0)
     assert figures.progress is not None
     assert [step.entry for step in figures.progress][-1] == "copy"
     assert figures.progress[-1].significant is None
-    steps = measure_ranking(compared, ["progress"], seed=0).progress or ()
+    steps = measuring.measure_ranking(compared, ["progress"], seed=0).progress or ()
     assert "copy" not in [step.entry for step in steps]
     assert figures.progress[-1].family == len([e for e in both.entries if not e.baseline])
 
@@ -495,11 +481,11 @@ def test_no_figure_looks_at_a_private_view_or_one_for_information() -> None:
     for name in ("feedback", "check"):
         views[name] = replace(view(name, rows), for_information=True)
     ranked = sorted(n for n in plain.views["eval"].means if n != "base")
-    found = sure(choose_compared(replace(plain, views=views), ranked, released={}))
+    found = sure(measuring.choose_compared(replace(plain, views=views), ranked, released={}))
     assert found.board.views.keys() == plain.views.keys()
 
 
 def test_one_entry_or_missing_scores_are_not_compared() -> None:
     scores = scores_of()
-    assert choose_compared(scores, ["s0"], released={}) is None
-    assert choose_compared(scores, ["s0", "unknown"], released={}) is None
+    assert measuring.choose_compared(scores, ["s0"], released={}) is None
+    assert measuring.choose_compared(scores, ["s0", "unknown"], released={}) is None

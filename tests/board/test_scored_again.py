@@ -144,10 +144,7 @@ def files_of(board: ScoredBoard) -> dict[str, bytes]:
 @pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_a_correction_finds_what_its_parts_scored(
-    town: ScoredBoard,
-    entered: ScoredBoard,
-    cores: int,
-    monkeypatch: pytest.MonkeyPatch,
+    town: ScoredBoard, entered: ScoredBoard, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rescoring, "_WORTH_PROCESSES", 0)
     monkeypatch.setattr(rescoring, "count_cores", lambda: cores)
@@ -241,19 +238,10 @@ def swap(board: ScoredBoard) -> None:
 
 @pytest.mark.parametrize(
     ("change", "outdated"),
-    [
-        (relabel, 1),
-        (add_view, 1),
-        (edit_queries, 1),
-        (replace_keys, 0),
-        (damage, 0),
-        (swap, 0),
-    ],
+    [(relabel, 1), (add_view, 1), (edit_queries, 1), (replace_keys, 0), (damage, 0), (swap, 0)],
 )
 def test_what_another_plan_scored_is_scored_again(
-    town: ScoredBoard,
-    change: Callable[[ScoredBoard], None],
-    outdated: int,
+    town: ScoredBoard, change: Callable[[ScoredBoard], None], outdated: int
 ) -> None:
     score(town, IDS, "1/1")
     change(town)

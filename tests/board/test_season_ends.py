@@ -44,12 +44,7 @@ from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores import sets
 from heldout.board.scores.public_log import find_public_log
 from heldout.board.scores.stored import read_evidence
-from heldout.board.standings.overdue import (
-    choose_named,
-    find_ending,
-    list_overdue_at,
-    list_wrong_ends,
-)
+from heldout.board.standings import overdue
 from heldout.board.standings.standings import NOT_NAMED, list_seasons
 from heldout.errors import InputError, StoreError
 
@@ -122,11 +117,11 @@ def test_an_inbox_that_brings_nothing_ends_the_season(board: ScoredBoard) -> Non
     bring_up_to_date(board.tick())
     board.now = OVER
     public = find_public_log(board.session.repository, board.vault)
-    (due,) = list_overdue_at(public, now=OVER)
+    (due,) = overdue.list_overdue_at(public, now=OVER)
     assert str(due) == "the exact scores at the end of the season, due since 01 Dec 2026"
     assert [step.waits for step in catch_up(board.tick(), news=False).ends] == [""]
     public = find_public_log(board.session.repository, board.vault)
-    assert list_overdue_at(public, now=board.now) == ()
+    assert overdue.list_overdue_at(public, now=board.now) == ()
 
 
 def test_the_end_waits_for_decisions_and_for_labels_and_changes_nothing(board: ScoredBoard) -> None:
@@ -240,7 +235,7 @@ def change_fields(**wrong: Any) -> Change:
 OTHERS = ("20261103-more", "20261103-last", THREE)
 FRAUDS: Mapping[str, tuple[Change, str]] = {
     "left out": (
-        put("choose_named", lambda *given: choose_named(*given)[:-1]),
+        put("choose_named", lambda *given: overdue.choose_named(*given)[:-1]),
         f"but the rule names {THREE}",
     ),
     "not the named one": (
@@ -290,7 +285,7 @@ def test_an_organiser_who_ends_a_season_otherwise_is_found(
 
 def test_an_early_end(board: ScoredBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played(board)
-    ending = find_ending(board.session.spec(), "")
+    ending = overdue.find_ending(board.session.spec(), "")
     with monkeypatch.context() as dishonest:
         dishonest.setattr(rebuild, "list_due_ends", lambda *_: (ending,))
         bring_up_to_date(board.tick())
@@ -307,7 +302,7 @@ def test_the_last_day_of_an_ended_season_does_not_move(board: ScoredBoard) -> No
     entries = board.vault.entries()
     log = BoardLog(now=board.tick().now, entries=[*entries])
     log.change_rules(text_)
-    found = list_wrong_ends(log.entries, log.history)
+    found = overdue.list_wrong_ends(log.entries, log.history)
     assert ["move the last day" in one for one in found] == [True]
 
 
@@ -337,8 +332,8 @@ INFORMS = "\n" + ranking("noisy", "eval", noise=1.0)
 
 
 def choose(log: BoardLog, rules: str = CLEAR) -> tuple[str, ...]:
-    ending = sure(find_ending(parse_spec(rules.encode()), ""))
-    return choose_named(log.history, ending, OVER.date())
+    ending = sure(overdue.find_ending(parse_spec(rules.encode()), ""))
+    return overdue.choose_named(log.history, ending, OVER.date())
 
 
 def chosen(*entries: tuple[str, str, bool, str], rules: str = CLEAR) -> tuple[str, ...]:
@@ -411,7 +406,7 @@ def test_a_baseline_and_what_came_late_are_not_named() -> None:
     ],
 )
 def test_where_exact_scores_are_no_news_no_season_ends(rules: str) -> None:
-    assert find_ending(parse_spec(rules.encode()), "") is None
+    assert overdue.find_ending(parse_spec(rules.encode()), "") is None
 
 
 def ended(log: BoardLog, **changes: Any) -> History:

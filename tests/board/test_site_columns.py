@@ -44,15 +44,7 @@ from heldout.board.log.manifest import (
     parse_manifest,
 )
 from heldout.board.rules.spec import View
-from heldout.board.site.columns import (
-    COLUMNS,
-    STATED,
-    EntryCell,
-    EntryColumn,
-    cost_columns,
-    full_text,
-    make_cell,
-)
+from heldout.board.site import columns
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.site.figures import Figure, make_cost_figures, pareto_front
 from heldout.board.site.pages import render_board
@@ -121,9 +113,9 @@ ON_ITS_OWN_PAGE = {
 }
 
 
-@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.key)
-def test_a_column_is_in_every_form(column: EntryColumn) -> None:
-    value, words = column.of(SHOWN), full_text(column, SHOWN)
+@pytest.mark.parametrize("column", columns.COLUMNS, ids=lambda column: column.key)
+def test_a_column_is_in_every_form(column: columns.EntryColumn) -> None:
+    value, words = column.of(SHOWN), columns.full_text(column, SHOWN)
     assert value is not None
     number = words.removesuffix(f" {column.unit}")
     index = FILES["leaderboard/index.html"].decode()
@@ -140,7 +132,7 @@ def test_only_json_and_csv_have_what_no_entry_states() -> None:
     files = render_board(standings([row("0.3", days=1, training_data="")]), spec(), facts())
     index = files["leaderboard/index.html"].decode()
     (one,) = json.loads(files["leaderboard/leaderboard.json"])["rows"]
-    for column in STATED:
+    for column in columns.STATED:
         assert f'data-key="{column.key}"' not in index
         assert (one[column.key], one["why"][column.key]) == (None, "not stated")
 
@@ -150,7 +142,7 @@ def test_what_is_null_says_why_and_nothing_else_does() -> None:
     board = standings([hidden, *OTHERS])
     rows = json.loads(render_board(board, spec(), facts())["leaderboard/leaderboard.json"])["rows"]
     for one in rows:
-        nothing = {column.key for column in COLUMNS if one[column.key] is None}
+        nothing = {column.key for column in columns.COLUMNS if one[column.key] is None}
         nothing |= {f"scores.{view}" for view, score in one["scores"].items() if score is None}
         assert set(one["why"]) == nothing
         assert all(one["why"].values())
@@ -158,13 +150,13 @@ def test_what_is_null_says_why_and_nothing_else_does() -> None:
 
 def test_the_page_explains_every_column_of_its_table() -> None:
     text = " ".join(Document(FILES["leaderboard/index.html"]).text.split())
-    for column in COLUMNS:
-        if column in STATED or column.key in ("rank", "date", "trophy"):
+    for column in columns.COLUMNS:
+        if column in columns.STATED or column.key in ("rank", "date", "trophy"):
             assert column.means in text
 
 
 def test_the_docs_have_the_table() -> None:
-    lines = [f"| `{c.key}` | {c.title} | {c.unit} | {c.means} |" for c in COLUMNS]
+    lines = [f"| `{c.key}` | {c.title} | {c.unit} | {c.means} |" for c in columns.COLUMNS]
     assert "\n".join(lines) in DOCS.read_text("utf-8"), "\n".join(lines)
 
 
@@ -191,9 +183,9 @@ NUMBERS = st.integers(0, 10**15) | st.floats(0.0001, 10**9)
 UNITS = {"k": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 
 
-def costs(**changes: Any) -> dict[str, EntryCell]:
+def costs(**changes: Any) -> dict[str, columns.EntryCell]:
     one = public_row(row("0.4", days=1, **({"efficiency": ALL_STATED} | changes)))
-    return {column.key: make_cell(column, one) for column in STATED}
+    return {column.key: columns.make_cell(column, one) for column in columns.STATED}
 
 
 def render(*rows: Row) -> str:
@@ -241,7 +233,7 @@ def test_a_short_number_is_that_number_to_three_digits(number: float) -> None:
 def test_only_columns_with_something_in_them_are_shown() -> None:
     only = row("0.4", days=1, training_data="", efficiency=Efficiency(energy_kwh=0.5))
     rows = [public_row(one) for one in (only, baseline())]
-    assert [column.key for column in cost_columns(rows)] == ["energy_kwh"]
+    assert [column.key for column in columns.cost_columns(rows)] == ["energy_kwh"]
     page = render(only, baseline())
     assert 'data-key="energy_kwh"' in page
     assert 'data-key="parameters"' not in page

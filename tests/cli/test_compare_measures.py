@@ -174,11 +174,7 @@ def test_groups_of_real_runs_are_compared_across_them(data: Data) -> None:
     runs = folder / "runs"
     group = f"{runs / 'p_unicoil0.gz'},{runs / 'p_tct0.gz'}"
     (one,) = means(
-        group,
-        runs / "p_bm25*.gz",
-        "--qrels",
-        folder / "qrels.dl21-passage.txt.gz",
-        *ask("nDCG@10"),
+        group, runs / "p_bm25*.gz", "--qrels", folder / "qrels.dl21-passage.txt.gz", *ask("nDCG@10")
     )
     assert (one["flips_p"], one["test"]["test"]) == (None, "crossed-t")
     assert one["test"]["low"] < one["test"]["difference"] < one["test"]["high"]

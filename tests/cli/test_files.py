@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +74,6 @@ def test_json_shape() -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_per_query_only_on_request() -> None:
-    (run,) = json_of("evaluate", "dense.run", "--qrels", "dev.qrels", "-m", "AP")["runs"]
-    assert "per_query" not in run
-    done = call("evaluate", "dense.run", "--qrels", "dev.qrels", "-m", "AP", "--per-query")
-    assert "\ndense      AP\nq1     0.5000\nq2     1.0000\n" in done.stdout
-
-
-@pytest.mark.usefixtures("files")
 def test_undefined_is_null_with_a_reason() -> None:
     arguments = ("dense.run", "--qrels", "dev.qrels", "-m", "FirstRel(rel=3)")
     (run,) = json_of("evaluate", *arguments)["runs"]
@@ -131,44 +122,6 @@ def test_exit_codes() -> None:
     assert call("evaluate", "bm25.tsv", "--qrels", "nowhere", "-m", "RR@10").exit_code == 2
     assert call("evaluate", "bm25.tsv", "--qrels", "bm25.tsv", "-m", "RR@10").exit_code == 2
     assert call("evaluate", "bm25.tsv", *judged, "--order", "score").exit_code == 2
-
-
-@pytest.mark.usefixtures("files")
-def test_a_wrong_measure_gets_a_hint() -> None:
-    done = refused("evaluate", "bm25.tsv", "--qrels", "dev.qrels", "-m", "nDGC@10")
-    assert "error  measure-name  -m\n" in done
-    assert "did you mean nDCG@10?" in done
-
-
-@pytest.mark.usefixtures("files")
-def test_grades_above_the_scale_give_no_number() -> None:
-    assert "grade-above-maximum" in refused(
-        "evaluate", "bm25.tsv", "--qrels", "dev.qrels", "-m", "ERR(max_rel=1)"
-    )
-
-
-@pytest.mark.usefixtures("files")
-def test_the_order_can_be_chosen() -> None:
-    # by score x stands above a, by rank too; by float32 the scores tie and x stands above a
-    Path("tie.run").write_text("q2 Q0 a 1 0.1 t\nq2 Q0 b 2 0.1000000001 t\n", encoding="utf-8")
-    judged = ("--qrels", "dev.qrels", "-m", "RR")
-    scores = {}
-    for order in ("trec", "trec9", "msmarco"):
-        (run,) = json_of("evaluate", "tie.run", *judged, "--order", order)["runs"]
-        assert run["order"] == order
-        scores[order] = run["scores"]["RR"] * 4
-    assert scores == {"trec": 0.5, "trec9": 0.5, "msmarco": 1.0}
-    assert "no-scores" in refused("evaluate", "bm25.tsv", *judged, "--order", "trec")
-
-
-@pytest.mark.usefixtures("files")
-def test_odd_ranks_are_told_and_scored() -> None:
-    Path("odd.run").write_text("q1 Q0 a 0 1 t\nq1 Q0 x 0 2 t\n", encoding="utf-8")
-    done = call("evaluate", "odd.run", "--qrels", "dev.qrels", "-m", "RR@10")
-    assert done.exit_code == 0
-    assert done.stdout.splitlines()[1].split()[1] == "0.1250"
-    assert done.stderr.startswith("\nnote   rank-")
-    assert "error" not in done.stderr
 
 
 @pytest.mark.usefixtures("files")
@@ -264,21 +217,6 @@ def test_a_pipe_gets_plain_text() -> None:
     text = (done.stdout + done.stderr).replace("\n", "")
     assert text.isprintable()
     assert "evil\\x1b[31m\\u202e.tsv" in text
-
-
-@pytest.mark.real
-@pytest.mark.usefixtures("files")
-def test_a_real_run(data: Callable[[str], Path]) -> None:
-    folder = data("trec-covid-round1")
-    found = json_of(
-        "evaluate",
-        str(folder / "runs-depth100" / "run1.gz"),
-        "--qrels",
-        str(folder / "qrels-round1.txt.gz"),
-        "-m",
-        "nDCG@10",
-    )
-    assert found["runs"][0]["scores"]["nDCG@10"] == pytest.approx(0.6844, abs=0.00005)
 
 
 @pytest.mark.usefixtures("files")

@@ -9,17 +9,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from heldout.cli.printing import (
-    count_errors,
-    fail,
-    fill_facts,
-    number,
-    print_facts,
-    print_json,
-    print_problems,
-    print_table,
-    reported_errors,
-)
+from heldout.cli import printing
 from heldout.errors import InputError, Problem, SetupError, plural, printable
 
 REPEATED = Problem(
@@ -59,7 +49,7 @@ def text_of(used: Console) -> str:
 
 def test_problems_look_as_designed() -> None:
     used = console()
-    print_problems(used, [REPEATED, LINK])
+    printing.print_problems(used, [REPEATED, LINK])
     assert text_of(used) == (
         "error  repeated-document  eval.trec.gz:48187\n"
         "       found     d04417 again for q0482, first on line 48150\n"
@@ -75,18 +65,18 @@ def test_problems_look_as_designed() -> None:
 def test_what_is_hidden_is_counted_and_repeats_are_short() -> None:
     used = console()
     counts = {"repeated-document": 1002, "not-a-link": 1}
-    print_problems(used, [REPEATED, REPEATED, LINK], counts=counts)
+    printing.print_problems(used, [REPEATED, REPEATED, LINK], counts=counts)
     assert text_of(used).count("expected  each document once") == 1
     assert text_of(used).count("found     d04417") == 2
     assert text_of(used).endswith("       and 1,000 more of repeated-document\n")
-    assert count_errors([REPEATED, LINK], counts) == 1003
+    assert printing.count_errors([REPEATED, LINK], counts) == 1003
     note = Problem(code="n", path="p", found="f", expected="e", severity="note")
-    assert count_errors([note, LINK], {"n": 7}) == 1
+    assert printing.count_errors([note, LINK], {"n": 7}) == 1
 
 
 def test_colour_only_on_a_terminal() -> None:
     used = console(terminal=True)
-    print_problems(used, [REPEATED])
+    printing.print_problems(used, [REPEATED])
     assert "\x1b[" in text_of(used)
     assert text_of(used).splitlines()[0].endswith("repeated-document  eval.trec.gz:48187")
 
@@ -95,7 +85,7 @@ def test_long_text_hangs_on_a_terminal_and_is_whole_in_a_pipe() -> None:
     long = "word " * 30
     narrow, pipe = console(width=40, terminal=True), console(width=40)
     for used in (narrow, pipe):
-        print_facts(used, [("queries", long), ("", "more")])
+        printing.print_facts(used, [("queries", long), ("", "more")])
     lines = text_of(narrow).splitlines()
     assert all(len(line) <= 40 for line in lines)
     assert all(line.startswith(" " * 10) for line in lines[1:])
@@ -118,23 +108,27 @@ def test_plain(raw: str, shown: str) -> None:
 
 def test_markup_is_not_read() -> None:
     used = console(terminal=True)
-    print_facts(used, [("team", "[red]x[/red] :smile:")])
+    printing.print_facts(used, [("team", "[red]x[/red] :smile:")])
     assert text_of(used) == "team      [red]x[/red] :smile:\n"
 
 
 def test_no_value_of_a_template_begins_a_line() -> None:
-    facts = fill_facts("reported", missing=["a\nnext | b"], earlier=(), waiting=())
+    facts = printing.fill_facts("reported", missing=["a\nnext | b"], earlier=(), waiting=())
     assert [name for name, _ in facts] == ["warning"]
 
 
 def test_table() -> None:
     used = console()
-    print_table(used, ["run", "RR@10"], [["a", "0.1"], ["longer", "10.25"]])
+    printing.print_table(used, ["run", "RR@10"], [["a", "0.1"], ["longer", "10.25"]])
     assert text_of(used) == "run     RR@10\na         0.1\nlonger  10.25\n"
 
 
 def test_words() -> None:
-    assert (number(None), number(0.66666), number(2, decimals=1)) == ("-", "0.6667", "2.0")
+    assert (printing.number(None), printing.number(0.66666), printing.number(2, decimals=1)) == (
+        "-",
+        "0.6667",
+        "2.0",
+    )
     assert plural(1, "query", "queries") == "1 query"
     assert plural(1050, "query", "queries") == "1,050 queries"
     assert plural(0, "note") == "0 notes"
@@ -142,7 +136,7 @@ def test_words() -> None:
 
 def test_json_has_no_nan() -> None:
     with pytest.raises(ValueError, match="JSON"):
-        print_json({"score": math.nan})
+        printing.print_json({"score": math.nan})
 
 
 def test_problem_in_json() -> None:
@@ -157,7 +151,7 @@ def call(error: Exception, *arguments: str) -> tuple[int, str, BaseException | N
         del debug
 
     @main.command()
-    @reported_errors()
+    @printing.reported_errors()
     def go() -> None:
         raise error
 
@@ -185,6 +179,6 @@ def test_bugs_go_through() -> None:
 
 def test_fail_with_another_status(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(click.exceptions.Exit) as caught:
-        fail(SetupError("x"), status=1)
+        printing.fail(SetupError("x"), status=1)
     assert caught.value.exit_code == 1
     assert capsys.readouterr().err == "error  x\n"

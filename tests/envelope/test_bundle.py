@@ -19,32 +19,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sealing import (
-    FORMS,
-    ID,
-    SETS,
-    bind_runs,
-    format_binding,
-    organiser,
-    padded,
-    read_all,
-)
+from sealing import FORMS, ID, SETS, bind_runs, format_binding, organiser, padded, read_all
 
-from heldout.envelope.bundle import (
-    OpenedRun,
-    file_names,
-    new_identity,
-    open_key,
-    open_message,
-    open_metadata,
-    open_runs,
-    recipient_of,
-    seal,
-    seal_key,
-    seal_message,
-    seal_metadata,
-    short_recipient,
-)
+from heldout.envelope import bundle
 from heldout.envelope.keys import Form, Sealed
 from heldout.errors import InputError, Problem, SetupError, TrustError
 from heldout.ids import digest_bytes
@@ -63,7 +40,7 @@ both_forms = pytest.mark.parametrize("form", FORMS)
 
 
 def sealed(form: Form, runs: Runs = RUNS) -> Sealed:
-    return seal(
+    return bundle.seal(
         form,
         ID,
         runs=runs,
@@ -80,8 +57,8 @@ def opened(
     runs: Runs = RUNS,
     source: type[io.BytesIO] = io.BytesIO,
     limit: int = 1 << 30,
-) -> dict[str, OpenedRun[T]]:
-    return open_runs(
+) -> dict[str, bundle.OpenedRun[T]]:
+    return bundle.open_runs(
         form,
         source(envelope.files[envelope.names.tar]),
         key=envelope.key,
@@ -131,7 +108,7 @@ def test_what_is_known_of_a_run(form: Form) -> None:
     ],
 )
 def test_file_names(form: Form, names: tuple[str, str, str]) -> None:
-    assert file_names(form, ID).all == names
+    assert bundle.file_names(form, ID).all == names
     assert set(sealed(form).files) == set(names)
 
 
@@ -148,10 +125,12 @@ def test_round_trip(form: Form, data: st.DataObject) -> None:
     )
     metadata = data.draw(st.binary(max_size=100_000), label="metadata")
     recipients = [organiser(form).recipient]
-    envelope = seal(form, ID, runs=runs, metadata=metadata, recipients=recipients)
-    key = open_key(form, envelope.files[envelope.names.key], [organiser(form).private])
+    envelope = bundle.seal(form, ID, runs=runs, metadata=metadata, recipients=recipients)
+    key = bundle.open_key(form, envelope.files[envelope.names.key], [organiser(form).private])
     assert key == envelope.key
-    assert open_metadata(form, envelope.files[envelope.names.metadata], key=key) == padded(metadata)
+    assert bundle.open_metadata(form, envelope.files[envelope.names.metadata], key=key) == padded(
+        metadata
+    )
     found = opened(form, envelope, read_all, runs=runs)
     assert {name: run.value for name, run in found.items()} == {
         name: content for name, (_, content) in runs.items()
@@ -169,9 +148,9 @@ def test_two_seals_of_the_same_have_nothing_in_common(form: Form) -> None:
 @both_forms
 def test_a_later_revision_opens_under_the_first_key(form: Form) -> None:
     envelope = sealed(form)
-    later = seal_metadata(form, b"second", key=envelope.key)
-    key = open_key(form, envelope.files[envelope.names.key], [organiser(form).private])
-    assert open_metadata(form, later, key=key) == padded(b"second")
+    later = bundle.seal_metadata(form, b"second", key=envelope.key)
+    key = bundle.open_key(form, envelope.files[envelope.names.key], [organiser(form).private])
+    assert bundle.open_metadata(form, later, key=key) == padded(b"second")
 
 
 def plaintext_size(form: Form, blob: bytes) -> int:
@@ -193,11 +172,11 @@ def test_the_size_of_sealed_words_does_not_tell_their_length(
 ) -> None:
     words, envelope = b"x" * size, sealed(form)
     recipients = [organiser(form).recipient]
-    submission = seal(form, ID, runs=RUNS, metadata=words, recipients=recipients)
+    submission = bundle.seal(form, ID, runs=RUNS, metadata=words, recipients=recipients)
     blobs = [
         submission.files[submission.names.metadata],
-        seal_metadata(form, words, key=envelope.key),
-        seal_message(form, words, recipients).words,
+        bundle.seal_metadata(form, words, key=envelope.key),
+        bundle.seal_message(form, words, recipients).words,
     ]
     own = 16 if form == "openssl" else 0
     assert [plaintext_size(form, blob) - own for blob in blobs] == [told] * 3
@@ -205,86 +184,82 @@ def test_the_size_of_sealed_words_does_not_tell_their_length(
 
 @both_forms
 def test_the_key_for_another_organiser(form: Form) -> None:
-    envelope, successor = sealed(form), new_identity(form)
-    blob = seal_key(form, envelope.key, [successor.recipient])
-    assert open_key(form, blob, [organiser(form).private, successor.private]) == envelope.key
+    envelope, successor = sealed(form), bundle.new_identity(form)
+    blob = bundle.seal_key(form, envelope.key, [successor.recipient])
+    assert bundle.open_key(form, blob, [organiser(form).private, successor.private]) == envelope.key
     with pytest.raises(TrustError):
-        open_key(form, blob, [organiser(form).private])
+        bundle.open_key(form, blob, [organiser(form).private])
 
 
 def test_every_organiser_alone_opens_the_age_form() -> None:
-    pairs = [new_identity("age") for _ in range(3)]
-    envelope = seal(
+    pairs = [bundle.new_identity("age") for _ in range(3)]
+    envelope = bundle.seal(
         "age", ID, runs=RUNS, metadata=b"", recipients=[pair.recipient for pair in pairs]
     )
     for pair in pairs:
-        key = open_key("age", envelope.files[envelope.names.key], [pair.private])
+        key = bundle.open_key("age", envelope.files[envelope.names.key], [pair.private])
         assert key == envelope.key
 
 
 def test_thirty_organisers_are_not_too_many_and_hundred_are() -> None:
-    pair = new_identity("age")
-    blob = seal_key("age", sealed("age").key, [pair.recipient] * 30)
-    assert open_key("age", blob, [pair.private])
+    pair = bundle.new_identity("age")
+    blob = bundle.seal_key("age", sealed("age").key, [pair.recipient] * 30)
+    assert bundle.open_key("age", blob, [pair.private])
     with pytest.raises(SetupError, match="100 recipients"):
-        seal_key("age", sealed("age").key, [pair.recipient] * 100)
+        bundle.seal_key("age", sealed("age").key, [pair.recipient] * 100)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("recipients", [[], ["age1q8f"], ["-----BEGIN PUBLIC KEY-----"], [""]])
 def test_a_wrong_recipient_is_the_setup_s_fault(form: Form, recipients: list[str]) -> None:
     with pytest.raises(SetupError):
-        seal(form, ID, runs=RUNS, metadata=b"", recipients=recipients)
+        bundle.seal(form, ID, runs=RUNS, metadata=b"", recipients=recipients)
 
 
 def test_the_openssl_form_has_one_organiser() -> None:
     with pytest.raises(SetupError, match="exactly one recipient, found 2"):
-        seal(
-            "openssl",
-            ID,
-            runs=RUNS,
-            metadata=b"",
-            recipients=[organiser("openssl").recipient] * 2,
+        bundle.seal(
+            "openssl", ID, runs=RUNS, metadata=b"", recipients=[organiser("openssl").recipient] * 2
         )
 
 
 @both_forms
 @pytest.mark.parametrize("text", ["AGE-SECRET-KEY-1SECRET", "-----BEGIN PRIVATE KEY-----\nSECRET"])
 def test_a_malformed_identity_is_told_without_being_shown(form: Form, text: str) -> None:
-    blob = sealed(form).files[file_names(form, ID).key]
+    blob = sealed(form).files[bundle.file_names(form, ID).key]
     with pytest.raises(SetupError) as failure:
-        open_key(form, blob, [text])
+        bundle.open_key(form, blob, [text])
     assert "SECRET" not in str(failure.value)
     with pytest.raises(SetupError):
-        recipient_of(form, text)
+        bundle.recipient_of(form, text)
 
 
 @both_forms
 def test_no_identity_opens_nothing(form: Form) -> None:
     with pytest.raises(TrustError):
-        open_key(form, sealed(form).files[file_names(form, ID).key], [])
+        bundle.open_key(form, sealed(form).files[bundle.file_names(form, ID).key], [])
 
 
 def test_recipients_cut_short() -> None:
     recipient = organiser("age").recipient
-    assert short_recipient("age", recipient) == recipient[:7] + "…"
-    assert short_recipient("openssl", organiser("openssl").recipient).startswith("rsa-")
+    assert bundle.short_recipient("age", recipient) == recipient[:7] + "…"
+    assert bundle.short_recipient("openssl", organiser("openssl").recipient).startswith("rsa-")
 
 
 @both_forms
 def test_metadata_limit(form: Form) -> None:
     key = sealed(form).key
-    blob = seal_metadata(form, bytes(100_000), key=key)
-    assert len(open_metadata(form, blob, key=key, limit=102_400)) == 102_400
+    blob = bundle.seal_metadata(form, bytes(100_000), key=key)
+    assert len(bundle.open_metadata(form, blob, key=key, limit=102_400)) == 102_400
     with pytest.raises(TrustError):
-        open_metadata(form, blob, key=key, limit=102_399)
+        bundle.open_metadata(form, blob, key=key, limit=102_399)
 
 
 @both_forms
 def test_words_up_to_the_limit_open(form: Form) -> None:
     pair, words = organiser(form), b"x" * (1 << 14)
-    message = seal_message(form, words, [pair.recipient])
-    assert open_message(form, message, [pair.private]) == words
+    message = bundle.seal_message(form, words, [pair.recipient])
+    assert bundle.open_message(form, message, [pair.private]) == words
 
 
 @both_forms
@@ -402,7 +377,7 @@ def test_a_refusal_says_nothing_of_its_cause(form: Form) -> None:
 def test_two_identities_have_no_one_recipient() -> None:
     text = organiser("age").private * 2
     with pytest.raises(SetupError, match="found 2"):
-        recipient_of("age", text)
+        bundle.recipient_of("age", text)
 
 
 def test_a_key_that_is_not_rsa_is_the_setup_s_fault() -> None:
@@ -410,9 +385,9 @@ def test_a_key_that_is_not_rsa_is_the_setup_s_fault() -> None:
     secret = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     public = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     with pytest.raises(SetupError, match="RSA public"):
-        seal_key("openssl", sealed("openssl").key, [public.decode()])
+        bundle.seal_key("openssl", sealed("openssl").key, [public.decode()])
     with pytest.raises(SetupError, match="RSA private"):
-        recipient_of("openssl", secret)
+        bundle.recipient_of("openssl", secret)
 
 
 def _mistyped(key: bytes) -> bytes:
@@ -434,4 +409,4 @@ def test_a_spoilt_key_opens_and_seals_nothing(form: Form, spoil: Callable[[bytes
         opened(form, replace(envelope, key=key), read_all)
     if spoil is not _mistyped or form == "age":
         with pytest.raises(TrustError):
-            seal_metadata(form, b"", key=key)
+            bundle.seal_metadata(form, b"", key=key)

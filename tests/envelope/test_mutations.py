@@ -123,9 +123,7 @@ def _three_chunks() -> tuple[bytes, list[bytes], bytes]:
 
 
 @pytest.mark.parametrize(
-    "order",
-    [order for count in range(4) for order in product(range(3), repeat=count)],
-    ids=str,
+    "order", [order for count in range(4) for order in product(range(3), repeat=count)], ids=str
 )
 def test_age_chunks_open_in_their_order_only(order: tuple[int, ...]) -> None:
     """By decryption alone: neither the tarball nor the digests help here."""

@@ -9,16 +9,8 @@ from pathlib import Path
 import pytest
 from sealing import ID, bind_runs, format_binding, open_all, organiser, padded, unpacked, vector
 
+from heldout.envelope import bundle
 from heldout.envelope.archive import pack_runs
-from heldout.envelope.bundle import (
-    file_names,
-    new_identity,
-    open_key,
-    open_metadata,
-    recipient_of,
-    seal,
-    seal_metadata,
-)
 from heldout.envelope.keys import Form, Sealed
 from heldout.errors import TrustError
 
@@ -34,7 +26,7 @@ def run(*command: str, at: Path, stdin: bytes = b"") -> bytes:
 
 def sealed_at(form: Form, folder: Path, *recipients: str) -> Sealed:
     recipients = recipients or (organiser(form).recipient,)
-    envelope = seal(form, ID, runs=RUNS, metadata=METADATA, recipients=recipients)
+    envelope = bundle.seal(form, ID, runs=RUNS, metadata=METADATA, recipients=recipients)
     for name, blob in envelope.files.items():
         (folder / name).write_bytes(blob)
     (folder / "identity").write_text(organiser(form).private)
@@ -51,7 +43,7 @@ def check_tar(tarball: bytes) -> None:
 
 
 def test_age_opens_what_we_seal(program: Program, tmp_path: Path) -> None:
-    age, names = program("age"), file_names("age", ID)
+    age, names = program("age"), bundle.file_names("age", ID)
     envelope = sealed_at("age", tmp_path)
     key = run(age, "-d", "-i", "identity", names.key, at=tmp_path)
     assert key == envelope.key
@@ -61,7 +53,7 @@ def test_age_opens_what_we_seal(program: Program, tmp_path: Path) -> None:
 
 
 def test_age_opens_it_for_each_organiser(program: Program, tmp_path: Path) -> None:
-    pairs = [new_identity("age") for _ in range(3)]
+    pairs = [bundle.new_identity("age") for _ in range(3)]
     envelope = sealed_at("age", tmp_path, *(pair.recipient for pair in pairs))
     for pair in pairs:
         (tmp_path / "identity").write_text(pair.private)
@@ -70,9 +62,9 @@ def test_age_opens_it_for_each_organiser(program: Program, tmp_path: Path) -> No
 
 
 def test_we_open_what_age_seals(program: Program, tmp_path: Path) -> None:
-    age, keygen, names = program("age"), program("age-keygen"), file_names("age", ID)
+    age, keygen, names = program("age"), program("age-keygen"), bundle.file_names("age", ID)
     identity = run(keygen, at=tmp_path)
-    recipient = recipient_of("age", identity.decode())
+    recipient = bundle.recipient_of("age", identity.decode())
     assert run(keygen, "-y", at=tmp_path, stdin=identity).decode().strip() == recipient
     key = run(keygen, at=tmp_path).splitlines(keepends=True)[-1]
     sender = run(keygen, "-y", at=tmp_path, stdin=key).decode().strip()
@@ -90,7 +82,7 @@ def test_armoured_files_of_age_are_refused(program: Program, tmp_path: Path) -> 
     sound = vector("age")
     armoured = run(program("age"), "-a", "-r", sound.recipient, at=tmp_path, stdin=b"x")
     with pytest.raises(TrustError):
-        open_key("age", armoured, [sound.identity])
+        bundle.open_key("age", armoured, [sound.identity])
 
 
 ENC = ("enc", "-aes-256-cbc", "-pbkdf2", "-md", "sha256", "-iter", "10000", "-pass", "file:key")
@@ -98,7 +90,7 @@ RSA = ("pkeyutl", "-pkeyopt", "rsa_padding_mode:pkcs1")
 
 
 def test_openssl_opens_what_we_seal(program: Program, tmp_path: Path) -> None:
-    openssl, names = program("openssl"), file_names("openssl", ID)
+    openssl, names = program("openssl"), bundle.file_names("openssl", ID)
     envelope = sealed_at("openssl", tmp_path)
     unwrap = (*RSA, "-decrypt", "-inkey", "identity", "-in", names.key)
     key = run(openssl, *unwrap, at=tmp_path)
@@ -122,13 +114,13 @@ def test_openssl_rsautl_opens_our_key(program: Program, tmp_path: Path) -> None:
 def test_we_open_what_openssl_seals(
     program: Program, tmp_path: Path, wrap: str, generate: str
 ) -> None:
-    openssl, names = program("openssl"), file_names("openssl", ID)
+    openssl, names = program("openssl"), bundle.file_names("openssl", ID)
     make = {
         "genrsa": ("genrsa", "-traditional", "2048"),
         "genpkey": ("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"),
     }[generate]
     identity = run(openssl, *make, at=tmp_path).decode()
-    (tmp_path / "public.pem").write_text(recipient_of("openssl", identity))
+    (tmp_path / "public.pem").write_text(bundle.recipient_of("openssl", identity))
     key = run(openssl, "rand", "-base64", "32", at=tmp_path)
     (tmp_path / "key").write_bytes(key)
     method = RSA if wrap == "pkeyutl" else ("rsautl",)
@@ -156,6 +148,6 @@ def test_an_openssl_revision_of_the_metadata(program: Program, tmp_path: Path) -
     envelope = sealed_at("openssl", tmp_path)
     (tmp_path / "key").write_bytes(envelope.key)
     later = run(program("openssl"), *ENC, at=tmp_path, stdin=b"second")
-    assert open_metadata("openssl", later, key=envelope.key) == b"second"
-    ours = seal_metadata("openssl", b"third", key=envelope.key)
+    assert bundle.open_metadata("openssl", later, key=envelope.key) == b"second"
+    ours = bundle.seal_metadata("openssl", b"third", key=envelope.key)
     assert run(program("openssl"), *ENC, "-d", at=tmp_path, stdin=ours) == padded(b"third")

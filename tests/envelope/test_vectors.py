@@ -16,36 +16,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import pytest
+import sealing
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from sealing import (
-    FORMS,
-    ID,
-    OTHER_ID,
-    SETS,
-    Vector,
-    bind_runs,
-    format_binding,
-    open_all,
-    read_binding,
-    vector,
-)
 
-from heldout.envelope import age, openssl
+from heldout.envelope import age, bundle, openssl
 from heldout.envelope.archive import pack_runs, read_members
-from heldout.envelope.bundle import (
-    check_binding,
-    file_names,
-    open_key,
-    open_metadata,
-    seal,
-    seal_key,
-    seal_metadata,
-)
 from heldout.envelope.keys import Binding, FileNames, Form, Sealed
 from heldout.errors import TrustError
 from heldout.ids import Digest, SubmissionId
 
-both_forms = pytest.mark.parametrize("form", FORMS)
+both_forms = pytest.mark.parametrize("form", sealing.FORMS)
 
 Files = Mapping[str, bytes]
 
@@ -61,8 +41,8 @@ def _quick_keys() -> Iterator[None]:
 @both_forms
 def test_a_vector_opens(form: Form) -> None:
     """What was sealed once opens for ever."""
-    sound = vector(form)
-    metadata, runs = open_all(form, sound.files, sound.identity)
+    sound = sealing.vector(form)
+    metadata, runs = sealing.open_all(form, sound.files, sound.identity)
     assert metadata == sound.metadata
     assert runs == {name: content for name, (_, content) in sound.runs.items()}
 
@@ -79,18 +59,18 @@ class Scene:
     def __init__(self, form: Form) -> None:
         self.form = form
         self.cipher = {"age": age, "openssl": openssl}[form]
-        self.names: FileNames = file_names(form, ID)
-        self.victim: Vector = vector(form)
+        self.names: FileNames = bundle.file_names(form, sealing.ID)
+        self.victim: sealing.Vector = sealing.vector(form)
         self.files: dict[str, bytes] = dict(self.victim.files)
         self.runs = {"dev": (".txt.bz2", b"mine"), "eval": (".txt.bz2", b"mine too")}
-        self.other = self.sealed(OTHER_ID)
+        self.other = self.sealed(sealing.OTHER_ID)
 
     def sealed(self, submission_id: SubmissionId) -> Sealed:
-        return seal(
+        return bundle.seal(
             self.form,
             submission_id,
             runs=self.runs,
-            metadata=format_binding(bind_runs(submission_id, self.runs)),
+            metadata=sealing.format_binding(sealing.bind_runs(submission_id, self.runs)),
             recipients=[self.victim.recipient],
         )
 
@@ -111,12 +91,12 @@ class Scene:
     def own(self, *, tar: bytes | None = None, binding: Binding | None = None) -> Files:
         """A whole submission under the victim's id, sealed by somebody else."""
         key = self.cipher.new_key()
-        tar = pack_runs(ID, self.runs) if tar is None else tar
-        metadata = format_binding(binding or bind_runs(ID, self.runs))
+        tar = pack_runs(sealing.ID, self.runs) if tar is None else tar
+        metadata = sealing.format_binding(binding or sealing.bind_runs(sealing.ID, self.runs))
         return {
             self.names.tar: self.cipher.encrypt(tar, key),
             self.names.metadata: self.cipher.encrypt(metadata, key),
-            self.names.key: seal_key(self.form, key, [self.victim.recipient]),
+            self.names.key: bundle.seal_key(self.form, key, [self.victim.recipient]),
         }
 
 
@@ -124,21 +104,23 @@ def stage(scene: Scene, files: Files) -> str:
     """The step that refuses these files."""
     where = "key"
     try:
-        key = open_key(scene.form, files[scene.names.key], [scene.victim.identity])
+        key = bundle.open_key(scene.form, files[scene.names.key], [scene.victim.identity])
         where = "metadata"
         # Under a wrong key the openssl form opens once in 256 times, to noise that is no JSON.
-        claimed = read_binding(open_metadata(scene.form, files[scene.names.metadata], key=key))
+        claimed = sealing.read_binding(
+            bundle.open_metadata(scene.form, files[scene.names.metadata], key=key)
+        )
         where = "container"
         digests = _digests(scene.cipher.decrypt(io.BytesIO(files[scene.names.tar]), key))
         where = "binding"
-        check_binding(scene.form, claimed, submission_id=ID, digests=digests)
+        bundle.check_binding(scene.form, claimed, submission_id=sealing.ID, digests=digests)
     except (TrustError, ValueError):
         return where
     return "nothing"
 
 
 def _digests(plaintext: Iterator[bytes]) -> dict[str, Digest]:
-    members = read_members(plaintext, submission_id=ID, runs=SETS, limit=1 << 20)
+    members = read_members(plaintext, submission_id=sealing.ID, runs=sealing.SETS, limit=1 << 20)
     digests = {}
     for member in members:
         member.finish()
@@ -147,7 +129,7 @@ def _digests(plaintext: Iterator[bytes]) -> dict[str, Digest]:
 
 
 def _another_id(binding: Binding) -> Binding:
-    return replace(binding, submission_id=OTHER_ID)
+    return replace(binding, submission_id=sealing.OTHER_ID)
 
 
 ATTACKS: Mapping[str, tuple[str, Callable[[Scene], Files]]] = {
@@ -170,50 +152,45 @@ ATTACKS: Mapping[str, tuple[str, Callable[[Scene], Files]]] = {
     # by the sender
     "metadata-of-another-id": (
         "binding",
-        lambda scene: scene.own(binding=_another_id(bind_runs(ID, scene.runs))),
+        lambda scene: scene.own(binding=_another_id(sealing.bind_runs(sealing.ID, scene.runs))),
     ),
     "metadata-of-other-runs": (
         "binding",
-        lambda scene: scene.own(binding=bind_runs(ID, scene.victim.runs)),
+        lambda scene: scene.own(binding=sealing.bind_runs(sealing.ID, scene.victim.runs)),
     ),
     "metadata-of-one-run-only": (
         "binding",
-        lambda scene: scene.own(binding=bind_runs(ID, {"dev": scene.runs["dev"]})),
+        lambda scene: scene.own(binding=sealing.bind_runs(sealing.ID, {"dev": scene.runs["dev"]})),
     ),
     "metadata-of-a-run-too-many": (
         "binding",
-        lambda scene: scene.own(binding=bind_runs(ID, {**scene.runs, "test": ("", b"")})),
+        lambda scene: scene.own(
+            binding=sealing.bind_runs(sealing.ID, {**scene.runs, "test": ("", b"")})
+        ),
     ),
     "revision-zero": (
         "binding",
-        lambda scene: scene.own(binding=bind_runs(ID, scene.runs, revision=0)),
+        lambda scene: scene.own(binding=sealing.bind_runs(sealing.ID, scene.runs, revision=0)),
     ),
     "runs-swapped-in-the-tar": (
         "binding",
         lambda scene: scene.own(
-            tar=pack_runs(ID, {"dev": scene.runs["eval"], "eval": scene.runs["dev"]})
+            tar=pack_runs(sealing.ID, {"dev": scene.runs["eval"], "eval": scene.runs["dev"]})
         ),
     ),
     "tar-of-another-id": (
         "container",
-        lambda scene: scene.own(tar=pack_runs(OTHER_ID, scene.runs)),
+        lambda scene: scene.own(tar=pack_runs(sealing.OTHER_ID, scene.runs)),
     ),
     # by an outsider, who knows the board's recipient
     "key-file-for-somebody-else": (
         "key",
         lambda scene: scene.put(
             "key",
-            seal_key(
-                scene.form,
-                scene.other.key,
-                [scene.cipher.new_identity().recipient],
-            ),
+            bundle.seal_key(scene.form, scene.other.key, [scene.cipher.new_identity().recipient]),
         ),
     ),
-    "key-file-with-a-fresh-key": (
-        "metadata",
-        lambda scene: scene.key_file(scene.cipher.new_key()),
-    ),
+    "key-file-with-a-fresh-key": ("metadata", lambda scene: scene.key_file(scene.cipher.new_key())),
     "empty-key-text": ("key", lambda scene: scene.key_file(b"")),
     "key-text-without-newline": (
         "key",
@@ -252,30 +229,32 @@ def test_attack_is_refused_where_it_should_be(form: Form, attack: str) -> None:
     assert stage(scene, files) == declared
     if declared != "nothing":
         with pytest.raises((TrustError, ValueError)):
-            open_all(form, files, scene.victim.identity)
+            sealing.open_all(form, files, scene.victim.identity)
 
 
 @both_forms
 def test_another_organiser_opens_nothing(form: Form) -> None:
     stranger = {"age": age, "openssl": openssl}[form].new_identity()
     with pytest.raises(TrustError):
-        open_all(form, vector(form).files, stranger.private)
+        sealing.open_all(form, sealing.vector(form).files, stranger.private)
 
 
 @both_forms
 def test_the_runs_of_others_cannot_be_handed_in_again(form: Form) -> None:
     """All three files copied under a new id: the folder in the tarball still has the old one."""
-    names, copied = file_names(form, ID), file_names(form, OTHER_ID)
-    files = {new: vector(form).files[old] for new, old in zip(copied.all, names.all, strict=True)}
+    names, copied = bundle.file_names(form, sealing.ID), bundle.file_names(form, sealing.OTHER_ID)
+    files = {
+        new: sealing.vector(form).files[old] for new, old in zip(copied.all, names.all, strict=True)
+    }
     with pytest.raises(TrustError):
-        open_all(form, files, vector(form).identity, submission_id=OTHER_ID)
+        sealing.open_all(form, files, sealing.vector(form).identity, submission_id=sealing.OTHER_ID)
 
 
 # ------------------------------------------------------------------ replays, and what is not bound
 
 
 def _claimed(revision: int) -> Binding:
-    return bind_runs(ID, vector("age").runs, revision=revision)
+    return sealing.bind_runs(sealing.ID, sealing.vector("age").runs, revision=revision)
 
 
 @both_forms
@@ -292,10 +271,10 @@ def _claimed(revision: int) -> Binding:
 )
 def test_a_revision_must_be_newer(form: Form, revision: int, newer_than: int, verdict: str) -> None:
     def check() -> None:
-        check_binding(
+        bundle.check_binding(
             form,
             _claimed(revision),
-            submission_id=ID,
+            submission_id=sealing.ID,
             digests=_claimed(1).digests,
             newer_than=newer_than,
         )
@@ -309,9 +288,9 @@ def test_a_revision_must_be_newer(form: Form, revision: int, newer_than: int, ve
 
 def test_the_age_form_demands_a_binding_and_the_openssl_form_does_not() -> None:
     digests = _claimed(1).digests
-    check_binding("openssl", None, submission_id=ID, digests=digests)
+    bundle.check_binding("openssl", None, submission_id=sealing.ID, digests=digests)
     with pytest.raises(TrustError):
-        check_binding("age", None, submission_id=ID, digests=digests)
+        bundle.check_binding("age", None, submission_id=sealing.ID, digests=digests)
 
 
 # ------------------------------------------------------------------ what a file betrays
@@ -334,7 +313,10 @@ def test_an_age_file_does_not_betray_its_recipient() -> None:
     """The later metadata proves its sender, because nobody else can know what to seal it to."""
     key = age.new_key()
     recipient = age.recipient_of(key.decode())
-    first, second = seal_metadata("age", b"{}", key=key), seal_metadata("age", b"{}", key=key)
+    first, second = (
+        bundle.seal_metadata("age", b"{}", key=key),
+        bundle.seal_metadata("age", b"{}", key=key),
+    )
     encoded = base64.b64encode(_decoded(recipient)).rstrip(b"=")
     for blob in (first, second):
         for trace in (recipient.encode(), encoded, _decoded(recipient), key[16:-1]):

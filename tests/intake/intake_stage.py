@@ -16,18 +16,10 @@ from heldout.board.store.arrivals import is_team
 from heldout.board.store.uploads import DELIVERY, FileLimits, UploadFolder
 from heldout.database.database import Database
 from heldout.ids import digest_bytes
+from heldout.intake import uploads
 from heldout.intake.quota import Quota
 from heldout.intake.tables import INTAKE
 from heldout.intake.teams import Team, accept_invitation, create_invitation
-from heldout.intake.uploads import (
-    IntakeLimits,
-    Upload,
-    UploadFile,
-    UploadStore,
-    begin_upload,
-    complete_upload,
-    open_part,
-)
 from heldout.intake.worker import DueWorker
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -51,7 +43,7 @@ class Clock:
 class Stage:
     """An intake over a database, with what its tests do again and again."""
 
-    store: UploadStore
+    store: uploads.UploadStore
     clock: Clock = field(default_factory=Clock)
     address: str = ""
 
@@ -65,8 +57,8 @@ class Stage:
 
     def begin(
         self, team: Team, files: Mapping[str, bytes], *, quota: Quota | None = None
-    ) -> Upload:
-        return begin_upload(
+    ) -> uploads.Upload:
+        return uploads.begin_upload(
             self.store,
             team.id,
             declared(files),
@@ -75,23 +67,25 @@ class Stage:
             now=self.clock(),
         )
 
-    def send(self, upload: Upload, name: str, data: bytes, *, offset: int = 0) -> None:
-        opened = open_part(
+    def send(self, upload: uploads.Upload, name: str, data: bytes, *, offset: int = 0) -> None:
+        opened = uploads.open_part(
             self.store, upload.team, upload.id, name, offset=offset, clock=self.clock
         )
         with opened as part:
             part.write(data)
 
-    def fill(self, upload: Upload, files: Mapping[str, bytes]) -> None:
+    def fill(self, upload: uploads.Upload, files: Mapping[str, bytes]) -> None:
         for name, data in files.items():
             self.send(upload, name, data)
 
-    def complete(self, upload: Upload, *, quota: Quota | None = None) -> Upload:
-        return complete_upload(self.store, upload.team, upload.id, quota=quota, now=self.clock())
+    def complete(self, upload: uploads.Upload, *, quota: Quota | None = None) -> uploads.Upload:
+        return uploads.complete_upload(
+            self.store, upload.team, upload.id, quota=quota, now=self.clock()
+        )
 
     def upload(
         self, team: Team, files: Mapping[str, bytes], *, quota: Quota | None = None
-    ) -> Upload:
+    ) -> uploads.Upload:
         begun = self.begin(team, files, quota=quota)
         self.fill(begun, files)
         return self.complete(begun, quota=quota)
@@ -114,9 +108,9 @@ class Stage:
         )
 
 
-def declared(files: Mapping[str, bytes]) -> Sequence[UploadFile]:
+def declared(files: Mapping[str, bytes]) -> Sequence[uploads.UploadFile]:
     return [
-        UploadFile(name=name, size=len(data), digest=digest_bytes(data))
+        uploads.UploadFile(name=name, size=len(data), digest=digest_bytes(data))
         for name, data in files.items()
     ]
 
@@ -133,21 +127,18 @@ def make_stage(
     database: Database,
     folder: Path,
     *,
-    limits: IntakeLimits | None = None,
+    limits: uploads.IntakeLimits | None = None,
     of_files: FileLimits | None = None,
 ) -> Stage:
     received = folder / "received"
     received.mkdir(exist_ok=True)
-    store = UploadStore(
+    store = uploads.UploadStore(
         database=database,
         parts=folder / "parts",
         folder=UploadFolder(
-            path=received,
-            endings=ENDINGS,
-            is_team=is_team,
-            limits=of_files or FileLimits(),
+            path=received, endings=ENDINGS, is_team=is_team, limits=of_files or FileLimits()
         ),
-        limits=limits or IntakeLimits(free_bytes=0),
+        limits=limits or uploads.IntakeLimits(free_bytes=0),
     )
     return Stage(store=store)
 

@@ -19,17 +19,9 @@ from intake_stage import files_of, make_stage
 from databases import wiped
 from heldout.errors import InputError
 from heldout.ids import digest_bytes
+from heldout.intake import teams
 from heldout.intake.quota import Quota
 from heldout.intake.tables import INTAKE
-from heldout.intake.teams import (
-    accept_invitation,
-    close_team,
-    create_invitation,
-    find_team,
-    link_identity,
-    open_session,
-    replace_tokens,
-)
 from heldout.intake.uploads import (
     IntakeLimits,
     Upload,
@@ -180,30 +172,30 @@ class RandomUploads(RuleBasedStateMachine):
     def join_again(self) -> None:
         """An invitation is used once, and not after its end."""
         opened, now = self.stage.database, self.stage.clock()
-        _, secret = create_invitation(opened, note="", now=now, team=self.teams[0].id)
-        accept = partial(accept_invitation, opened, name="", mail="", now=now)
+        _, secret = teams.create_invitation(opened, note="", now=now, team=self.teams[0].id)
+        accept = partial(teams.accept_invitation, opened, name="", mail="", now=now)
         assert accept(secret).id == self.teams[0].id
         assert self.refused(accept, secret) == "invitation-used"
-        _, old = create_invitation(opened, note="", now=now - DAY, valid=DAY)
+        _, old = teams.create_invitation(opened, note="", now=now - DAY, valid=DAY)
         assert self.refused(accept, old) == "invitation-expired"
 
     @rule(team=TEAMS)
     def replace_token(self, team: int) -> None:
         """Of an old token nothing stays: no session, no account of another site."""
         opened, now, own = self.stage.database, self.stage.clock(), self.teams[team].id
-        stolen = replace_tokens(opened, own, now=now)
-        session = open_session(opened, stolen, now=now, valid=DAY)
+        stolen = teams.replace_tokens(opened, own, now=now)
+        session = teams.open_session(opened, stolen, now=now, valid=DAY)
         assert session is not None
-        link_identity(opened, own, "github", "666", now=now, session=session)
-        fresh = replace_tokens(opened, own, now=now)
+        teams.link_identity(opened, own, "github", "666", now=now, session=session)
+        fresh = teams.replace_tokens(opened, own, now=now)
         for opens in (stolen, ("github", "666")):
-            assert open_session(opened, opens, now=now, valid=DAY) is None
-        assert find_team(opened, stolen, now=now, kind="api") is None
-        assert find_team(opened, session, now=now, kind="session") is None
-        close_team(opened, own, now=now)
-        assert find_team(opened, fresh, now=now, kind="api") is None
-        close_team(opened, own, now=None)
-        assert find_team(opened, fresh, now=now, kind="api") is not None
+            assert teams.open_session(opened, opens, now=now, valid=DAY) is None
+        assert teams.find_team(opened, stolen, now=now, kind="api") is None
+        assert teams.find_team(opened, session, now=now, kind="session") is None
+        teams.close_team(opened, own, now=now)
+        assert teams.find_team(opened, fresh, now=now, kind="api") is None
+        teams.close_team(opened, own, now=None)
+        assert teams.find_team(opened, fresh, now=now, kind="api") is not None
 
     @invariant()
     def the_quota_holds(self) -> None:

@@ -231,10 +231,7 @@ def test_quota_slides_and_what_the_log_gives_back_is_free_again(stage: Stage) ->
     state = read_quota(stage.store, team.id, QUOTA, now=NOW + DAY)
     assert (state.used, state.next_allowed) == (("20261123-one",), NOW + 7 * DAY)
     returned = Quota(
-        limit=1,
-        window=7 * DAY,
-        received={"20261123-one": NOW},
-        returned=["20261123-one"],
+        limit=1, window=7 * DAY, received={"20261123-one": NOW}, returned=["20261123-one"]
     )
     assert read_quota(stage.store, team.id, returned, now=NOW).used == ()
     elsewhere = Quota(limit=1, window=7 * DAY, counted={"by-git": NOW - DAY})
@@ -376,11 +373,7 @@ def test_one_that_ended_takes_no_place_and_names_no_address(tmp_path: Path) -> N
     stage.begin(team, files_of("two"))
     with stage.database.engine.connect() as connection:
         found = connection.exec_driver_sql("SELECT state, address FROM uploads").all()
-    assert sorted(map(tuple, found)) == [
-        ("accepted", ""),
-        ("cancelled", ""),
-        ("open", "192.0.2.7"),
-    ]
+    assert sorted(map(tuple, found)) == [("accepted", ""), ("cancelled", ""), ("open", "192.0.2.7")]
 
 
 def test_an_upload_that_nobody_goes_on_with_ends_and_its_parts_go(stage: Stage) -> None:

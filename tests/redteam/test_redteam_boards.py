@@ -22,16 +22,7 @@ from heldout.board.rules.release import (
 )
 from heldout.board.rules.spec import BoardSpec, QuerySet, View
 from heldout.errors import InputError
-from heldout.redteam.boards import (
-    COMPARED,
-    Beside,
-    GameAnswer,
-    GameBoard,
-    NamedRule,
-    Scores,
-    own_rule,
-    parse_rule,
-)
+from heldout.redteam import boards
 
 RULE = ReleaseRule(submissions=300)
 KEY = bytes(range(32))
@@ -39,16 +30,16 @@ RULES: tuple[RuleName, ...] = ("rounded", "clear")
 seeds = st.integers(0, 2**32)
 
 
-def parse(text: str, rule: ReleaseRule = RULE) -> NamedRule:
-    return parse_rule(text, rule, decimals=3, path="--release")
+def parse(text: str, rule: ReleaseRule = RULE) -> boards.NamedRule:
+    return boards.parse_rule(text, rule, decimals=3, path="--release")
 
 
-def board_of(text: str, *, queries: int = 40, rule: ReleaseRule = RULE) -> GameBoard:
+def board_of(text: str, *, queries: int = 40, rule: ReleaseRule = RULE) -> boards.GameBoard:
     rng = np.random.default_rng(queries)
-    return GameBoard(named=parse(text, rule), baseline=rng.random(queries) / 2, key=KEY)
+    return boards.GameBoard(named=parse(text, rule), baseline=rng.random(queries) / 2, key=KEY)
 
 
-def runs_of(seed: int, *, queries: int, count: int) -> list[Scores]:
+def runs_of(seed: int, *, queries: int, count: int) -> list[boards.Scores]:
     """Runs that are better and better, for the most part."""
     rng = np.random.default_rng(seed)
     return [rng.random(queries) * (0.4 + rng.random() * n / count) for n in range(count)]
@@ -58,7 +49,7 @@ def runs_of(seed: int, *, queries: int, count: int) -> list[Scores]:
 
 
 def test_a_rule_is_named_with_what_is_sent_beside() -> None:
-    assert [parse(text).name for text in COMPARED] == [*COMPARED]
+    assert [parse(text).name for text in boards.COMPARED] == [*boards.COMPARED]
     assert parse("rounded+noise").name == "rounded+noise"
 
 
@@ -88,7 +79,9 @@ def test_a_name_of_no_rule(text: str) -> None:
 # the score that ranks
 
 
-def submit_by_hand(board: GameBoard, runs: list[Scores], rule: RuleName) -> list[float | None]:
+def submit_by_hand(
+    board: boards.GameBoard, runs: list[boards.Scores], rule: RuleName
+) -> list[float | None]:
     """The scores that the rule publishes, with what it remembers in the hands of this test."""
     found: list[float | None] = []
     sent, number = [board.baseline], release_mean(board.baseline, decimals=3)
@@ -113,7 +106,7 @@ def test_a_board_answers_as_the_vault_does(rule: RuleName, seed: int) -> None:
     board = board_of(rule, queries=12)
     runs = runs_of(seed, queries=12, count=8)
     expected = submit_by_hand(board, runs, rule)
-    assert [board.submit(run) for run in runs] == [GameAnswer(score) for score in expected]
+    assert [board.submit(run) for run in runs] == [boards.GameAnswer(score) for score in expected]
 
 
 def test_the_jitter_of_the_clear_rule_is_the_board_s_and_asks_for_more() -> None:
@@ -129,7 +122,7 @@ def test_the_jitter_of_the_clear_rule_is_the_board_s_and_asks_for_more() -> None
     assert all(published[40:])
 
 
-@pytest.mark.parametrize("text", COMPARED)
+@pytest.mark.parametrize("text", boards.COMPARED)
 @given(seeds)
 def test_to_ask_what_would_be_published_changes_nothing(text: str, seed: int) -> None:
     asked, plain = board_of(text), board_of(text)
@@ -157,7 +150,7 @@ def test_as_many_runs_are_published_as_the_chance_says() -> None:
     published, chances = list[bool](), list[float]()
     for number in range(400):
         baseline = rng.random(200) / 4
-        board = GameBoard(named=parse("clear"), baseline=baseline, key=number.to_bytes(32))
+        board = boards.GameBoard(named=parse("clear"), baseline=baseline, key=number.to_bytes(32))
         luck = rng.choice([-0.3, 0.3], 200)
         error = spread = 0.3 / 200**0.5
         chances.append(float(board.chance(np.array(luck.mean() + 2.5 * error), error, spread)))
@@ -192,7 +185,7 @@ def test_the_feedback_is_the_rounded_score_of_its_part_and_the_other_part_ranks(
     assert answer.score is not None
     assert repr(board.best) == repr((answer.score, np.delete(run, part)))
     again = board.submit(run)
-    assert again == GameAnswer(score=None, other=answer.other)
+    assert again == boards.GameAnswer(score=None, other=answer.other)
 
 
 @pytest.mark.parametrize(("name", "rank"), [("clear", 10), ("clear+feedback", 8), ("rounded", 40)])
@@ -235,8 +228,8 @@ def test_noise_is_the_same_each_time(seed: int) -> None:
 def test_noise_has_the_size_that_the_rule_says_and_is_never_none() -> None:
     rng = np.random.default_rng(2)
     baseline = rng.random(50)
-    named = NamedRule(rule=ReleaseRule(rule="clear"), decimals=6, beside="noise", noise=4)
-    board = GameBoard(named=named, baseline=baseline, key=KEY)
+    named = boards.NamedRule(rule=ReleaseRule(rule="clear"), decimals=6, beside="noise", noise=4)
+    board = boards.GameBoard(named=named, baseline=baseline, key=KEY)
     runs = [rng.random(50) for _ in range(800)]
     errors = [
         4 * max(row.std(ddof=1), baseline.std(ddof=1)) / 50**0.5
@@ -257,9 +250,9 @@ def test_noise_has_the_size_that_the_rule_says_and_is_never_none() -> None:
 )
 def test_where_there_is_no_second_number_none_is_sent(text: str, queries: int) -> None:
     """A quarter of two queries is none; a baseline that finds nothing gives no noise."""
-    board = GameBoard(named=parse(text), baseline=np.zeros(queries), key=KEY)
+    board = boards.GameBoard(named=parse(text), baseline=np.zeros(queries), key=KEY)
     run = np.linspace(0.8, 0.9, queries)
-    assert board.submit(run) == GameAnswer(score=0.85, other=None)
+    assert board.submit(run) == boards.GameAnswer(score=0.85, other=None)
 
 
 def test_what_is_known_of_the_noise_is_its_size_and_that_of_a_number_on_other_queries_none() -> (
@@ -293,8 +286,8 @@ def spec_of(*views: View, rule: ReleaseRule) -> BoardSpec:
     )
 
 
-def own(*views: View, rule: ReleaseRule) -> tuple[str, NamedRule]:
-    found = own_rule(spec_of(*views, rule=rule))
+def own(*views: View, rule: ReleaseRule) -> tuple[str, boards.NamedRule]:
+    found = boards.own_rule(spec_of(*views, rule=rule))
     return found.name, found
 
 
@@ -317,7 +310,7 @@ def beside(**keys: object) -> View:
     ],
 )
 def test_the_board_s_own_rule_has_what_its_views_send_beside(
-    views: tuple[View, ...], expected: Beside, noise: float
+    views: tuple[View, ...], expected: boards.Beside, noise: float
 ) -> None:
     name, found = own(*views, rule=ReleaseRule(rule="clear", submissions=90, feedback=0.3))
     assert name == ("clear" + (f"+{expected}" if expected else ""))

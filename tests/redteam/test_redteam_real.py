@@ -38,10 +38,7 @@ def play(
 
 @pytest.mark.parametrize(
     ("attack", "release", "least"),
-    [
-        ("weighted vote", "rounded", 4),
-        ("names at the edge", "rounded", 4),
-    ],
+    [("weighted vote", "rounded", 4), ("names at the edge", "rounded", 4)],
 )
 def test_the_attacks_bite_where_the_release_is_weak(
     data: Callable[[str], Path], attack: str, release: str, least: float

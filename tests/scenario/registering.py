@@ -11,14 +11,8 @@ from typing import Any
 import msgspec
 from lab import DAY, NEXT, TEAM, Lab, Team, build_once, git
 
+from heldout.board.log import registration
 from heldout.board.log.manifest import SubmissionSignature, split_signature
-from heldout.board.log.registration import (
-    Registrant,
-    RegistrationFile,
-    Statement,
-    registrant_digest,
-    registration_message,
-)
 from heldout.board.organiser.inbox import receive_registrations
 from heldout.board.participant.draft import read_metadata
 from heldout.board.participant.send import pack, submit
@@ -141,21 +135,21 @@ def make_registration(
     """A registration by a tool of one's own; fields of the statement may be others."""
     repository = Repository(lab.clone)
     spec, log = repository.spec(), repository.log()
-    registrant = Registrant(team=team, institution="", contact="", salt="0b" * 16)
-    statement = Statement(
+    registrant = registration.Registrant(team=team, institution="", contact="", salt="0b" * 16)
+    statement = registration.Statement(
         board=str(log[0].hash),
         key=public_key(private),
         agreement=str(digest_bytes(AGREEMENT.encode())),
         at=NEXT,
-        private=str(registrant_digest(registrant)),
+        private=str(registration.registrant_digest(registrant)),
     )
     changes: dict[str, Any] = dict(changed or {})
     text = msgspec.json.encode(msgspec.structs.replace(statement, **changes)).decode()
     letter = seal_message("age", msgspec.json.encode(registrant), spec.recipients)
     return msgspec.json.encode(
-        RegistrationFile(
+        registration.RegistrationFile(
             statement=text,
-            signature=sign(private, registration_message(text)),
+            signature=sign(private, registration.registration_message(text)),
             key=letter.key,
             registrant=letter.words,
         )

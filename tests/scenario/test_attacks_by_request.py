@@ -7,27 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import target
 from lab import NEXT, TEAM, Lab, commit_tree, found_lab, git
 from page_checks import check_page
-from target import (
-    MINE,
-    PUBLISHED,
-    WAITING,
-    Files,
-    all_played,
-    contained,
-    is_calm,
-    sealed,
-    sealed_names,
-    shared_target,
-    three,
-    unchanged,
-)
 
 from heldout.envelope.bundle import file_names
 from heldout.ids import SubmissionId
 
-checked, lab = all_played, shared_target
+checked, lab = target.all_played, target.shared_target
 
 
 def tree_with(lab: Lab, *lines: str) -> str:
@@ -50,7 +37,7 @@ def git_folder(lab: Lab) -> str:
 
 def twice(lab: Lab) -> str:
     """One name twice in a folder: a sealed file, and a link to the labels."""
-    names = [name.removeprefix("submissions/") for name in sealed_names(MINE)]
+    names = [name.removeprefix("submissions/") for name in target.sealed_names(target.MINE)]
     lines = [f"100644 blob {blob(lab, b'x')}\t{name}" for name in names]
     lines.append(f"120000 blob {blob(lab, b'../../vault/labels/eval.qrels')}\t{names[0]}")
     inner = git(lab.clone, "mktree", data=("\n".join(lines) + "\n").encode())
@@ -63,45 +50,48 @@ def twice(lab: Lab) -> str:
     return git(clone, "commit-tree", tree, "-p", "HEAD", "-m", "raw")
 
 
-def strangers_metadata(lab: Lab) -> Files:
+def strangers_metadata(lab: Lab) -> target.Files:
     """New metadata for somebody's entry, sealed under a key of one's own."""
-    files = sealed(lab, PUBLISHED, json.dumps({**TEAM, "revision": 9}).encode())
-    name = file_names("age", SubmissionId(PUBLISHED)).metadata
+    files = target.sealed(lab, target.PUBLISHED, json.dumps({**TEAM, "revision": 9}).encode())
+    name = file_names("age", SubmissionId(target.PUBLISHED)).metadata
     return {f"submissions/{name}": ("100644", files[name])}
 
 
 def beside(name: str) -> "Request":
     """A file beside those of a submission."""
-    return lambda _: {**three(MINE), name: ("100644", b"x")}
+    return lambda _: {**target.three(target.MINE), name: ("100644", b"x")}
 
 
-Request = Callable[[Lab], Files | str]
+Request = Callable[[Lab], target.Files | str]
 REQUESTS: Mapping[str, tuple[Request, str]] = {
-    "the id of another team's entry": (lambda _: three(PUBLISHED), "id-taken"),
-    "the id of a submission that waits": (lambda _: three(WAITING), "id-taken"),
+    "the id of another team's entry": (lambda _: target.three(target.PUBLISHED), "id-taken"),
+    "the id of a submission that waits": (lambda _: target.three(target.WAITING), "id-taken"),
     "one sealed file of another team's entry": (
-        lambda _: {sealed_names(PUBLISHED)[0]: ("100644", b"mine now")},
+        lambda _: {target.sealed_names(target.PUBLISHED)[0]: ("100644", b"mine now")},
         "missing-file",
     ),
     "another team's entry deleted": (
-        lambda _: dict.fromkeys(sealed_names(PUBLISHED)),
+        lambda _: dict.fromkeys(target.sealed_names(target.PUBLISHED)),
         "foreign-change",
     ),
     "new metadata for another team's entry": (strangers_metadata, "untrusted"),
     "ids that differ in case alone": (
-        lambda _: {**three(MINE), **three(MINE.upper())},
+        lambda _: {**target.three(target.MINE), **target.three(target.MINE.upper())},
         "foreign-change",
     ),
     "a symlink to the held-out labels": (
         lambda s: {
-            **three(MINE),
-            sealed_names(MINE)[0]: ("120000", f"{s.vault}/labels/eval.qrels".encode()),
+            **target.three(target.MINE),
+            target.sealed_names(target.MINE)[0]: (
+                "120000",
+                f"{s.vault}/labels/eval.qrels".encode(),
+            ),
         },
         "foreign-change",
     ),
     "a submodule whose address is a command": (
         lambda _: {
-            **three(MINE),
+            **target.three(target.MINE),
             ".gitmodules": ("100644", b'[submodule "x"]\n\tpath = x\n\turl = ext::touch canary\n'),
             "x": ("160000", b"1" * 40),
         },
@@ -110,7 +100,9 @@ REQUESTS: Mapping[str, tuple[Request, str]] = {
     "a folder named as git's own": (git_folder, "foreign-change"),
     "one name twice in a folder": (twice, "foreign-change"),
     "a folder spelled with a look-alike letter": (
-        lambda _: {name.replace("i", "\u0456", 1): c for name, c in three(MINE).items()},
+        lambda _: {
+            name.replace("i", "\u0456", 1): c for name, c in target.three(target.MINE).items()
+        },
         "foreign-change",
     ),
     "a name with backslashes": (beside("submissions\\..\\board.toml"), "foreign-change"),
@@ -127,14 +119,14 @@ REQUESTS: Mapping[str, tuple[Request, str]] = {
 def asked(lab: Lab) -> Mapping[str, Any]:
     """All of them at once: source -> what the inbox said of it, and nothing changed."""
     clone = lab.clone
-    with unchanged(lab):
+    with target.unchanged(lab):
         for number, (make, _) in enumerate(REQUESTS.values(), 10):
             made = make(lab)
             commit = made if isinstance(made, str) else commit_tree(clone, made, parent="HEAD")
             git(clone, "push", "-q", "origin", f"+{commit}:refs/pull/{number}/head")
         found = lab.take_in(now=NEXT)["received"]
         said = lab.organiser("inbox", "--all", now=NEXT)
-        assert is_calm(said)
+        assert target.is_calm(said)
     return {receipt["source"]: receipt for receipt in found}
 
 
@@ -143,7 +135,7 @@ def test_pull_request(asked: Mapping[str, Any], attack: str) -> None:
     receipt = asked[f"pull request {list(REQUESTS).index(attack) + 10}"]
     assert receipt["kind"] == "refused"
     assert {problem["code"] for problem in receipt["problems"]} == {REQUESTS[attack][1]}
-    contained.add(attack)
+    target.contained.add(attack)
 
 
 # what lies beside the requests on the forge
@@ -152,7 +144,11 @@ def test_pull_request(asked: Mapping[str, Any], attack: str) -> None:
 def shell_branch(lab: Lab) -> str:
     """A branch whose name is a command, with a title and an author who are commands, too."""
     clone = lab.clone
-    tree = git(clone, "rev-parse", f"{commit_tree(clone, three(MINE), parent='HEAD')}^{{tree}}")
+    tree = git(
+        clone,
+        "rev-parse",
+        f"{commit_tree(clone, target.three(target.MINE), parent='HEAD')}^{{tree}}",
+    )
     who = ["-c", "user.name=$(touch canary)", "-c", "user.email=`touch canary`"]
     title = "'; touch canary; $(touch canary) <script>alert(1)</script>"
     commit = git(clone, *who, "commit-tree", tree, "-p", "HEAD", "-m", title)
@@ -165,28 +161,28 @@ def test_a_title_an_author_and_a_branch_that_are_commands(tmp_path: Path) -> Non
     git(lab.clone, "push", "-q", "origin", shell_branch(lab))
     with contextlib.chdir(lab.root):
         (receipt,) = lab.take_in(now=NEXT)["received"]
-        assert (receipt["kind"], receipt["id"]) == ("received", MINE)
-        assert lab.organiser("review", MINE, now=NEXT).code == 1
-        assert lab.publish(MINE, now=NEXT).code == 1
+        assert (receipt["kind"], receipt["id"]) == ("received", target.MINE)
+        assert lab.organiser("review", target.MINE, now=NEXT).code == 1
+        assert lab.publish(target.MINE, now=NEXT).code == 1
     assert lab.nothing_ran()
     assert lab.audit()["ok"]
-    contained.add("a title, an author and a branch that are commands")
+    target.contained.add("a title, an author and a branch that are commands")
 
 
 def test_a_branch_name_that_turns_around(tmp_path: Path) -> None:
     lab = found_lab(tmp_path)
-    commit = commit_tree(lab.clone, three(MINE), parent="HEAD")
+    commit = commit_tree(lab.clone, target.three(target.MINE), parent="HEAD")
     ref = "refs/heads/submission/\u202egnp.\u200b<b>"
     git(lab.clone, "push", "-q", "origin", f"{commit}:{ref}")
-    assert is_calm(lab.organiser("inbox", now=NEXT))
-    assert is_calm(lab.organiser("review", MINE, now=NEXT))
-    assert lab.organiser("reject", MINE, "--why", "it cannot be opened", now=NEXT).code == 0
+    assert target.is_calm(lab.organiser("inbox", now=NEXT))
+    assert target.is_calm(lab.organiser("review", target.MINE, now=NEXT))
+    assert lab.organiser("reject", target.MINE, "--why", "it cannot be opened", now=NEXT).code == 0
     for page in (lab.board / "leaderboard").rglob("*.html"):
         check_page(page)
         assert "\u202e" not in page.read_text("utf-8")
     assert not set((lab.board / "log.jsonl").read_text("utf-8")) & set("\u202e\u200b")
     assert lab.audit()["ok"]
-    contained.add("a branch name that turns around")
+    target.contained.add("a branch name that turns around")
 
 
 def test_tags_and_replacements_that_shadow_the_board(lab: Lab) -> None:
@@ -197,13 +193,13 @@ def test_tags_and_replacements_that_shadow_the_board(lab: Lab) -> None:
     refs = ["tags/main", "tags/HEAD", f"replace/{head}", "notes/commits", "heads/refs/heads/main"]
     for ref in refs:
         git(clone, "push", "-q", "origin", f"+{evil}:refs/{ref}")
-    with unchanged(lab):
+    with target.unchanged(lab):
         assert lab.organiser("inbox", "--json", now=NEXT).code == 0
         here = git(lab.board, "for-each-ref", "--format=%(refname)").splitlines()
         assert not [ref for ref in here if ref.startswith(("refs/tags", "refs/replace"))]
     for ref in refs:
         git(lab.forge, "update-ref", "-d", f"refs/{ref}")
-    contained.add("tags and replacements that shadow the board")
+    target.contained.add("tags and replacements that shadow the board")
 
 
 # replayed
@@ -211,15 +207,15 @@ def test_tags_and_replacements_that_shadow_the_board(lab: Lab) -> None:
 
 def test_the_same_files_under_another_number(lab: Lab) -> None:
     forge = lab.forge
-    for number, name in ((90, PUBLISHED), (91, WAITING)):
+    for number, name in ((90, target.PUBLISHED), (91, target.WAITING)):
         commit = git(forge, "rev-parse", f"refs/heads/submission/{name}")
         git(forge, "update-ref", f"refs/pull/{number}/head", commit)
-    with unchanged(lab):
+    with target.unchanged(lab):
         found = lab.take_in(now=NEXT)["received"]
         mine = {r["source"]: r["kind"] for r in found}
         assert "received" not in mine.values()
         assert mine.get("pull request 91", "known") == "known"
-    contained.add("the same files under another number")
+    target.contained.add("the same files under another number")
 
 
 def test_a_forge_whose_main_line_goes_back(lab: Lab) -> None:
@@ -228,7 +224,7 @@ def test_a_forge_whose_main_line_goes_back(lab: Lab) -> None:
     head = git(forge, "rev-parse", "main")
     first = git(forge, "rev-list", "--max-parents=0", "main")
     git(forge, "update-ref", "refs/heads/main", first)
-    with unchanged(lab):
+    with target.unchanged(lab):
         lab.organiser("inbox", now=NEXT).done()
     git(forge, "update-ref", "refs/heads/main", head)
-    contained.add("a forge whose main line goes back")
+    target.contained.add("a forge whose main line goes back")

@@ -1,6 +1,7 @@
 """What an audit claims to check, it finds: every kind of tampering, one at a time."""
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -48,6 +49,16 @@ def sealed(lab: Lab, name: str) -> Path:
     if name == "labels":
         left = lab.vault / "labels" / "eval.qrels"
     return lab.vault / "sealed" / hashlib.sha256(left.read_bytes()).hexdigest()
+
+
+def swap_scores(lab: Lab) -> None:
+    """The lowest and the highest of an entry's scores by query: the mean stays."""
+    file = lab.vault / f"scores/{ONE}.json"
+    scores = json.loads(file.read_bytes())
+    values = scores["views"]["eval"]["per_query"]
+    low, high = min(values, key=values.get), max(values, key=values.get)
+    values[low], values[high] = values[high], values[low]
+    file.write_text(json.dumps(scores))
 
 
 FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
@@ -99,6 +110,7 @@ FILE_CHANGES: Mapping[str, tuple[Change, str]] = {
         edit(f"vault/scores/{ONE}.json", lambda data: data.replace(b":1.0", b":0.5")),
         f"the released score of {ONE} is not that of the vault",
     ),
+    "the scores of two queries swapped": (swap_scores, "that does not belong to the per-query"),
     "the scores removed": (gone(f"vault/scores/{ONE}.json"), f"the vault has no scores of {ONE}"),
     "a received file in the vault": (
         lambda lab: sealed(lab, f"{ONE}.tar.age").write_bytes(b"x"),

@@ -247,25 +247,3 @@ def test_files_swapped_between_ids_are_refused(lab: Lab) -> None:
         assert [f["evidence"] for f in review["findings"]] == ["this submission cannot be opened"]
         assert lab.publish(name).code == 1
     assert lab.rows() == []
-
-
-def test_changed_runs_need_a_new_id(lab: Lab) -> None:
-    submission = lab.receive("one")
-    run = lab.clone / ".git/heldout/drafts" / submission / "eval.run"
-    run.write_text((lab.root / "eval.run").read_text().replace("n1-0", "n1-x"))
-    assert lab.participant("submit", submission, now=NEXT).code == 0
-    (receipt,) = lab.take_in(now=NEXT)["received"]
-    assert [problem["code"] for problem in receipt["problems"]] == ["id-taken"]
-    lab.fill(submission, model_description="the key still holds")
-    assert lab.participant("amend", submission, now=NEXT).code == 0
-    assert lab.publish(submission, now=NEXT).code == 0
-
-
-def test_no_withdrawal_after_publication(lab: Lab) -> None:
-    assert publish_at(lab, "first", DAY, 1) == 0
-    (submission,) = (row["id"] for row in lab.rows())
-    lab.participant("withdraw", submission, now=NEXT)
-    (receipt,) = lab.take_in(now=NEXT)["received"]
-    assert receipt["kind"] == "refused"
-    assert [problem["code"] for problem in receipt["problems"]] == ["published-stays"]
-    assert [row["id"] for row in lab.rows()] == [submission]

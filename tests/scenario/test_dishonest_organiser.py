@@ -1,18 +1,13 @@
 """Organisers who break their own release rule: the audit names entry, view, told and right."""
 
-import dataclasses
-import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from lab import LAST, NEXT, OTHER_TEAM, Lab, Patch, named, prepared, run_text
 from trusting import BASELINE, ONE, add_baseline, read_files
 
 from heldout.board.audit import archive
 from heldout.board.organiser import decide
-from heldout.board.scores import commitments, releasing
-from heldout.board.scores.releasing import EntryRelease
+from heldout.board.scores import commitments
 
 RIVAL = "20261102-rival"
 
@@ -40,28 +35,6 @@ def publish(lab: Lab, *names: str) -> int:
     return lab.organiser("publish", *names, "--why", "another system", "--yes").code
 
 
-def lab_scores(lab: Lab, name: str) -> Mapping[str, Any]:
-    scores: Mapping[str, Any] = json.loads((lab.vault / f"scores/{name}.json").read_text())
-    view: Mapping[str, Any] = scores["views"]["eval"]
-    return view
-
-
-def told(change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[..., EntryRelease]:
-    """`tell`, whose public fields an organiser changes by hand."""
-    honest = releasing.release_entry
-
-    def tell(*arguments: Any) -> EntryRelease:
-        found = honest(*arguments)
-        return dataclasses.replace(found, public=change(found.public))
-
-    return tell
-
-
-def raised(public: Mapping[str, Any]) -> Mapping[str, Any]:
-    scores, queries = {**public["scores"], "eval": "0.987"}, {**public["queries"], "eval": 30}
-    return {**public, "scores": scores, "queries": queries, "untold": []}
-
-
 def audits(lab: Lab, patch: Patch, tmp_path: Path) -> list[list[str]]:
     """What the organisers' own audit finds, and what a stranger's finds in the archive."""
     live = lab.audit()["faults"]
@@ -83,16 +56,6 @@ def test_an_honest_organiser_has_no_finding(lab: Lab, monkeypatch: Patch, tmp_pa
     assert audits(lab, monkeypatch, tmp_path) == [[], []]
     told_of = lab.participant("audit", tmp_path / "a.zip", now=LAST, clone=tmp_path)
     assert "12 releases by the release rule of the day" in told_of.out
-
-
-def test_a_number_that_is_too_high(lab: Lab, monkeypatch: Patch, tmp_path: Path) -> None:
-    monkeypatch.setattr(releasing, "release_entry", told(raised))
-    assert publish(lab, RIVAL) == 0
-    for faults in audits(lab, monkeypatch, tmp_path):
-        assert any(
-            f'"{RIVAL}", view eval: published "0.987", but the rule gives ' in fault
-            for fault in faults
-        )
 
 
 def test_labels_that_were_swapped_after_launch_tell_no_score(lab: Lab) -> None:
@@ -124,25 +87,6 @@ def swap_labels(lab: Lab) -> bytes:
     before = labels.read_bytes()
     labels.write_bytes(before.replace(b"deval3 1", b"n3-17 1"))
     return before
-
-
-def test_scores_that_were_made_anew_in_silence(
-    lab: Lab, monkeypatch: Patch, tmp_path: Path
-) -> None:
-    """The scores by query of an entry are changed afterwards; mean and labels stay."""
-    file = lab.vault / f"scores/{ONE}.json"
-    low, high = sorted(
-        lab_scores(lab, ONE)["per_query"], key=lab_scores(lab, ONE)["per_query"].get
-    )[::29]
-    text = file.read_text()
-    eval_at = text.index('"eval":{"measure"')
-    head, tail = text[:eval_at], text[eval_at:]
-    values = lab_scores(lab, ONE)["per_query"]
-    tail = tail.replace(f'"{low}":{values[low]}', f'"{low}":swapped', 1)
-    tail = tail.replace(f'"{high}":{values[high]}', f'"{high}":{values[low]}', 1)
-    file.write_text(head + tail.replace("swapped", str(values[high]), 1))
-    assert any("does not belong" in fault for fault in lab.audit()["faults"])
-    assert any("does not belong" in f for f in audits(lab, monkeypatch, tmp_path)[1])
 
 
 def test_a_mask_that_comes_late_is_a_dated_event(lab: Lab) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finals import add_final, add_final_files, found_prize, send_final
-from lab import NEXT, OTHER_TEAM, QUERIES, Lab, Patch, found_lab, named, prepared
+from finals import add_final, found_prize, send_final
+from lab import NEXT, OTHER_TEAM, QUERIES, Lab, Patch, named, prepared
 from trusting import read_files
 
 from heldout.board.audit import archive
@@ -218,14 +218,3 @@ def test_other_finalists_need_a_reason_and_the_last_list_holds(lab: Lab) -> None
     answer = lab.organiser("board", "final", "--yes", "--json", now=AFTER)
     assert answer.json["finalists"] == sorted([one, three], key=entries(lab).index)
     assert lab.audit()["faults"] == []
-
-
-def test_queries_of_another_set_make_no_final(lab: Lab) -> None:
-    fresh = lab.root / "fresh"
-    fresh.mkdir()
-    other = found_lab(fresh)
-    add_final_files(other)
-    dev = (other.board / "queries/dev.tsv").read_text().splitlines()[0]
-    with (other.board / "queries/final.tsv").open("a") as file:
-        file.write(f"final99\t{dev.split(chr(9))[1].upper()}\n")
-    other.organiser("rebuild").refused("used-queries")

@@ -13,7 +13,7 @@ import pytest
 from ended_board import end_board
 from lab import Patch, environment, sign_event
 from msgspec.structs import replace
-from trusting import BASELINE, ONE, Files, change_scores, forge, read_files
+from trusting import BASELINE, ONE, Files, change_scores, forge
 
 from heldout.board.audit import archive_audit
 from heldout.board.audit.archive_audit import EARLIER, audit_archive
@@ -318,8 +318,3 @@ def test_what_nobody_thought_of_is_a_fault_and_no_traceback(
     monkeypatch.setattr(archive_audit, "replay_releases", fail)
     (fault,) = archive_audit.audit_archive(archive).faults
     assert fault.startswith("the archive cannot be gone over: KeyError")
-
-
-def test_the_honest_files_are_what_the_attacks_begin_with(archive: Path) -> None:
-    files = read_files(archive)
-    assert chain(log_of(files)) == files["log.jsonl"]

@@ -101,16 +101,6 @@ def test_path_with_dot_dot(lab: Lab) -> None:
     assert not (lab.root / "board.toml").exists()
 
 
-def test_huge_file_in_a_folder(lab: Lab, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(arrivals, "_MOST_BYTES", 1000)
-    folder = lab.root / "uploads"
-    folder.mkdir()
-    for name in NAMES:
-        (folder / Path(name).name).write_bytes(b"x" * 1001)
-    found = lab.organiser("inbox", "--from", folder, "--json").json["received"]
-    assert [p["code"] for p in found[0]["problems"]] == ["too-large"] * 3
-
-
 # small on its way, huge where somebody looks
 
 
@@ -389,17 +379,6 @@ def test_a_branch_below_somebody_s_id_that_was_removed_again(lab: Lab) -> None:
     git(lab.clone, "push", "-q", "origin", f":refs/heads/submission/{ID}/x")
     push(lab, SEALED)
     assert [r["kind"] for r in lab.take_in()["received"]] == ["received"]
-
-
-def test_garbage_for_sealed_files_is_refused_at_review(lab: Lab) -> None:
-    push(lab, SEALED)
-    lab.take_in()
-    answer = lab.organiser("review", ID, "--json").declined()
-    (review,) = answer.json["reviews"]
-    assert [f["rule"] for f in review["findings"]] == ["sealed"]
-    assert review["scores"] is None
-    assert lab.publish(ID).code == 1
-    assert "published" not in lab.kinds()
 
 
 def test_hostile_file_names_in_a_folder_are_no_submissions(lab: Lab) -> None:

@@ -7,7 +7,6 @@ import math
 import random
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import lab as labs
@@ -17,7 +16,7 @@ from trusting import Files, forge
 
 from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.rules.release import ReleaseRule, draw_noise, split_queries
-from heldout.board.scores import releasing, sets
+from heldout.board.scores import releasing
 from heldout.board.scores import stored as evidence
 
 QUERIES = 420
@@ -277,19 +276,6 @@ def test_an_organiser_who_publishes_another_standard_error_is_found_out(
     (fault,) = lab.audit()["faults"]
     assert f'"{base}", view feedback: published' in fault
     assert "SE 0.001" in fault
-
-
-def test_an_organiser_who_splits_by_another_key_is_found_out(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
-    lab = create_board(tmp_path / "lab", DECIDING, CLEAR, views=FEEDBACK)
-    with monkeypatch.context() as patch:
-        chosen = partial(split_queries, bytes(32))
-        patch.setattr(sets, "split_queries", lambda _, ids, rule: chosen(ids, rule))
-        add_baseline(lab)
-    faults = lab.audit()["faults"]
-    assert len(faults) == 2
-    assert all("queries that are not in the" in fault for fault in faults)
 
 
 def test_neither_share_nor_queries_of_a_split_change_once_scores_are_published(

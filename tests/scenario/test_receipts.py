@@ -1,7 +1,6 @@
 """A participant's receipt against the public log: it is in it, or it is said what is not."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,7 @@ from trusting import ONE
 
 from heldout.board.log.events import Draft, Entry, format_entry, link
 from heldout.board.log.history import check_continues
-from heldout.board.participant.receipts import (
-    Mark,
-    check_receipt,
-    find_forks,
-    read_receipt,
-    store_receipt,
-)
+from heldout.board.participant import receipts
 from heldout.board.store.repository import Repository
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
@@ -40,7 +33,7 @@ def lab(lab: Lab) -> None:
 
 def keep(lab: Lab) -> Path:
     clone = Repository(lab.clone)
-    file = store_receipt(clone, ONE, clone.newest_log())
+    file = receipts.store_receipt(clone, ONE, clone.newest_log())
     assert file is not None
     return Path(str(file))
 
@@ -131,17 +124,17 @@ def test_a_log_with_nonsense_for_files(lab: Lab, files: object) -> None:
     public = {"files": files, "fingerprint": "f", "source": "s"}
     draft = Draft(kind="received", by="x", submission=ONE, public=public, sealed={})
     late = link(draft, log[-1], at=log[-1].time, new_salt=lambda: "ab" * 16, sign=sign_event)
-    receipt = read_receipt(lab.clone / RECEIPT)
-    assert check_receipt(receipt, [*log, late]).faults == ()
-    assert len(check_receipt(receipt, [log[0], late]).faults) >= 3
+    receipt = receipts.read_receipt(lab.clone / RECEIPT)
+    assert receipts.check_receipt(receipt, [*log, late]).faults == ()
+    assert len(receipts.check_receipt(receipt, [log[0], late]).faults) >= 3
 
 
 def test_a_receipt_names_the_head_of_the_log_when_it_was_sent(lab: Lab) -> None:
     before = Repository(lab.clone).log()[-1]
-    head = read_receipt(lab.clone / RECEIPT).head
+    head = receipts.read_receipt(lab.clone / RECEIPT).head
     assert (head.seq, head.hash) == (before.event.seq, before.hash)
-    assert read_receipt(keep(lab)).seen.seq > head.seq
-    assert read_receipt(keep(lab)).head == head
+    assert receipts.read_receipt(keep(lab)).seen.seq > head.seq
+    assert receipts.read_receipt(keep(lab)).head == head
     (said,) = audit(lab, edit(lab, head={**to_builtins(head), "hash": "f" * 64})).json["faults"]
     assert said == f"event {head.seq}, the last one when it was sent, is not what it was"
 
@@ -191,31 +184,9 @@ def test_two_receipts_show_that_two_logs_were_shown(tmp_path: Path) -> None:
     two = lab.draft("two", now=NEXT, seed=3)
     assert "history was rewritten" in lab.participant("submit", two, now=NEXT).err
     # Of another board's log nothing follows.
-    known = read_receipt(mine)
-    seen = Mark(seq=known.seen.seq, hash="f" * 64, at=known.seen.at)
-    assert list(find_forks([known, replace(known, board="e" * 64, seen=seen)])) == []
-
-
-def test_a_submission_left_out_of_history_is_told(lab: Lab) -> None:
-    keep(lab)
-    rewrite(lab, lambda _: {}, drop=3)
-    assert audit(lab).code == 1
-    git(lab.clone, "update-ref", "refs/remotes/origin/main", "HEAD")
-    assert audit(lab).code == 1
-
-
-def test_a_released_number_that_changed_without_an_event_is_told(lab: Lab) -> None:
-    """In a clone that pulled before, even without a receipt's own memory of the log."""
-    lab.pull()
-    earlier = lab.root / "kept.jsonl"
-    shutil.copy(lab.clone / "log.jsonl", earlier)
-    other = {"dev": "0.999", "eval": "0.999"}
-    rewrite(lab, lambda e: {"scores": other} if e.event.kind == "published" else {})
-    for args in ((), ("--earlier", earlier)):
-        answer = audit(lab, None, *args).declined()
-        assert "history was rewritten" in "\n".join(answer.json["faults"])
-    alone = lab.participant("audit", "--earlier", earlier, "--json", now=LAST)
-    assert (alone.code, alone.json["ok"]) == (1, False)
+    known = receipts.read_receipt(mine)
+    seen = receipts.Mark(seq=known.seen.seq, hash="f" * 64, at=known.seen.at)
+    assert list(receipts.find_forks([known, replace(known, board="e" * 64, seen=seen)])) == []
 
 
 def test_a_renewal_keeps_the_evidence_of_a_rewritten_history(lab: Lab) -> None:

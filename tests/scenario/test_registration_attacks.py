@@ -7,21 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import pytest
+import registering
 from lab import DAY, NEXT, OTHER_TEAM, TEAM, Lab, git, named
-from registering import (
-    AGREEMENT,
-    LATER,
-    admit,
-    admitted_lab,
-    deliver,
-    findings,
-    make_registration,
-    own_file,
-    refusal,
-    register,
-    resign,
-    team_findings,
-)
 
 from heldout.board.log.manifest import SubmissionSignature, join_signature, split_signature
 from heldout.board.log.registration import RegistrationFile, submission_message, team_handle
@@ -42,7 +29,7 @@ Judged = Mapping[str, tuple[str, Sequence[str]]]
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    return admitted_lab(tmp_path_factory.mktemp("registration"))
+    return registering.admitted_lab(tmp_path_factory.mktemp("registration"))
 
 
 @pytest.fixture
@@ -71,12 +58,12 @@ def judged(lab: Lab) -> Judged:
     sent["other key"] = lab.draft("others-key", now=NEXT, seed=14)
     forge(lab, sent["other key"], {}, key=new_signing_key())
     sent["changed"] = lab.draft("changed", now=NEXT, seed=16)
-    resign(lab, sent["changed"], change_metadata)
+    registering.resign(lab, sent["changed"], change_metadata)
     sent["taken off"] = lab.draft("taken-off", now=NEXT, seed=17)
-    resign(lab, sent["taken off"], lambda metadata, _: metadata)
+    registering.resign(lab, sent["taken off"], lambda metadata, _: metadata)
     received = {r["id"]: r["kind"] for r in lab.take_in(now=NEXT)["received"]}
     assert received == dict.fromkeys(sent.values(), "received")
-    found = team_findings(lab, *sent.values(), now=NEXT)
+    found = registering.team_findings(lab, *sent.values(), now=NEXT)
     return {attack: (name, found[name]) for attack, name in sent.items()}
 
 
@@ -87,13 +74,13 @@ def replay(lab: Lab, first: str) -> str:
     _, stolen = split_signature(open_metadata("age", sealed, key=key))
     assert stolen is not None
     second = lab.draft("replayed", now=NEXT, seed=12)
-    resign(lab, second, lambda metadata, _: join_signature(metadata, stolen))
+    registering.resign(lab, second, lambda metadata, _: join_signature(metadata, stolen))
     return second
 
 
 def forge(lab: Lab, submission: str, said: Mapping[str, str], *, key: bytes) -> None:
     """Send a submission with a signature that is right in form, and says other things."""
-    own = own_file(lab)
+    own = registering.own_file(lab)
     truth = {"board": own["board"], "submission": submission, "agreement": own["agreement"]}
     fields = {**truth, "team": own["handle"], **said}
 
@@ -110,7 +97,7 @@ def forge(lab: Lab, submission: str, said: Mapping[str, str], *, key: bytes) -> 
         )
         return join_signature(metadata, forged)
 
-    resign(lab, submission, change)
+    registering.resign(lab, submission, change)
 
 
 def change_metadata(metadata: bytes, signature: SubmissionSignature) -> bytes:
@@ -151,20 +138,20 @@ def test_a_signature_that_was_taken_off(lab: Lab, judged: Judged) -> None:
 
 def test_a_registered_team_under_another_s_name(lab: Lab) -> None:
     clone = lab.new_clone("others")
-    admit(lab, now=NEXT, clone=clone, team=OTHER_TEAM)
+    registering.admit(lab, now=NEXT, clone=clone, team=OTHER_TEAM)
     submission = lab.draft("others-name", now=NEXT, clone=clone, seed=15)
     answer = lab.participant("submit", submission, now=NEXT, clone=clone).declined()
     assert "registered for" in " ".join(answer.out.split())
     lab.fill(submission, clone=clone, **OTHER_TEAM)
     assert lab.participant("submit", submission, now=NEXT, clone=clone).code == 0
     file = clone / ".git/heldout" / "team" / "registration.json"
-    renamed = own_file(lab, clone)
+    renamed = registering.own_file(lab, clone)
     renamed["registrant"]["team"] = TEAM["team"]
     file.write_bytes(msgspec.json.encode(renamed))
     lab.fill(submission, clone=clone, team=TEAM["team"])
     assert lab.participant("amend", submission, now=NEXT, clone=clone).code == 0
     lab.take_in(now=NEXT)
-    (said,) = findings(lab, submission)
+    (said,) = registering.findings(lab, submission)
     assert f'registered for "{OTHER_TEAM["team"]}"' in said
 
 
@@ -172,14 +159,14 @@ def test_new_metadata_without_the_team_s_signature(lab: Lab) -> None:
     submission = lab.draft("amended", now=NEXT, seed=18)
     lab.send_unchecked(submission, now=NEXT)
     lab.take_in(now=NEXT)
-    assert findings(lab, submission) == []
+    assert registering.findings(lab, submission) == []
     note = lab.clone / ".git/heldout" / "team" / "registration.json"
     kept = note.rename(note.with_suffix(".kept"))
     lab.fill(submission, model_description="Something else")
     assert lab.participant("amend", submission, now=NEXT).code == 0
     kept.rename(note)
     receipts = {r["id"]: r for r in lab.take_in(now=NEXT)["received"]}
-    assert refusal(receipts[submission]) == ["bad-signature"]
+    assert registering.refusal(receipts[submission]) == ["bad-signature"]
     events = [event for event in lab.events() if event["submission"] == submission]
     assert [event["kind"] for event in events] == ["received", "reviewed"]
 
@@ -191,7 +178,7 @@ Make = Callable[[Lab, bytes], bytes]
 
 
 def changed(**fields: str) -> Make:
-    return lambda lab, key: make_registration(lab, key, fields)
+    return lambda lab, key: registering.make_registration(lab, key, fields)
 
 
 def plainly(data: bytes) -> Make:
@@ -200,8 +187,8 @@ def plainly(data: bytes) -> Make:
 
 def with_other_names(lab: Lab, key: bytes) -> bytes:
     """Somebody else's statement with names of one's own would take the key's good name."""
-    file = msgspec.json.decode(make_registration(lab, key), type=RegistrationFile)
-    other = make_registration(lab, new_signing_key(), team="Mallory")
+    file = msgspec.json.decode(registering.make_registration(lab, key), type=RegistrationFile)
+    other = registering.make_registration(lab, new_signing_key(), team="Mallory")
     names = msgspec.json.decode(other, type=RegistrationFile)
     swapped = msgspec.structs.replace(file, key=names.key, registrant=names.registrant)
     return msgspec.json.encode(swapped)
@@ -213,7 +200,7 @@ REFUSED: Mapping[str, tuple[Make, str]] = {
     "of a key of small order": (changed(key="00" * 32), "bad-signature"),
     "without the agreement": (changed(agreement=""), "other-agreement"),
     "for another agreement": (
-        changed(agreement=str(digest_bytes(AGREEMENT.upper().encode()))),
+        changed(agreement=str(digest_bytes(registering.AGREEMENT.upper().encode()))),
         "other-agreement",
     ),
     "for other names than it seals": (changed(private="ab" * 32), "untrusted"),
@@ -221,7 +208,7 @@ REFUSED: Mapping[str, tuple[Make, str]] = {
     "of no time": (changed(at="yesterday"), "not-a-registration"),
     "of a key that is a path": (changed(key="../../x"), "not-a-registration"),
     "under the name of a registered team": (
-        lambda lab, key: make_registration(lab, key, team=TEAM["team"].upper()),
+        lambda lab, key: registering.make_registration(lab, key, team=TEAM["team"].upper()),
         "name-registered",
     ),
     "of any length": (plainly(b" " * 100_000), "too-large"),
@@ -238,7 +225,7 @@ REFUSED: Mapping[str, tuple[Make, str]] = {
 def test_a_registration(lab: Lab, registered: int, attack: str) -> None:
     make, code = REFUSED[attack]
     key, handle = new_key()
-    assert refusal(deliver(lab, make(lab, key), handle)) == [code]
+    assert registering.refusal(registering.deliver(lab, make(lab, key), handle)) == [code]
     assert lab.kinds().count("registered") == registered
 
 
@@ -246,40 +233,41 @@ def test_an_old_registration_sent_again(lab: Lab, registered: int) -> None:
     """To bring an agreement back that was replaced: the log knows it, or it is stale."""
     key, handle = new_key()
     times = {
-        at: make_registration(lab, key, {"at": at}, team="Old Harbour") for at in (NEXT, LATER)
+        at: registering.make_registration(lab, key, {"at": at}, team="Old Harbour")
+        for at in (NEXT, registering.LATER)
     }
-    assert deliver(lab, times[NEXT], handle)["kind"] == "registered"
-    assert deliver(lab, times[LATER], handle)["kind"] == "registered"
-    assert deliver(lab, times[NEXT], handle)["kind"] == "known"
-    older = make_registration(lab, key, {"at": DAY}, team="Old Harbour")
-    assert refusal(deliver(lab, older, handle)) == ["stale-registration"]
+    assert registering.deliver(lab, times[NEXT], handle)["kind"] == "registered"
+    assert registering.deliver(lab, times[registering.LATER], handle)["kind"] == "registered"
+    assert registering.deliver(lab, times[NEXT], handle)["kind"] == "known"
+    older = registering.make_registration(lab, key, {"at": DAY}, team="Old Harbour")
+    assert registering.refusal(registering.deliver(lab, older, handle)) == ["stale-registration"]
     assert lab.kinds().count("registered") == registered + 2
 
 
 def test_a_revoked_registration_sent_again(lab: Lab) -> None:
     key, handle = new_key()
-    first = make_registration(lab, key, {"at": NEXT}, team="Sunken Ship")
-    assert deliver(lab, first, handle)["kind"] == "registered"
+    first = registering.make_registration(lab, key, {"at": NEXT}, team="Sunken Ship")
+    assert registering.deliver(lab, first, handle)["kind"] == "registered"
     assert lab.organiser("board", "revoke", handle, "--why", "x", now=NEXT).code == 0
-    assert deliver(lab, first, handle)["kind"] == "known"
-    again = make_registration(lab, key, {"at": LATER}, team="Sunken Ship")
-    assert refusal(deliver(lab, again, handle)) == ["registration-revoked"]
+    assert registering.deliver(lab, first, handle)["kind"] == "known"
+    again = registering.make_registration(lab, key, {"at": registering.LATER}, team="Sunken Ship")
+    assert registering.refusal(registering.deliver(lab, again, handle)) == ["registration-revoked"]
 
 
 def test_a_key_under_a_second_name(lab: Lab) -> None:
     """A quota is counted by name."""
     key, handle = new_key()
-    first = make_registration(lab, key, {"at": NEXT}, team="Two Faces")
-    assert deliver(lab, first, handle)["kind"] == "registered"
-    second = make_registration(lab, key, {"at": LATER}, team="Another Face")
-    assert refusal(deliver(lab, second, handle)) == ["name-registered"]
+    first = registering.make_registration(lab, key, {"at": NEXT}, team="Two Faces")
+    assert registering.deliver(lab, first, handle)["kind"] == "registered"
+    second = registering.make_registration(lab, key, {"at": registering.LATER}, team="Another Face")
+    assert registering.refusal(registering.deliver(lab, second, handle)) == ["name-registered"]
 
 
 @pytest.mark.parametrize("extra", ["log.jsonl", "registrations/team-0123456789abcdef.json"])
 def test_a_registration_that_brings_more(lab: Lab, registered: int, extra: str) -> None:
     team = named("Bearer" + str(len(extra)))
     clone = lab.new_clone(f"bearer{len(extra)}")
-    handle = register(lab, now=NEXT, clone=clone, team=team)
+    handle = registering.register(lab, now=NEXT, clone=clone, team=team)
     git(clone, "checkout", "-q", f"registration/{handle}")
     (clone / extra).write_text("changed")
     git(clone, "add", "-f", extra)
@@ -287,7 +275,7 @@ def test_a_registration_that_brings_more(lab: Lab, registered: int, extra: str) 
     git(clone, "push", "-q", "origin", f"+HEAD:registration/{handle}")
     receipts = lab.take_in(now=NEXT)["received"]
     (receipt,) = [r for r in receipts if r["source"] == f"branch registration/{handle}"]
-    assert refusal(receipt) == ["foreign-change"]
+    assert registering.refusal(receipt) == ["foreign-change"]
     assert lab.kinds().count("registered") == registered
     git(lab.forge, "branch", "-D", f"registration/{handle}")
     git(lab.board, "update-ref", "-d", f"refs/remotes/origin/registration/{handle}")
@@ -295,8 +283,8 @@ def test_a_registration_that_brings_more(lab: Lab, registered: int, extra: str) 
 
 def test_a_registration_after_the_last_day(lab: Lab, registered: int) -> None:
     key, handle = new_key()
-    receipt = deliver(lab, make_registration(lab, key), handle, now=LATE)
-    assert refusal(receipt) == ["registration-closed"]
+    receipt = registering.deliver(lab, registering.make_registration(lab, key), handle, now=LATE)
+    assert registering.refusal(receipt) == ["registration-closed"]
     assert lab.kinds().count("registered") == registered
 
 

@@ -13,15 +13,7 @@ from lab import LAST, Lab, git, prepared, sign_event
 from trusting import ONE
 from two_organisers import LATER, Pair, copy_pair
 
-from heldout.board.log.events import (
-    Draft,
-    Entry,
-    EventSignature,
-    event_message,
-    format_entry,
-    link,
-    parse_log,
-)
+from heldout.board.log import events
 from heldout.board.store.vault import Vault
 from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.ids import Digest, digest_bytes
@@ -29,27 +21,27 @@ from heldout.ids import Digest, digest_bytes
 EVE = new_signing_key("ORGANISER")
 
 
-def as_eve(digest: Digest) -> EventSignature:
-    return EventSignature(key=public_key(EVE), value=sign(EVE, event_message(digest)))
+def as_eve(digest: Digest) -> events.EventSignature:
+    return events.EventSignature(key=public_key(EVE), value=sign(EVE, events.event_message(digest)))
 
 
 # the remote of a shared vault
 
-Sign = Callable[[Digest], EventSignature] | None
+Sign = Callable[[Digest], events.EventSignature] | None
 
 
 def rejection(log: bytes, signing: Sign, *, by: str | None = None) -> bytes:
     """The log with one more event, which refuses the submission."""
-    last = parse_log(log, path="")[-1]
-    draft = Draft(
+    last = events.parse_log(log, path="")[-1]
+    draft = events.Draft(
         kind="rejected",
         by=by or last.event.by,
         submission=ONE,
         public={"why": "not a team"},
         sealed={},
     )
-    entry = link(draft, last, at=last.time, new_salt=lambda: "00" * 16, sign=signing)
-    return log + format_entry(entry)
+    entry = events.link(draft, last, at=last.time, new_salt=lambda: "00" * 16, sign=signing)
+    return log + events.format_entry(entry)
 
 
 def test_a_shared_vault_takes_no_event_of_a_stranger(tmp_path: Path) -> None:
@@ -95,7 +87,7 @@ def test_both_organisers_sign_and_the_audit_names_them(tmp_path: Path) -> None:
     pair = copy_pair(tmp_path)
     assert pair.received() == ONE
     assert pair.bob.call("publish", ONE, "--yes", now=LATER).code == 0
-    entries = parse_log(pair.bob.log(), path="")
+    entries = events.parse_log(pair.bob.log(), path="")
     assert len({e.signature.key for e in entries if e.signature is not None}) == 2
     answer = pair.bob.call("audit", "--json", now=LATER)
     assert (answer.json["ok"], answer.json["notes"]) == (True, [])
@@ -142,8 +134,8 @@ def chained_anew(
     log: bytes, change: Callable[[dict[str, Any]], None], signing: Sign, *, since: int
 ) -> bytes:
     """Events changed from a number on, with hashes that fit, and signed again or not."""
-    entries = list(parse_log(log, path=""))
-    done: list[Entry] = []
+    entries = list(events.parse_log(log, path=""))
+    done: list[events.Entry] = []
     for entry in entries:
         if entry.event.seq < since:
             done.append(entry)
@@ -156,9 +148,11 @@ def chained_anew(
         digest = digest_bytes(raw)
         signature = None if signing is None else signing(digest)
         done.append(
-            Entry(event=event, hash=digest, raw=raw, opened=entry.opened, signature=signature)
+            events.Entry(
+                event=event, hash=digest, raw=raw, opened=entry.opened, signature=signature
+            )
         )
-    return b"".join(map(format_entry, done))
+    return b"".join(map(events.format_entry, done))
 
 
 def better(public: dict[str, Any]) -> None:

@@ -9,16 +9,7 @@ from typing import Any
 
 import lab as labs
 import pytest
-from lab import (
-    OTHER_TEAM,
-    TEAM,
-    Lab,
-    Patch,
-    call,
-    founding,
-    new_lab,
-    write_inputs,
-)
+from lab import OTHER_TEAM, TEAM, Lab, Patch, call, founding, new_lab, write_inputs
 
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec

@@ -241,7 +241,14 @@ class Stages:
 
 
 @pytest.fixture
+def stages(tmp_path: Path) -> Iterator[Stages]:
+    """Campaigns in a folder of the test's own; a module takes it by name."""
+    with Stages(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Make]:
-    """Makes campaigns and their pages in a folder of the test's own; a module takes it by name."""
-    with Stages(tmp_path) as stages:
-        yield stages.make
+    """The same, by what makes them."""
+    with Stages(tmp_path) as made:
+        yield made.make

@@ -5,34 +5,26 @@ from collections.abc import Iterator
 from datetime import timedelta
 from html import unescape
 from io import StringIO
-from pathlib import Path
 
+import judging_stage
 import pytest
 from judging_stage import Stage, Stages
 from organiser_stage import TOKEN, Organiser, copied, worked
 
 from heldout.errors import SetupError
 from heldout.judging.campaign.settings import Settings
-from heldout.judging.database.organiser import (
-    assignments,
-    payments_due,
-    read_launch_state,
-)
+from heldout.judging.database.organiser import assignments, payments_due, read_launch_state
 from heldout.judging.pages.admin import render_admin
 from heldout.judging.platforms.links import personal_code
 from heldout.judging.studies.judges import JudgingQuality, StudyAgreement, measure_bias
 from heldout.web.sessions import COOKIE, Attempts, SessionSigner, check_token
 
+stages = judging_stage.stages
+
 PAGES = (
     *("/admin", "/admin/quality", "/admin/pairs", "/admin/workers", "/admin/payments"),
     *("/admin/log", "/admin/payments.csv", "/admin/pair?query=q1-1&a=q1-1-a&b=q1-1-b"),
 )
-
-
-@pytest.fixture
-def stages(tmp_path: Path) -> Iterator[Stages]:
-    with Stages(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

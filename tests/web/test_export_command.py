@@ -103,12 +103,7 @@ def test_prolific_gets_whom_to_approve_to_ask_and_to_pay(stages: Stages, tmp_pat
     stage = stages.make(platform="prolific")
     for worker, study in ((ADA, "study1"), (BOB, "study1"), ("7d" * 12, "../forged")):
         address = f"{stage.link}?PROLIFIC_PID={worker}&STUDY_ID={study}&SESSION_ID={worker[0]}"
-        fields = {
-            "PROLIFIC_PID": worker,
-            "STUDY_ID": study,
-            "SESSION_ID": worker[0],
-            "batch": "1",
-        }
+        fields = {"PROLIFIC_PID": worker, "STUDY_ID": study, "SESSION_ID": worker[0], "batch": "1"}
         assert stage.client.get(address).status_code == 200
         answer = stage.client.post(f"{stage.link}/consent", data=fields)
         if answer.status_code != 303:

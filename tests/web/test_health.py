@@ -14,17 +14,8 @@ from starlette.responses import PlainTextResponse
 from test_serve_command import campaign as campaign_folder
 
 from heldout.database.errors import DatabaseError
+from heldout.web import health
 from heldout.web.forms import make_application
-from heldout.web.health import (
-    ERROR_CODE,
-    OK,
-    REQUEST_ID,
-    Readiness,
-    Watched,
-    check_folder,
-    log_request,
-    ready_route,
-)
 from heldout.web.pages import Study
 
 campaign = campaign_folder
@@ -54,7 +45,7 @@ def application() -> FastAPI:
     router.add_api_route("/j/{token}/item", item, methods=["GET", "POST"])
 
     async def refused(token: str) -> PlainTextResponse:
-        return PlainTextResponse(token, 429, {ERROR_CODE: "upload-quota"})
+        return PlainTextResponse(token, 429, {health.ERROR_CODE: "upload-quota"})
 
     router.add_api_route("/broken/{token}", broken, methods=["GET"])
     router.add_api_route("/refused/{token}", refused, methods=["GET"])
@@ -67,7 +58,7 @@ def application() -> FastAPI:
 
 def test_a_request_is_seen_by_its_route_and_never_by_its_address() -> None:
     seen: list[Mapping[str, object]] = []
-    app = Watched(application(), seen.append)
+    app = health.Watched(application(), seen.append)
     answers = [
         asked(app, "GET", f"/j/{TOKEN}/item?worker={TOKEN}"),
         asked(app, "POST", f"/j/{TOKEN}/item", content=b"12345"),
@@ -91,18 +82,20 @@ def test_a_request_is_seen_by_its_route_and_never_by_its_address() -> None:
         ("GET", "/refused/{token}", 429, "upload-quota"),
     ]
     assert TOKEN not in repr(seen)
-    assert [one["request"] for one in seen] == [answer.headers[REQUEST_ID] for answer in answers]
+    assert [one["request"] for one in seen] == [
+        answer.headers[health.REQUEST_ID] for answer in answers
+    ]
     assert len({one["request"] for one in seen}) == len(seen)
     assert seen[0]["sent"] == len(answers[0].content)
     assert [one["received"] for one in seen[:2]] == [0, 5]
 
 
 def test_a_line_of_the_log_is_json(capsys: pytest.CaptureFixture[str]) -> None:
-    asked(Watched(application(), log_request), "GET", f"/j/{TOKEN}/item")
+    asked(health.Watched(application(), health.log_request), "GET", f"/j/{TOKEN}/item")
     (line,) = capsys.readouterr().err.splitlines()
     found = json.loads(line)
     assert found.keys() == {
-        *("at", "request", "method", "route", "status", "ms", "received", "sent", "code"),
+        *("at", "request", "method", "route", "status", "ms", "received", "sent", "code")
     }
     assert TOKEN not in line
 
@@ -115,8 +108,10 @@ def test_ready_says_what_cannot_be_used_and_looks_once_a_second() -> None:
         raise DatabaseError("database-lost", f"postgresql://ada:{TOKEN}@here cannot be reached")
 
     app = application()
-    readiness = Readiness({"database": fail, "uploads": lambda: OK}, clock=lambda: now[0])
-    app.include_router(ready_route(readiness))
+    readiness = health.Readiness(
+        {"database": fail, "uploads": lambda: health.OK}, clock=lambda: now[0]
+    )
+    app.include_router(health.ready_route(readiness))
     for _ in range(3):
         answer = asked(app, "GET", "/ready")
         checks = {"database": "database-lost", "uploads": "ok"}
@@ -131,8 +126,8 @@ def test_ready_says_what_cannot_be_used_and_looks_once_a_second() -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_to_is_not_ready(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    assert check_folder(tmp_path) == "folder-read-only"
+    assert health.check_folder(tmp_path) == "folder-read-only"
 
 
 def test_a_folder_that_is_gone_is_not_ready(tmp_path: Path) -> None:
-    assert check_folder(tmp_path / "gone") == "folder-missing"
+    assert health.check_folder(tmp_path / "gone") == "folder-missing"

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,9 +111,7 @@ def test_too_much_is_refused_before_it_is_read(place: Place, team: httpx2.Client
     assert place.delivered() == {}
 
 
-def test_a_nul_in_an_address_never_reaches_the_database(
-    team: httpx2.Client,
-) -> None:
+def test_a_nul_in_an_address_never_reaches_the_database(team: httpx2.Client) -> None:
     """PostgreSQL takes none in a text, and the driver's own error would be a bug's page."""
     path = begin(team, files_of())
     for call in (
@@ -154,40 +151,6 @@ def test_limits_of_a_team_and_of_the_disk_are_told(make_place: MakePlace) -> Non
     other = place.as_team(place.join("Another team")[1])
     full = other.post(f"{API}/uploads", json=declared(files_of("20261121-three", size=900)))
     assert code_of(full) == (507, "upload-full")
-
-
-@pytest.mark.parametrize("sends", [False, True], ids=["no byte", "all that is taken"])
-def test_a_team_that_declares_all_room_keeps_no_other_out(
-    make_place: MakePlace, *, sends: bool
-) -> None:
-    """Room for 65 MiB. The other's 200 kB upload waits hardly longer than it does alone."""
-    most = IntakeLimits(free_bytes=0, bytes=65 << 20)
-    place = make_place(most=most, file_bytes=1 << 30)
-    other = place.as_team(place.join("Another team")[1])
-    alone = timed(lambda: send(other, files_of("20261121-before", size=200_000)))
-    greedy = place.as_team(place.join()[1])
-    statuses = []
-    for number in range(6):
-        name = f"20261121-greedy{number}"
-        sizes = {f"{name}{end}": 9 for end in ENDINGS} | {f"{name}{ENDINGS[0]}": (32 << 20) - 18}
-        files = [{"name": one, "bytes": n, "sha256": "0" * 64} for one, n in sizes.items()]
-        answer = greedy.post(f"{API}/uploads", json={"files": files})
-        statuses.append(answer.status_code)
-        if sends and answer.is_success:
-            path = f"{API}/uploads/{answer.json()['id']}/files/{name}{ENDINGS[0]}"
-            greedy.patch(path, params={"offset": 0}, content=bytes((32 << 20) - 18))
-    assert statuses[0] == 201
-    assert statuses[-1] in (429, 507)
-    beside = timed(lambda: send(other, files_of("20261121-honest", size=200_000)))
-    assert beside < alone + 5
-
-
-def timed(work: Callable[[], httpx2.Response]) -> float:
-    """Seconds that a request takes, which is answered with 200."""
-    began = time.monotonic()
-    answer = work()
-    assert answer.status_code == 200, answer.text
-    return time.monotonic() - began
 
 
 def test_a_closed_board_takes_nothing(place: Place, team: httpx2.Client) -> None:

@@ -102,19 +102,11 @@ def test_what_the_script_counts_is_taken_within_the_time_that_passed(stage: Make
         fields = {**fields_of(page), "choice": "a", "active_ms": active, "by": by}
         assert one.post(f"{root}/item/{position}", fields).status_code == 303
     assert [(row.active_ms, row.by) for row in one.judgments()] == [
-        *((2500, "key"), (10_000, "pointer"), (None, "form"), (None, "form")),
+        *((2500, "key"), (10_000, "pointer"), (None, "form"), (None, "form"))
     ]
 
 
 # Nothing to do
-
-
-def test_nothing_free_says_that_something_may_come_free(stage: Make) -> None:
-    one = stage(tasks=1)
-    one.begin("ada")
-    page = one.client.get(one.link, params={"worker": "bob"})
-    assert "No task is free at the moment" in words_of(page)
-    assert f'href="{one.link}?worker=bob"' in page.text
 
 
 # What a page shows and what it doesn't
@@ -171,8 +163,7 @@ def test_a_test_looks_like_the_rest(stage: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("minutes", "said"),
-    [(0, "Time You have 60"), (1, "About 1 minute."), (15, "About 15 minutes")],
+    ("minutes", "said"), [(0, "Time You have 60"), (1, "About 1 minute."), (15, "About 15 minutes")]
 )
 def test_a_judge_reads_how_long_it_takes_where_that_is_known(
     stage: Make, minutes: int, said: str

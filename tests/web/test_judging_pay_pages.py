@@ -92,15 +92,6 @@ def test_an_ended_lease_is_told_with_what_is_owed(stage: Make) -> None:
     assert len(one.judgments()) == 1
 
 
-def test_an_ended_lease_that_nobody_took_goes_on(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
-    fields = {**fields_of(one.client.get(f"{root}/item/1")), "choice": "b"}
-    one.clock.pass_by(hours=5)
-    assert one.post(f"{root}/item/1", fields).status_code == 303
-    assert "Done" in words_of(one.finish(root, 4))
-
-
 @pytest.mark.parametrize("pay_failed", [True, False])
 def test_a_failed_test_bars_kindly_and_states_the_pay(stage: Make, *, pay_failed: bool) -> None:
     one = stage(pay_failed=pay_failed)

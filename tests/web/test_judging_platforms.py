@@ -139,10 +139,7 @@ def test_prolific_says_who_comes_by_its_own_names(stage: Make) -> None:
     assert one.client.get(one.link).status_code == 400
 
 
-@pytest.mark.parametrize(
-    ("platform", "who"),
-    [("mturk", MTURK), ("prolific", PROLIFIC)],
-)
+@pytest.mark.parametrize(("platform", "who"), [("mturk", MTURK), ("prolific", PROLIFIC)])
 def test_a_place_that_is_paid_once_holds_one_task(
     stage: Make, platform: str, who: dict[str, str]
 ) -> None:
@@ -169,10 +166,3 @@ def test_who_has_no_id_of_prolifics_gets_no_task(stage: Make, worker: str) -> No
     assert page.status_code == 400
     assert "through the platform" in words_of(page)
     assert one.post(f"{one.link}/consent", {**fields, "batch": "1"}).status_code == 400
-
-
-def test_only_mechanical_turk_may_frame_a_page(stage: Make) -> None:
-    one = stage()
-    policy = one.client.get(one.link).headers["content-security-policy"]
-    assert "frame-ancestors 'none'" in policy
-    assert "mturk" not in policy

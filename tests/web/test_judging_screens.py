@@ -65,9 +65,7 @@ def test_nothing_scrolls_sideways_whatever_the_text(visit: Callable[..., Visit],
     one.end()
 
 
-def test_a_text_that_turns_the_direction_leaves_the_page_alone(
-    visit: Callable[..., Visit],
-) -> None:
+def test_a_text_that_turns_the_direction_leaves_the_page_alone(visit: Callable[..., Visit]) -> None:
     turned = "\u202e\u2067abc"
     one, plain = visit(query=turned, texts=(turned, turned)), visit()
     places = []

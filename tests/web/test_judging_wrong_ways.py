@@ -46,8 +46,7 @@ def test_a_later_question_has_to_wait(stage: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    "position",
-    ["5", "14", "100000", "0", "-1", "x", "1.5", "9" * 40, "%00", "1%2f2", "%D9%A1"],
+    "position", ["5", "14", "100000", "0", "-1", "x", "1.5", "9" * 40, "%00", "1%2f2", "%D9%A1"]
 )
 def test_a_position_that_is_none_is_reported(stage: Make, position: str) -> None:
     one = stage()

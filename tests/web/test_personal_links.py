@@ -1,10 +1,10 @@
 """Personal links: with `links = "personal"` nobody comes in another's name."""
 
 import csv
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+import judging_stage
 import pytest
 from click.testing import CliRunner, Result
 from judging_stage import Stage, Stages, fields_of, words_of
@@ -13,17 +13,13 @@ from organiser_stage import Organiser
 from heldout.cli.program import main
 from heldout.judging.platforms.links import personal_link
 
+stages = judging_stage.stages
+
 KEY = bytes(range(32))
 
 
 def fields_in(link: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(link).query))
-
-
-@pytest.fixture
-def stages(tmp_path: Path) -> Iterator[Stages]:
-    with Stages(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture

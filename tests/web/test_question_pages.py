@@ -1,20 +1,11 @@
 """Questions about a query with its passages on the pages of a campaign: asked, saved, exported."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+import judging_stage
 import pytest
 from httpx2 import Response
-from judging_stage import (
-    SETTINGS,
-    START,
-    Caller,
-    Clock,
-    Stage,
-    Stages,
-    words_of,
-)
+from judging_stage import SETTINGS, START, Caller, Clock, Stage, Stages, words_of
 from msgspec.structs import replace
 from playwright.sync_api import Browser, expect
 
@@ -31,18 +22,14 @@ from heldout.judging.services.pools import draw_next
 from heldout.survivorship.discarded.campaign import count_triage
 from heldout.survivorship.discarded.folder import QuestionFolder
 
+stages = judging_stage.stages
+
 browser = chromium.browser
 TEXTS = (
     "An egg that boils for six minutes has a soft yolk; after ten minutes it is hard.",
     "Hens lay about three hundred eggs in a year, fewer when days are short.",
     "<script>alert(1)</script>",
 )
-
-
-@pytest.fixture
-def stages(tmp_path: Path) -> Iterator[Stages]:
-    with Stages(tmp_path) as made:
-        yield made
 
 
 def asked(number: int, *texts: str) -> Pool:
@@ -131,14 +118,6 @@ def test_what_is_missing_is_said_and_what_was_chosen_stays(
     for number in ticked:
         assert f'name="tick-{number}" value="1" checked' in page.text
     assert stage.judgments() == ()
-
-
-def test_what_people_saw_does_not_change(stages: Stages) -> None:
-    _, folder = make(stages)
-    pools = folder.pools()
-    folder.write_pools([replace(one, candidates=one.candidates[::-1]) for one in pools])
-    with pytest.raises(InputError, match="changed-text"):
-        load(folder)
 
 
 def test_tasks_of_another_kind_are_not_loaded(stages: Stages) -> None:

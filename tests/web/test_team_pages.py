@@ -3,7 +3,6 @@
 import re
 import sqlite3
 import zipfile
-from datetime import UTC, datetime
 from io import BytesIO
 from unittest.mock import patch
 
@@ -11,7 +10,7 @@ import httpx2
 import pytest
 from judging_stage import fields_of, words_of
 from openid_provider import CLIENT, ISSUER, SECRET, OpenIdProvider
-from team_stage import NOW, ONE, TEAM, MakePlace, Place, files_of, make_place, place, send
+from team_stage import ONE, TEAM, MakePlace, Place, files_of, make_place, place
 
 from heldout.intake import pages
 from heldout.intake.sign_in import Provider
@@ -226,16 +225,3 @@ def test_a_sign_in_of_somebody_else_s_browser_is_refused(
     assert "evil" not in told.headers.get("location", "")
     assert place.client.post("/sign-in/github", data={}).status_code == 404
     assert place.client.post("/account/orcid", data={}).status_code == 303
-
-
-def test_a_team_that_was_shut_out_can_do_nothing(place: Place) -> None:
-    from heldout.intake.teams import close_team  # noqa: PLC0415 - only here
-
-    browser, token = join(place)
-    team = place.intake.team_of_token(token)
-    assert team is not None
-    close_team(place.intake.store.database, team.id, now=place.clock())
-    assert browser.get("/account").status_code == 303
-    assert send(place.as_team(token), files_of()).status_code == 401
-    assert place.delivered() == {}
-    assert datetime(2026, 11, 21, 12, tzinfo=UTC) == NOW

@@ -4,7 +4,7 @@ import re
 import select
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
 
@@ -132,10 +132,6 @@ def door(make: Callable[..., Door]) -> Door:
     return make()
 
 
-def in_order(files: Iterable[Mapping[str, bytes]]) -> list[list[tuple[str, bytes]]]:
-    return sorted(sorted(one.items()) for one in files)
-
-
 def code_of(answer: httpx2.Response) -> str:
     return str(answer.headers["x-error-code"])
 
@@ -151,15 +147,6 @@ def test_a_form_sends_three_files_and_gets_a_receipt(door: Door) -> None:
     assert (arrival.id, arrival.problems) == (ONE, ())
 
 
-def test_the_same_files_again_are_known(door: Door) -> None:
-    first, again = door.send(files_of()), door.send(files_of())
-    assert (first.status_code, again.status_code) == (201, 200)
-    assert "These files are here already" in words_of(again)
-    receipt = re.search("Receipt SHA-256 [0-9a-f]{64}", words_of(first))
-    assert receipt
-    assert receipt[0] in words_of(again)
-
-
 def test_a_registration_is_sent_alone_and_gets_a_receipt_of_its_own(door: Door) -> None:
     team = "team-0123456789abcdef"
     sent = {f"{team}.json": b"{}"}
@@ -170,18 +157,6 @@ def test_a_registration_is_sent_alone_and_gets_a_receipt_of_its_own(door: Door) 
     assert door.send(sent).status_code == 200
     assert code_of(door.send({**files_of(), **sent})) == "upload-set"
     assert door.lying() == sent
-
-
-def test_junk_under_an_id_keeps_no_team_out(door: Door) -> None:
-    """Metadata of nonsense for an entry, by another team: the team's own is taken beside it."""
-    name = f"{ONE}{ENDINGS[1]}"
-    other, where = enter(door.place, "Another team")
-    assert other.post(where, files=parts({name: b"junk"})).status_code == 201
-    assert door.send({name: b"the team's own"}).status_code == 201
-    assert door.send(files_of()).status_code == 201
-    sent = [{name: b"junk"}, {name: b"the team's own"}, files_of()]
-    found = [arrival.read() for arrival in find_in_folder(door.folder, "age")]
-    assert in_order(found) == in_order(sent)
 
 
 @pytest.mark.parametrize(
@@ -210,13 +185,6 @@ def test_what_is_no_sealed_submission_is_refused_with_its_reason(
     assert "<script>alert" not in page.text
     assert "\u202e" not in page.text
     assert door.lying() == {}
-
-
-def test_a_path_of_another_system_is_cut_to_its_name_or_refused(door: Door) -> None:
-    """Old browsers sent whole paths; what is stored has one of our names in any case."""
-    files = {f"C:\\Users\\me\\{name}": data for name, data in files_of().items()}
-    door.raw(body_of(files))
-    assert door.lying() in ({}, files_of())
 
 
 @pytest.mark.parametrize(

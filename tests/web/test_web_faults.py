@@ -101,16 +101,6 @@ def test_an_answer_that_cannot_be_saved_stays_on_the_page(stage: Make) -> None:
     assert [row.by for row in one.judgments()] == ["form", "key"]
 
 
-def test_a_choice_that_cannot_be_judged_is_kept_with_its_reason(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
-    fields = fields_of(one.client.get(f"{root}/item/1")) | {"choice": "none", "reason": "other"}
-    with read_only(one):
-        answer = one.post(f"{root}/item/1", fields)
-    assert fields_of(answer) == fields
-    assert "can't judge" in words_of(answer)
-
-
 def test_the_last_answer_is_sent_again_where_only_its_end_was_lost(
     stage: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
