@@ -32,10 +32,7 @@ def add_final_files(lab: Lab) -> None:
     (lab.board / "queries/final.tsv").write_text(queries)
     labels = "".join(f"final{i} 0 dfinal{i} 1\n" for i in numbers)
     (lab.vault / "labels/final.qrels").write_text(labels)
-    rules = lab.board / "board.toml"
-    text = rules.read_text().replace("# closes = 2027-03-31", "closes = 2026-11-30")
-    assert "closes = 2026-11-30" in text
-    rules.write_text(text + FINAL)
+    lab.edit(("# closes = 2027-03-31", "closes = 2026-11-30"), more=FINAL)
 
 
 def found_prize(folder: Path) -> Lab:

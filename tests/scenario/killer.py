@@ -5,15 +5,15 @@ Started by test_kills.py as a program of its own, so that nothing but it is fork
     python killer.py PLAN.json
 
 The plan names a folder `root`, a copy `start` of it as it is before the command, the command
-`arguments`, and commands `after` that are called when it is done. A forked child runs the command
-with `os.fsync`, `os.replace`, `os.unlink`, `os.mkdir` and every writing call of git counted. For
-every point n that is tried the folder is restored, and a child dies by `os._exit` before its n-th
-operation. Then the same command is called again, for some n after being killed once more, and must
-succeed. Prints one JSON document: the number of points, how many were tried, and what differed from
-an uninterrupted run.
+`arguments`, commands `after` that are called when it is done, and that `every` n-th point is tried.
+A forked child runs the command with `os.fsync`, `os.replace`, `os.unlink`, `os.mkdir` and every
+writing call of git counted. For every point n that is tried the folder is restored, and a child
+dies by `os._exit` before its n-th operation. Then the same command is called again, for some n
+after being killed once more, and must succeed. Prints one JSON document: the number of points, how
+many were tried, and what differed from an uninterrupted run.
 
 Of the operations that one place in the code makes between two pushes (fifty pages, say) the first
-is tried, and every fourth of those. A place is a line of heldout and the two that called it.
+is tried. A place is a line of heldout and the two that called it.
 `HELDOUT_NIGHT=1` tries every operation.
 """
 
@@ -23,14 +23,16 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from pkgutil import walk_packages
+from tempfile import TemporaryDirectory
 from traceback import walk_stack
 from typing import Any, NoReturn
 
+import pytest
 from lab import call, environment
 
 import heldout.board
@@ -42,6 +44,7 @@ for package in (heldout.board, heldout.cli.board):  # loaded before forking
         import_module(found.name)
 
 KILLED = 137
+NIGHT = os.environ.get("HELDOUT_NIGHT") == "1"
 CALLS = 3
 """How many lines of heldout make a place, the innermost one among them."""
 _LEFT_OUT = {".git", "objects", "hooks", *DERIVED_FOLDERS}
@@ -114,12 +117,12 @@ def _calls_of_heldout() -> str:
     return " ".join(islice(lines, CALLS))
 
 
-def choose_points(places: Sequence[str]) -> list[int]:
-    """The points to try: the first of every fourth place, counted from 1."""
-    if os.environ.get("HELDOUT_NIGHT") == "1":
-        return list(range(1, len(places) + 1))
+def choose_points(places: Sequence[str], every: int) -> list[int]:
+    """The points to try: each `every`-th of the first of each place, counted from 1."""
+    if NIGHT:
+        return list(range(1, len(places) + 1))[::every]
     first = {place: point for point, place in reversed(list(enumerate(places, 1)))}
-    return sorted(first.values())[::4]
+    return sorted(first.values())[::every]
 
 
 def in_child(work: Callable[[], int]) -> int:
@@ -181,6 +184,7 @@ class Killer:
         self.root, self.start = Path(plan["root"]), Path(plan["start"])
         self.arguments: list[str] = plan["arguments"]
         self.after: list[list[str]] = plan["after"]
+        self.every: int = plan["every"]
 
     def restore(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
@@ -243,7 +247,7 @@ class Killer:
         self.restore()
         call(self.root, *self.arguments)  # fills the caches that every child inherits
         places = self.list_places()
-        total, points = len(places), choose_points(places)
+        total, points = len(places), choose_points(places, self.every)
         self.restore()
         faults = self.finish()
         expected = plain(state_of(self.root))
@@ -252,6 +256,41 @@ class Killer:
             if faults := self.try_point(point, total, expected):
                 found[point] = faults
         return {"points": total, "tried": len(points), "faults": found}
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: every point restores two hundred files."""
+    if not os.access("/dev/shm", os.W_OK):  # noqa: S108 - a folder of its own is made below it
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir="/dev/shm", prefix="heldout-kills-") as folder:
+        yield Path(folder)
+
+
+def kill_often(
+    root: Path,
+    arguments: Sequence[str],
+    after: Sequence[Sequence[str]],
+    *,
+    every: int = 1,
+    program: str = __file__,
+) -> Any:
+    """Start this program, or one that changes it, on a command in a folder; its answer."""
+    start, plan = root.with_name("start"), root.with_name("plan.json")
+    shutil.copytree(root, start, symlinks=True)
+    told = {"root": f"{root}", "start": f"{start}", "arguments": arguments, "after": after}
+    plan.write_text(json.dumps({**told, "every": every}))
+    done = subprocess.run(
+        [sys.executable, program, plan],
+        capture_output=True,
+        env={**environment(root.parent), "HELDOUT_NIGHT": f"{NIGHT:d}"},
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    sys.stderr.write(done.stderr)
+    return json.loads(done.stdout)
 
 
 def main() -> NoReturn:

@@ -217,9 +217,13 @@ class Lab:
     def forge(self) -> Path:
         return self.root / "forge"
 
+    def options(self, *, now: str = DAY) -> list[str]:
+        """Those of every command of the organiser."""
+        return ["--board", f"{self.board}", "--vault", f"{self.vault}", "--now", now]
+
     def organiser(self, *arguments: str | Path, now: str = DAY, accepts: bool = True) -> Answer:
         """A command of the organiser, who accepts every edit of the rules unless told otherwise."""
-        told = ("--board", self.board, "--vault", self.vault, "--now", now)
+        told = self.options(now=now)
         accept = accepting(self.vault, *arguments) if accepts else ()
         return call(self.root, *arguments, *told, *accept)
 
@@ -310,15 +314,13 @@ class Lab:
             self.share()
         return submission
 
-    def edit(self, *changes: tuple[str, str]) -> str:
-        """The organiser edits board.toml; returns the new text."""
-        return edit_rules(self.board, *changes)
+    def edit(self, *changes: tuple[str, str], more: str = "") -> str:
+        """The organiser edits board.toml, or appends to it; returns the new text."""
+        return edit_rules(self.board, *changes, more=more)
 
     def rule(self, *changes: tuple[str, str], now: str = DAY, more: str = "") -> None:
         """Edit board.toml, or append to it, and have it hold for everybody."""
-        self.edit(*changes)
-        with (self.board / "board.toml").open("a", encoding="utf-8") as file:
-            file.write(more)
+        self.edit(*changes, more=more)
         self.organiser("rebuild", now=now).done()
         self.share()
 
@@ -389,15 +391,15 @@ class Lab:
         return {name: said for name, said in document.items() if name not in fixed}
 
 
-def edit_rules(board: Path, *changes: tuple[str, str]) -> str:
+def edit_rules(board: Path, *changes: tuple[str, str], more: str = "") -> str:
     """Put new texts in place of old ones in board.toml, where these have to be; the new text."""
     file = board / "board.toml"
     text = file.read_text("utf-8")
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)
-    file.write_text(text, "utf-8")
-    return text
+    file.write_text(text + more, "utf-8")
+    return text + more
 
 
 def found_lab(folder: Path) -> Lab:
@@ -469,8 +471,7 @@ def sign_event(digest: Digest) -> EventSignature:
 
 def add_reserve(lab: Lab) -> None:
     """A view that is not public, on ten of the held-out queries."""
-    with (lab.board / "board.toml").open("a") as rules:
-        rules.write(_RESERVE)
+    lab.edit(more=_RESERVE)
     (lab.vault / "labels" / "eval.tail").write_text("".join(f"eval{n}\n" for n in range(10)))
 
 

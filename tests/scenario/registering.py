@@ -42,10 +42,7 @@ def admitted_lab(folder: Path) -> Lab:
 
 def ask_for_registration(lab: Lab, rules: str = RULES, *, now: str = DAY) -> None:
     (lab.board / "agreement.md").write_text(AGREEMENT)
-    with (lab.board / "board.toml").open("a") as file:
-        file.write(rules)
-    assert lab.organiser("rebuild", now=now).code == 0
-    lab.share()
+    lab.rule(now=now, more=rules)
 
 
 def register(

@@ -123,11 +123,7 @@ final = true
 
 def test_private_views_stay_shut_and_final_ones_are_opened(tmp_path: Path) -> None:
     lab = found_lab(tmp_path)
-    rules = lab.board / "board.toml"
-    text = rules.read_text().replace("[baselines]", VIEWS)
-    rules.write_text(text.replace("# closes = 2027-03-31", "closes = 2026-11-30"))
-    assert lab.organiser("rebuild").code == 0
-    lab.share()
+    lab.rule(("[baselines]", VIEWS), ("# closes = 2027-03-31", "closes = 2026-11-30"))
     name = lab.enter("one")
     lab.organiser("archive", tmp_path / "a.zip", "--yes", now="2026-11-30T23:59:59Z").refused(
         "sealed until 2026-11-30 is over"

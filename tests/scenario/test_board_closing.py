@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from ended_board import Ended, audited, copy_open, end_board
+from killer import kill_often
 from lab import LAST, Lab, Patch, found_lab, sign_event
-from trusting import BASELINE, ONE, Files, add_baseline, forge, kill_at, read_files
+from trusting import BASELINE, ONE, Files, add_baseline, forge, read_files
 
 from heldout.board.audit import archive
 from heldout.board.audit.archive_audit import audit_archive
@@ -152,7 +153,9 @@ def test_without_the_labels_of_its_day_a_score_is_not_believed(
 def test_killed_on_its_way_the_next_call_goes_on(tmp_path: Path) -> None:
     lab = found_lab(tmp_path)
     add_baseline(lab)
-    found = kill_at(lab, ["archive", f"{lab.root}/a.zip", "--yes"], every=9)
+    options = lab.options(now=LAST)
+    closing = ["archive", f"{lab.root}/a.zip", "--yes", *options]
+    found = kill_often(lab.root, closing, [["inbox", *options], ["audit", *options]], every=9)
     assert found["faults"] == {}
     assert found["points"] >= 20
 

@@ -150,20 +150,15 @@ def test_an_organiser_who_runs_another_program_is_found_out(sent: Sent) -> None:
 
 def test_a_board_takes_programs_only_where_it_says_so(lab: Lab, tmp_path: Path) -> None:
     here = fake_engine(tmp_path / "engine", IN_SCRIPT)
-    rules = lab.board / "board.toml"
     with_runs = lab.receive("runs")
     assert "no-program" in run(lab, here, with_runs).err
-    rules.write_text(rules.read_text() + "required = true\n")
-    assert lab.organiser("rebuild").code == 0
-    lab.share()
+    lab.rule(more="required = true\n")
     late = lab.participant("check", lab.draft("late", now=NEXT, seed=2), now=NEXT)
     assert "this board takes programs alone" in late.out
     begins = "heldout draft my-system --image NAME@sha256:DIGEST"
     assert begins in (lab.clone / "README.md").read_text()
     assert begins in (lab.board / "leaderboard" / "index.html").read_text()
-    rules.write_text(rules.read_text().partition("\n[programs]")[0])
-    assert lab.organiser("rebuild").code == 0
-    lab.share()
+    lab.rule(("\n[programs]" + lab.edit().partition("\n[programs]")[2], ""))
     answer = lab.participant("draft", "one", "--image", here.image, "--json")
     lab.fill(answer.json["id"], **TEAM)
     assert "takes run files alone" in lab.participant("check", answer.json["id"]).out
@@ -188,8 +183,7 @@ queries = "labels/secret.tsv"
 def test_secret_queries_are_seen_by_the_program_alone(lab: Lab, tmp_path: Path) -> None:
     script = IN_SCRIPT.replace("dev eval", "dev eval secret")
     here = fake_engine(tmp_path / "engine", script)
-    rules = lab.board / "board.toml"
-    rules.write_text(rules.read_text() + "required = true\n" + HIDDEN_SET)
+    lab.edit(more="required = true\n" + HIDDEN_SET)
     for kind, line in (("qrels", "s{0} 0 ds{0} 1\n"), ("tsv", "s{0}\twhat is secret {0}\n")):
         assert f"secret.{kind} is missing" in lab.organiser("rebuild").err
         text = "".join(line.format(number) for number in range(30))
@@ -212,10 +206,7 @@ def test_secret_queries_are_seen_by_the_program_alone(lab: Lab, tmp_path: Path) 
 
 
 def test_secret_queries_need_programs(lab: Lab) -> None:
-    rules = lab.board / "board.toml"
-    rules.write_text(
-        rules.read_text() + HIDDEN_SET.replace("labels/secret.tsv", "labels/other.tsv")
-    )
+    lab.edit(more=HIDDEN_SET.replace("labels/secret.tsv", "labels/other.tsv"))
     answer = lab.organiser("rebuild")
     assert "labels/secret.tsv, in the vault" in answer.err
     assert "required = true in [programs]" in answer.err

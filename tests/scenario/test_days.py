@@ -145,9 +145,7 @@ def test_rules_hold_from_their_day_on(lab: Lab) -> None:
     old = lab.draft("old", team={**TEAM, "model_description": ""})
     lab.send_unchecked(old)
     assert "refused" not in {r["kind"] for r in lab.take_in()["received"]}
-    rules = lab.board / "board.toml"
-    text = rules.read_text()
-    rules.write_text(text.replace("off = []", 'off = ["description"]'))
+    rules = lab.edit(("off = []", 'off = ["description"]'))
     new = lab.draft("new", now=NEXT, seed=2, team={**OTHER_TEAM, "model_description": ""})
     assert lab.organiser("rebuild", now=NEXT).code == 0
     lab.share()
@@ -157,7 +155,7 @@ def test_rules_hold_from_their_day_on(lab: Lab) -> None:
     assert set(findings(lab, old, now=NEXT)) == {"description"}
     assert findings(lab, new, now=NEXT) == {}
     public = [json.loads(line) for line in (lab.board / "log.jsonl").read_text().splitlines()]
-    assert public[2]["event"]["public"]["board.toml"] == rules.read_text()
+    assert public[2]["event"]["public"]["board.toml"] == rules
 
 
 def amended_twice(lab: Lab) -> tuple[str, list[bytes]]:

@@ -15,12 +15,7 @@ RIVAL = "20261102-rival"
 @prepared
 def lab(lab: Lab) -> None:
     """A board under `clear`, a baseline, one entry, one that waits."""
-    rules = lab.board / "board.toml"
-    text = rules.read_text()
-    for old, new in (('rule = "rounded"', 'rule = "clear"'), ("quota = 2", "quota = 9")):
-        assert old in text
-        text = text.replace(old, new)
-    rules.write_text(text)
+    lab.edit(('rule = "rounded"', 'rule = "clear"'), ("quota = 2", "quota = 9"))
     # A key that is there already is taken: so no test depends on chance.
     (lab.vault / "labels" / "eval.key").write_text(f"{'ab' * 32}\n")
     assert lab.organiser("rebuild").code == 0

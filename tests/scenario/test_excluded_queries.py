@@ -85,8 +85,7 @@ def test_a_mean_over_fewer_queries_is_published_again_even_with_the_same_digits(
 
 def test_a_views_list_of_other_queries_is_refused(tmp_path: Path) -> None:
     lab = found_lab(tmp_path)
-    rules = lab.board / "board.toml"
     view = '\n[[views]]\nname = "hard"\nset = "dev"\nmeasure = "RR@10"\nqueries = "queries/hard"\n'
-    rules.write_text(rules.read_text("utf-8") + view, "utf-8")
+    lab.edit(more=view)
     (lab.board / "queries" / "hard").write_text("dev1\neval2\n")
     lab.organiser("rebuild", now=DAY).refused("unknown-query  queries/hard")

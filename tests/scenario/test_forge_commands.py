@@ -15,11 +15,7 @@ def lab(tmp_path: Path) -> Lab:
     """A lab whose submissions are left in a folder."""
     lab = found_lab(tmp_path)
     (lab.root / "left").mkdir()
-    rules = lab.board / "board.toml"
-    table = f'\n[forge]\nkind = "folder"\nurl = "{lab.root / "left"}"\n'
-    rules.write_text(rules.read_text("utf-8") + table, "utf-8")
-    assert lab.organiser("rebuild").code == 0
-    lab.share()
+    lab.rule(more=f'\n[forge]\nkind = "folder"\nurl = "{lab.root / "left"}"\n')
     return lab
 
 
@@ -106,9 +102,7 @@ def test_a_new_board_has_the_workflow_of_its_forge(tmp_path: Path, address: str,
 def test_an_address_that_is_none_or_would_be_run_by_a_shell_is_refused(
     lab: Lab, address: str
 ) -> None:
-    rules = lab.board / "board.toml"
-    stated = f"install = {json.dumps(address)}"
-    rules.write_text(rules.read_text("utf-8").replace('install = ""', stated), "utf-8")
+    lab.edit(('install = ""', f"install = {json.dumps(address)}"))
     answer = lab.organiser("rebuild")
     assert answer.code != 0
     assert "board.toml" in answer.err
@@ -117,10 +111,9 @@ def test_an_address_that_is_none_or_would_be_run_by_a_shell_is_refused(
 
 def test_a_forge_that_cannot_be_reached_is_no_empty_inbox(lab: Lab, monkeypatch: Patch) -> None:
     monkeypatch.setattr(hosted, "_TRIES", 1)  # the waits between tries have tests of their own
-    rules = lab.board / "board.toml"
     folder = f'kind = "folder"\nurl = "{lab.root / "left"}"'
     gone = 'kind = "forgejo"\nurl = "http://127.0.0.1:9"\nproject = "ir/board"'
-    rules.write_text(rules.read_text("utf-8").replace(folder, gone), "utf-8")
+    lab.edit((folder, gone))
     answer = lab.organiser("inbox").declined(
         "the forge did not answer: what waits there is not known"
     )

@@ -5,21 +5,17 @@ called again, and held against an uninterrupted run: the same events, rows, file
 clean, the audit sound.
 """
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+import killer
 import pytest
 from finals import add_final, send_final
-from lab import DAY, NEXT, OTHER_TEAM, Lab, environment, found_lab, founding, write_inputs
+from lab import DAY, NEXT, OTHER_TEAM, Lab, found_lab, founding, write_inputs
 
+memory = killer.memory
 REVEAL = "2026-12-01"
 
 
@@ -142,8 +138,7 @@ def _withdraw(lab: Lab) -> list[str]:
 
 
 def _organiser(lab: Lab, *arguments: str, now: str = NEXT) -> list[str]:
-    said = ["--board", f"{lab.board}", "--vault", f"{lab.vault}", "--now", now]
-    return [*arguments, *said]
+    return [*arguments, *lab.options(now=now)]
 
 
 def _participant(lab: Lab, *arguments: str) -> list[str]:
@@ -183,38 +178,7 @@ def kill_everywhere(case: Case, folder: Path) -> Any:
         after.insert(0, _organiser(lab, "inbox"))
     if case.after == "submit":
         after.insert(0, _participant(lab, "submit", arguments[1]))
-    shutil.copytree(lab.root, folder / "start", symlinks=True)
-    plan = folder / "plan.json"
-    plan.write_text(
-        json.dumps(
-            {
-                "root": str(lab.root),
-                "start": str(folder / "start"),
-                "arguments": arguments,
-                "after": after,
-            }
-        )
-    )
-    done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("killer.py"), plan],
-        capture_output=True,
-        env=environment(folder),
-        check=False,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    print(done.stderr)  # noqa: T201 - pytest shows it with a failure
-    return json.loads(done.stdout)
-
-
-@pytest.fixture
-def memory() -> Iterator[Path | None]:
-    """A folder in memory where there is one: every point restores two hundred files."""
-    if not os.access("/dev/shm", os.W_OK):  # noqa: S108 - a folder of its own is made below it
-        yield None
-        return
-    with TemporaryDirectory(dir="/dev/shm", prefix="heldout-kills-") as folder:
-        yield Path(folder)
+    return killer.kill_often(lab.root, arguments, after, every=1 if killer.NIGHT else 4)
 
 
 @pytest.mark.parametrize(
@@ -222,9 +186,9 @@ def memory() -> Iterator[Path | None]:
     ["publish", *(pytest.param(n, marks=pytest.mark.night) for n in CASES if n != "publish")],
 )
 def test_killed_anywhere_the_next_call_goes_on(
-    name: str, tmp_path: Path, memory: Path | None, record_property: Callable[[str, object], None]
+    name: str, memory: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    found = kill_everywhere(CASES[name], memory or tmp_path)
+    found = kill_everywhere(CASES[name], memory)
     record_property("kill points", f"{found['points']}, of which {found['tried']} tried")
     assert found["faults"] == {}
     assert found["points"] >= CASES[name].least

@@ -27,9 +27,7 @@ lab = fresh_lab
 
 def edit(lab: Lab, text: str, *, install: str = INSTALL) -> None:
     """Edit board.toml, and have the organiser log it."""
-    rules = lab.board / "board.toml"
-    stated = rules.read_text("utf-8").replace('install = ""', f'install = "{install}"')
-    rules.write_text(stated + text, "utf-8")
+    lab.edit(('install = ""', f'install = "{install}"'), more=text)
     assert lab.organiser("rebuild").code == 0
 
 

@@ -42,12 +42,7 @@ def create_board(folder: Path, *changes: tuple[str, str], views: str) -> Lab:
     (folder / ".gitconfig").write_text(labs._GITCONFIG)
     write_inputs(folder)
     assert call(folder, *founding(folder)).code == 0
-    rules = lab.board / "board.toml"
-    text = rules.read_text()
-    for before, after in changes:
-        assert text.count(before) == 1, before
-        text = text.replace(before, after)
-    rules.write_text(text + views)
+    lab.edit(*changes, more=views)
     # A key that is there already is taken: so no test depends on chance.
     (lab.vault / "labels" / "eval.key").write_text(f"{'ab' * 32}\n")
     lab.organiser("rebuild").done()

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from killer import kill_often
 from lab import LAST, NEXT, OTHER_TEAM, Lab, found_lab, git, prepared
 from registering import ask_for_registration, register
-from trusting import ONE, kill_at
+from trusting import ONE
 
 from heldout.board.organiser.rekey import set_recipients
 from heldout.board.store.vault import Vault
@@ -215,7 +216,10 @@ def test_killed_on_its_way_the_next_call_goes_on(tmp_path: Path, *, lost: bool) 
     if lost:
         (lab.vault / "identities/organiser.txt").unlink()
     said = ["board", "rekey", "--why", "she left", "--yes", *["--destroy-old"] * (not lost)]
-    found = kill_at(lab, said, every=11)
+    options = lab.options(now=LAST)
+    found = kill_often(
+        lab.root, [*said, *options], [["inbox", *options], ["audit", *options]], every=11
+    )
     assert found["faults"] == {}
     assert found["points"] >= 30
 

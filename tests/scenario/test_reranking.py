@@ -17,14 +17,8 @@ def lab(tmp_path: Path) -> Lab:
     ]
     (lab.board / "candidates").mkdir()
     (lab.board / "candidates/dev.tsv").write_text("\n".join(rows) + "\n", "utf-8")
-    rules = lab.board / "board.toml"
-    text = rules.read_text("utf-8")
     labels = 'qrels = "qrels/dev.qrels"\n'
-    assert labels in text
-    given = 'candidates = "candidates/dev.tsv"\n'
-    rules.write_text(text.replace(labels, labels + given), "utf-8")
-    assert lab.organiser("rebuild").code == 0
-    lab.share()
+    lab.rule((labels, f'{labels}candidates = "candidates/dev.tsv"\n'))
     return lab
 
 

@@ -23,12 +23,8 @@ KINDS = {"one-shot": ('kind = "one-shot"\n', ""), "final": ("", FINAL)}
 def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Lab:
     """A board with two entries whose scores, or final ones, are told after its last day."""
     lab = found_lab(tmp_path)
-    rules = lab.board / "board.toml"
     head, tail = KINDS[request.param]
-    text = rules.read_text().replace("primary = ", f"closes = 2026-12-31\n{head}primary = ", 1)
-    rules.write_text(text + tail)
-    assert lab.organiser("rebuild").code == 0
-    lab.share()
+    lab.rule(("primary = ", f"closes = 2026-12-31\n{head}primary = "), more=tail)
     names = (lab.send("one"), lab.send("two", seed=2, team=OTHER_TEAM))
     lab.take_in()
     assert lab.publish(*names).code == 0

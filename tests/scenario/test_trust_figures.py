@@ -26,10 +26,7 @@ CLOSED = "2027-06-01T10:00:00Z"
 @prepared
 def lab(lab: Lab) -> None:
     """A live board whose figures wait for a day; the fourth run is a copy of the first."""
-    with (lab.board / "board.toml").open("a") as rules:
-        rules.write(TRUST)
-    assert lab.organiser("rebuild", now="2026-11-01T12:00:00Z").code == 0
-    lab.push()
+    lab.rule(now="2026-11-01T12:00:00Z", more=TRUST)
     add_baseline(lab)
     fourth = {**THIRD_TEAM, "team": "Fourth", "institution": "Fourth College"}
     for name, seed, team in (

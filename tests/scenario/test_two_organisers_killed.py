@@ -5,21 +5,17 @@ Started as a program by its own test, as killer.py is:
     python test_two_organisers_killed.py PLAN.json
 """
 
-import json
-import os
 import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import killer
 import pytest
-from lab import environment, git
+from lab import git
 from two_organisers import Office, Pair, copy_pair, pair_of
 
+memory = killer.memory
 pytestmark = pytest.mark.night
 
 
@@ -45,16 +41,6 @@ CASES: Mapping[str, tuple[Callable[[Pair], tuple[Office, list[str]]], int]] = {
 }
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: every point restores hundreds of files."""
-    if not os.access("/dev/shm", os.W_OK):  # noqa: S108 - a folder of its own is made below it
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="heldout-pair-") as folder:
-        yield Path(folder)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_killed_at_any_step_the_next_call_goes_on(
     name: str, memory: Path, record_property: Callable[[str, object], None]
@@ -63,26 +49,12 @@ def test_killed_at_any_step_the_next_call_goes_on(
     prepare, least = CASES[name]
     pair = copy_pair(memory)
     office, command = prepare(pair)
-    shutil.copytree(memory / "lab", memory / "start", symlinks=True)
     other = pair.bob if office is pair.ann else pair.ann
-    plan = {
-        "root": str(memory / "lab"),
-        "start": str(memory / "start"),
-        "arguments": [*command, *office.options()],
-        "after": [["rebuild", *other.options()]],
-    }
-    (memory / "plan.json").write_text(json.dumps(plan))
-    done = subprocess.run(
-        [sys.executable, __file__, memory / "plan.json"],
-        capture_output=True,
-        env=environment(memory),
-        check=False,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    after = [["rebuild", *other.options()]]
+    command = [*command, *office.options()]
+    found = killer.kill_often(memory / "lab", command, after, program=__file__)
     record_property("kill points", f"{found['points']}, of which {found['tried']} tried")
-    assert found["faults"] == {}, done.stderr
+    assert found["faults"] == {}
     assert found["points"] >= least
 
 

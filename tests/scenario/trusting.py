@@ -2,15 +2,12 @@
 
 import hashlib
 import json
-import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lab import LAST, NEXT, OTHER_TEAM, TEAM, Lab, environment
+from lab import NEXT, OTHER_TEAM, TEAM, Lab
 
 REVEAL = "2027-02-01"
 REVEALED = f"{REVEAL}T00:00:00Z"
@@ -81,36 +78,3 @@ def change_scores(files: Files, name: str, change: Callable[[dict[str, Any]], ob
     scores = json.loads(files[file])
     change(scores)
     files[file] = json.dumps(scores).encode()
-
-
-def kill_at(lab: Lab, arguments: list[str], *, every: int) -> Any:
-    """What `killer.py` finds for a command, killed before each `every`-th durable operation."""
-    start = lab.root.with_name("start")
-    shutil.copytree(lab.root, start, symlinks=True)
-    plan = lab.root.with_name("plan.json")
-    said = ["--board", f"{lab.board}", "--vault", f"{lab.vault}", "--now", LAST]
-    given = {"root": f"{lab.root}", "start": f"{start}", "arguments": [*arguments, *said]}
-    plan.write_text(json.dumps({**given, "after": [["inbox", *said], ["audit", *said]]}))
-    done = subprocess.run(
-        [sys.executable, "-c", _KILLER, plan, str(every)],
-        capture_output=True,
-        env={**environment(lab.root.parent), "PYTHONPATH": str(Path(__file__).parent)},
-        check=False,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    print(done.stderr)  # noqa: T201 - pytest shows it with a failure
-    return json.loads(done.stdout)
-
-
-_KILLER = """
-import sys
-import killer
-every = int(sys.argv[2])
-real = killer.Killer.try_point
-def some(self, point, total, expected):
-    chosen = point % every == total % every
-    return real(self, point, total, expected) if chosen else []
-killer.Killer.try_point = some
-killer.main()
-"""
