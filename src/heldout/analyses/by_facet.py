@@ -7,7 +7,6 @@ from typing import Protocol, Self, TypeVar
 
 from heldout.analyses.texts import write, write_table
 from heldout.answers.answer import Answer
-from heldout.answers.table import Table
 from heldout.charts.svg import cut as shorten
 from heldout.errors import InputError, printable
 from heldout.scoring.query_facets import check_size
@@ -83,7 +82,8 @@ def say_why(error: InputError) -> str:
 
 def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
     made = {value: part.answer for value, part in parts.items() if part.answer is not None}
-    overview = _overview(name, parts, least)
+    rows = tuple((shorten(value, _NAME), part.size, _say(part)) for value, part in parts.items())
+    overview = write_table("facets.kinds", rows, facet=name, least=least)
     return Answer(
         answer=write(
             "facets.by_kind", parts=len(parts), undefined=len(parts) - len(made), facet=name
@@ -111,11 +111,6 @@ def _join(name: str, parts: Mapping[str, _Part], least: int) -> Answer:
             },
         },
     )
-
-
-def _overview(name: str, parts: Mapping[str, _Part], least: int) -> Table:
-    rows = tuple((shorten(value, _NAME), part.size, _say(part)) for value, part in parts.items())
-    return write_table("facets.kinds", rows, facet=name, least=least)
 
 
 def _say(part: _Part) -> str:

@@ -398,33 +398,21 @@ def headline(result: Facets) -> str:
 
 def _weigh(result: Facets, found: Sequence[Interaction]) -> dict[str, object]:
     """Return what sentences say of the interactions: how many, why none, and the clearest."""
-    tested = len(_tested(result))
+    tested = sum(one.p is not None for one in result.interactions)
+    why = [one.why for one in result.interactions] or ["no facet leaves two queries outside"]
+    better = bool(found) and (found[0].effect > 0) == (result.better == "higher")
     return {
         "tested": tested,
-        "why": "" if tested else _why_untested(result),
+        "why": "" if tested else why[0],
         "found": found,
-        "direction": _direction(result, found[0]) if found else "",
+        "direction": "better" if better else "worse",
     }
-
-
-def _tested(result: Facets) -> list[Interaction]:
-    return [one for one in result.interactions if one.p is not None]
 
 
 def _standing_out(result: Facets) -> list[Interaction]:
     """The interactions that are significant, corrected."""
     alpha = 1 - result.options.level
     return [one for one in result.interactions if one.p is not None and one.p <= alpha]
-
-
-def _why_untested(result: Facets) -> str:
-    if not result.interactions:
-        return "no facet leaves two queries outside"
-    return result.interactions[0].why
-
-
-def _direction(result: Facets, one: Interaction) -> str:
-    return "better" if (one.effect > 0) == (result.better == "higher") else "worse"
 
 
 def summary(result: Facets) -> tuple[tuple[str, str], ...]:
@@ -458,7 +446,7 @@ def chart(result: Facets) -> Plot:
     """One system's difference from the reference by facet, alone and with all at once."""
     system = _drawn(result)
     shown = [one for one in result.differences if one.system == system]
-    ends = [end for one in shown for end in (one.difference, *_ends(one)) if end is not None]
+    ends = [end for one in shown for end in _ends(one) if end is not None]
     plot = Plot(
         x=score_axis([0.0, *ends]),
         rows=[PlotRow(name=f"{_name(one.facet)} ({one.queries:,})") for one in shown],
@@ -482,7 +470,7 @@ def chart(result: Facets) -> Plot:
 
 
 def _ends(one: FacetDifference) -> tuple[float | None, ...]:
-    return one.low, one.high, one.low_all, one.high_all
+    return one.difference, one.low, one.high, one.low_all, one.high_all
 
 
 def _drawn(result: Facets) -> str:
@@ -517,9 +505,8 @@ def _differences(result: Facets) -> Table:
 
 
 def _difference_row(one: FacetDifference) -> tuple[Cell, ...]:
-    ends = (one.low, one.high, one.low_all, one.high_all)
     head = (cut(one.system, _NAME), cut(_name(one.facet), _NAME), one.queries)
-    return (*head, one.difference, *ends, one.p, one.p_corrected)
+    return (*head, *_ends(one), one.p, one.p_corrected)
 
 
 def _interactions(result: Facets) -> Table:

@@ -26,7 +26,7 @@ def module_docstrings(module: ModuleType) -> Iterator[tuple[str, str]]:
     """
     yield from _documented(module.__name__, vars(module).get("__doc__"))
     for name, value in sorted(vars(module).items()):
-        if not _owned(value, module.__name__):
+        if getattr(value, "__module__", None) not in (module.__name__, None):
             continue
         if inspect.isclass(value):
             yield from _class_docstrings(f"{module.__name__}.{name}", value)
@@ -46,10 +46,6 @@ def main() -> None:
         else:
             docstrings.extend(module_docstrings(module))
     json.dump({"docstrings": docstrings, "skipped": skipped}, sys.stdout)
-
-
-def _owned(value: object, module: str) -> bool:
-    return getattr(value, "__module__", None) in (module, None)
 
 
 def _class_docstrings(name: str, owner: type) -> Iterator[tuple[str, str]]:

@@ -218,7 +218,8 @@ def parse_beir_qrels(content: bytes, *, path: str, whole_for: str | None = "") -
             `conflicting-judgment`; `collection-empty`.
     """
     judgments: Grades = {}
-    _refuse(_read_rows(content, judgments, path, whole_for))
+    if first := list(islice(_read_rows(content, judgments, path, whole_for), _MOST_PROBLEMS)):
+        raise InputError(first)
     if not judgments:
         raise InputError.of("collection-empty", path, "no judgment")
     scaled, scale = scale_grades(judgments)
@@ -363,12 +364,6 @@ def read_labels(path: Path) -> Labels:
 
 
 _OBJECT = 'an object such as {"_id": "d1", "title": "", "text": "…"}'
-
-
-def _refuse(problems: Iterator[Problem]) -> None:
-    """Raise the first twenty."""
-    if first := list(islice(problems, _MOST_PROBLEMS)):
-        raise InputError(first)
 
 
 def _need(folder: Path, *names: str) -> Path:

@@ -210,7 +210,8 @@ class Folder:
 
     def read_lines(self, name: str) -> bytes:
         """A file's whole lines; b"" where it is missing. An unfinished last line is left out."""
-        return _whole_lines(self.read(name)) if self.exists(name) else b""
+        data = self.read(name) if self.exists(name) else b""
+        return data[: data.rfind(b"\n") + 1]
 
     def write_whole(self, name: str, data: bytes, *, mode: int = 0o644) -> bool:
         """Write a file so that a crash leaves the old one or the new one, never a part.
@@ -582,10 +583,6 @@ def _with_path(error: OSError, path: Path) -> OSError:
     if error.errno is None:
         return error
     return OSError(error.errno, error.strerror, str(path))
-
-
-def _whole_lines(data: bytes) -> bytes:
-    return data[: data.rfind(b"\n") + 1]
 
 
 def _end_of_lines(file: BinaryIO) -> int:

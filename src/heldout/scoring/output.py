@@ -39,16 +39,12 @@ def trec_lines(
     for run, label in zip(scored, labels, strict=True):
         for query, row in in_order(run.evaluation).items():
             for one in asked:
-                if not _of_all_alone(one.measure):
+                if one.measure.kind.aggregate != "geometric mean" and one.measure.name != "NumQ":
                     yield from _line(one, query, row[one.measure])
         if tags:
             yield f"{'runid':<{_NAME}}\tall\t{label}"
         for one in asked:
             yield from _line(one, "all", run.evaluation.scores[one.measure].mean)
-
-
-def _of_all_alone(measure: Measure) -> bool:
-    return measure.kind.aggregate == "geometric mean" or measure.name == "NumQ"
 
 
 def _line(asked: Asked, query: str, value: float | None) -> Iterator[str]:

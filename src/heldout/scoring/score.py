@@ -7,7 +7,7 @@ import math
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -428,7 +428,10 @@ class Reading:
             if self.executor is not None:
                 outcomes = _score_elsewhere(runs, work, self.executor, done)
             elif lanes <= 1:
-                outcomes = list(_score_in_turn(runs, work, done))
+                outcomes = []
+                for run in runs:
+                    outcomes.append(score_run(work, run))
+                    done()
             else:
                 read = iter(_score_at_once(paths, work, lanes, done))
                 outcomes = [
@@ -573,14 +576,6 @@ def _count_jobs(paths: Sequence[str], work: Work) -> int:
         return 1
     seconds = sum(estimate_seconds(work, path) for path in paths)
     return cores if seconds > _WORTH_A_POOL else 1
-
-
-def _score_in_turn(
-    runs: Sequence[str | MemoryRun], work: Work, done: Callable[[], None]
-) -> Iterator[Outcome]:
-    for run in runs:
-        yield score_run(work, run)
-        done()
 
 
 def _score_at_once(
