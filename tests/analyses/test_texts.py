@@ -2,11 +2,12 @@
 
 import re
 from pathlib import Path
+from types import ModuleType
 
-from heldout.analyses import texts
-from heldout.analyses.texts import write_table
+import pytest
 
-CODE = Path(texts.__file__).parent
+from heldout import analyses, survivorship
+from heldout.answers.texts import write_table
 
 
 def test_a_name_with_ends_of_lines_begins_no_note() -> None:
@@ -16,12 +17,14 @@ def test_a_name_with_ends_of_lines_begins_no_note() -> None:
     assert (len(table.columns), len(table.notes), len(table.method)) == (3, 1, 1)
 
 
-def test_every_text_is_used() -> None:
+@pytest.mark.parametrize("room", [analyses, survivorship])
+def test_every_text_is_used(room: ModuleType) -> None:
+    code = Path(str(room.__file__)).parent
     blocks = {
         f"{path.stem}.{block}"
-        for path in (CODE / "templates").glob("*.txt")
+        for path in (code / "templates").glob("*.txt")
         for block in re.findall(r"^% block (\w+)", path.read_text("utf-8"), re.MULTILINE)
     }
-    sources = [*CODE.rglob("*.py"), *(CODE / "templates").glob("*.txt")]
+    sources = [*code.rglob("*.py"), *(code / "templates").glob("*.txt")]
     used = re.findall(r'"(\w+\.\w+)"', "".join(path.read_text("utf-8") for path in sources))
     assert blocks <= set(used)

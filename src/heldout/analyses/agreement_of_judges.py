@@ -16,8 +16,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.agreement_of_runs import Interval, matrix_chart
-from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.table import Row, Table, ends_first
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.charts.plot import Plot
 from heldout.errors import InputError
 from heldout.ids import Digest

@@ -13,8 +13,8 @@ from typing import Self
 
 import numpy as np
 
-from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.table import Cell, Table, ends_first
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.errors import InputError

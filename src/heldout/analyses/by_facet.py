@@ -5,8 +5,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Protocol, Self, TypeVar
 
-from heldout.analyses.texts import write, write_table
 from heldout.answers.answer import Answer
+from heldout.answers.texts import write, write_table
 from heldout.charts.svg import cut as shorten
 from heldout.errors import InputError, printable
 from heldout.scoring.query_facets import check_size

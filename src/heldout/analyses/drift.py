@@ -19,8 +19,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses import analysis, entries, texts
+from heldout.analyses import analysis, entries
 from heldout.analyses.views import ViewPair, pair_views
+from heldout.answers import texts
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table
 from heldout.charts.plot import Plot

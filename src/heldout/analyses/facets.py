@@ -27,9 +27,9 @@ import numpy as np
 from numpy.random import Generator
 
 from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.charts.axes import score_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED, cut

@@ -16,7 +16,8 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.random import Generator
 
-from heldout.analyses import analysis, texts
+from heldout.analyses import analysis
+from heldout.answers import texts
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table
 from heldout.charts import axes, svg

@@ -18,8 +18,9 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.analyses import analysis, texts
+from heldout.analyses import analysis
 from heldout.analyses.entries import BoardEntry, BoardScores, Dated, ViewScores
+from heldout.answers import texts
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table
 from heldout.charts.plot import Plot

@@ -20,9 +20,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from heldout.analyses.analysis import Analysis, Draws
-from heldout.analyses.texts import write_facts, write_table
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import UNDEFINED, Table
+from heldout.answers.texts import write_facts, write_table
 from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow
 from heldout.errors import InputError, plural

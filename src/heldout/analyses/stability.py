@@ -28,7 +28,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from heldout.analyses import analysis, texts
+from heldout.analyses import analysis
+from heldout.answers import texts
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Table
 from heldout.charts import axes, svg

@@ -21,7 +21,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from heldout.analyses import analysis, texts, views
+from heldout.analyses import analysis, views
 from heldout.analyses.entries import (
     AlikeRuns,
     BoardEntry,
@@ -31,6 +31,7 @@ from heldout.analyses.entries import (
     fold_name,
     read_institutions,
 )
+from heldout.answers import texts
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table
 from heldout.charts import axes, svg

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores, cut_known
 from heldout.analyses.stability import Stability, Ties, bootstrap_stability
-from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.table import Cell, Table, ends_first
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow, shade
 from heldout.errors import InputError, OptionError, quote

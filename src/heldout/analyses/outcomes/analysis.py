@@ -7,9 +7,9 @@ from heldout.analyses.analysis import Analysis, Draws
 from heldout.analyses.outcomes import curves, outcomes, words
 from heldout.analyses.outcomes.options import OutcomesOptions
 from heldout.analyses.outcomes.tests import Line
-from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.answer import Answer
 from heldout.answers.table import Cell, LateRows, Row, Table
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.errors import InputError, plural
 from heldout.scoring import first_ranks, measures, names
 from heldout.scoring.sources import Scores, queries_with_several

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from heldout.analyses.outcomes.options import Correction
 from heldout.analyses.outcomes.outcomes import correct
-from heldout.analyses.texts import write_table
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Table
+from heldout.answers.texts import write_table
 from heldout.errors import InputError, plural, quote
 from heldout.scoring.sources import Scores
 from heldout.stats import exact, results, tests

@@ -30,10 +30,10 @@ from heldout.analyses.outcomes.words import (
     verdict_headline,
     verdict_summary,
 )
-from heldout.analyses.texts import write, write_table
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one, name_some, say_p
 from heldout.answers.table import Cell, Table
+from heldout.answers.texts import write, write_table
 from heldout.collections.named import load_qrels
 from heldout.scoring import other_measures, query_facets, run_files, score, sources
 from heldout.scoring.first_ranks import MethodSide, first_ranks

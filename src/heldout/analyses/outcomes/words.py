@@ -3,8 +3,8 @@
 from heldout.analyses.outcomes.curves import SuccessCurves
 from heldout.analyses.outcomes.outcomes import JudgedPair, Outcomes, fits_labels
 from heldout.analyses.outcomes.tests import FOUND, LINES, Line
-from heldout.analyses.texts import write, write_facts, write_table
 from heldout.answers.table import Cell, Table
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.stats.results import TestResult
 
 

@@ -1,17 +1,16 @@
 """Depths of annotation, and what deeper annotation might show: words, tables, JSON, a picture."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from typing import Any
 
 from heldout.answers.answer import Answer
-from heldout.answers.sentence import name_one
-from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns, shorten
+from heldout.answers.table import Cell, Table, shorten
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.charts.axes import name_axis, score_axis
 from heldout.charts.plot import Plot
 from heldout.charts.svg import MUTED, SOFT, cut
-from heldout.errors import plural
 from heldout.survivorship.depths import extrapolation
 from heldout.survivorship.depths.scores import (
     SHOWN,
@@ -23,7 +22,6 @@ from heldout.survivorship.depths.study import NO_QUERY, DepthStudy
 
 _MOST = 5
 _CONSTANT = "all its scores are the same: nothing shows how they would vary"
-_DASH = f"{UNDEFINED}: {_CONSTANT}"
 
 
 _Figure = tuple[str, extrapolation.Predicted | None, float]
@@ -46,81 +44,32 @@ def _is_inside(expected: extrapolation.Predicted | None, seen: float) -> str | N
     return "yes" if expected.low <= seen <= expected.high else "no"
 
 
-def _summarise_outlook(outlook: extrapolation.Outlook, study: DepthStudy) -> list[tuple[str, str]]:
-    """Say what is expected at the deepest depth, and whether the model held where it is known."""
-    if outlook.why:
-        return [("deeper", f"not extrapolated: {outlook.why}")]
-    last = outlook.predicted[-1]
-    expected, low, high = _say_ends("queries", last.queries)
-    text = f"depth {last.depth}: {expected} ({low} to {high}) queries with a label"
-    lines = [("deeper", f"extrapolated to {text}")]
-    check = outlook.backtest
-    if check is not None:
-        figures = _list_figures(check.predicted, study, check)
-        inside = [held for _, one, seen in figures if (held := _is_inside(one, seen))]
-        text = (
-            f"the same model, fitted to depths 1 to {check.fitted}, has {inside.count('yes')} of "
-            f"the {plural(len(inside), 'figure')} of depth {check.predicted.depth} in its intervals"
-        )
-        lines.append(("", text))
-    return lines
-
-
 def _tabulate_outlook(outlook: extrapolation.Outlook, study: DepthStudy) -> tuple[Table, ...]:
     """The extrapolation, and how the same model does within what was seen."""
     if outlook.why:
         return ()
-    options, check = study.options, outlook.backtest
-    ends = columns("score", "expected", "low", "high")
-    ahead = Table(
-        title="Extrapolated: what these queries would show if annotated deeper",
-        columns=(*columns("text", "depth", "figure"), *ends),
-        rows=tuple(
+    ahead = write_table(
+        "depths.ahead",
+        tuple(
             (f"{one.depth}", name, *_say_ends(name, found))
             for one in outlook.predicted
             for name, found, _ in _list_figures(one, study)
         ),
-        notes=(
-            "an extrapolation, not a measurement",
-            *([_DASH] if None in outlook.predicted[-1].scores else []),
-        ),
-        method=(
-            (
-                "the chance that a query without a label "
-                "gets one at the next place, and what those queries add to a score, carried on as "
-                "lines in the logarithm of the place"
-            ),
-            (
-                f"low, high: {options.level:.0%}, from {options.trials:,} draws of queries, the "
-                "scatter of places about the lines, and the chance of the queries to come; not "
-                "from an error of the model"
-            ),
-        ),
+        options=study.options,
+        undefined=None in outlook.predicted[-1].scores,
     )
+    check = outlook.backtest
     if check is None:
         return (ahead,)
-    known = Table(
-        title=f"The same model fitted to depths 1 to {check.fitted}, at depth "
-        f"{check.predicted.depth}, which is known",
-        columns=(
-            Column(name="figure"),
-            *columns("score", "observed"),
-            *ends,
-            Column(name="inside"),
-        ),
-        rows=tuple(
-            (
-                *(name, f"{seen:,.0f}" if name == "queries" else seen),
-                *(*_say_ends(name, found), _is_inside(found, seen)),
-            )
-            for name, found, seen in _list_figures(check.predicted, study, check)
-        ),
-        notes=(
-            "what is outside here shows an error of the model that no interval holds",
-            *([_DASH] if None in check.predicted.scores else []),
-        ),
+    rows = tuple(
+        (
+            *(name, f"{seen:,.0f}" if name == "queries" else seen),
+            *(*_say_ends(name, found), _is_inside(found, seen)),
+        )
+        for name, found, seen in _list_figures(check.predicted, study, check)
     )
-    return (ahead, known)
+    undefined = None in check.predicted.scores
+    return (ahead, write_table("depths.known", rows, check=check, undefined=undefined))
 
 
 def _outlook_document(outlook: extrapolation.Outlook, study: DepthStudy) -> dict[str, Any]:
@@ -230,46 +179,28 @@ def _by_system(
 
 
 _MARK = "*"
-_LEAST_SHARE = 1e-4
 
 
 def _headline(study: DepthStudy) -> str:
     """Say what shallow annotation would have left: queries, best score, order."""
-    scores = study.scores
-    first, last = scores.names[0], scores.names[-1]
-    if len(scores.depths) == 1:
-        return f"{plural(scores.counts[-1], 'query has', 'queries have')} a label at depth {last}."
-    rows = scores.means()
+    scores, rows = study.scores, study.scores.means()
     best = max(range(len(scores.systems)), key=lambda one: rows[-1][one] or 0.0)
-    start, end = rows[0][best], rows[-1][best]
-    system = name_one(scores.systems[best])
-    known = [one.tau for one in study.orders if one.tau is not None]
-    order = ""
-    if known:
-        order = f"; the order of systems has a tau of {min(known):.3f} or more"
-        if min(known) >= 1:
-            order = "; the order of systems stays"
-    left = f"At depth {first} {scores.counts[0]:,} of {scores.counts[-1]:,} queries have a label"
-    if start is None or end is None:
-        return f"{left}, so {study.scores.measure} of {system} is undefined there{order}."
-    return (
-        f"{left}, and {study.scores.measure} of {system} is {start:.4f} against {end:.4f} at "
-        f"depth {last}{order}."
+    return write(
+        "depths.headline",
+        scores=scores,
+        system=scores.systems[best],
+        start=rows[0][best],
+        end=rows[-1][best],
+        tau=min((one.tau for one in study.orders if one.tau is not None), default=None),
     )
 
 
 def _summary(study: DepthStudy) -> tuple[tuple[str, str], ...]:
-    """Say who is left, and what deeper annotation might show."""
-    scores = study.scores
-    counts, names = scores.counts, scores.names
-    left = f"{counts[0]:,} with a label at depth {names[0]}"
-    if len(counts) > 1:
-        left += f", {counts[-1]:,} at depth {names[-1]}"
-    if study.discarded is not None:
-        annotated = counts[-1] + study.discarded
-        left += f"; {study.discarded:,} of {annotated:,} annotated ones have none"
-    more = [] if study.outlook is None else _summarise_outlook(study.outlook, study)
-    return (("queries", left), *more)
+    """Say who is left, what deeper annotation might show, and whether its model holds so far."""
+    check = study.outlook.backtest if study.outlook else None
+    figures = [] if check is None else _list_figures(check.predicted, study, check)
+    held = [held for _, one, seen in figures if (held := _is_inside(one, seen))]
+    return write_facts("depths.summary", study=study, held=held)
 
 
 def _tables(study: DepthStudy, *, most: int | None = None) -> tuple[Table, ...]:
@@ -311,140 +242,49 @@ def _score_table(study: DepthStudy) -> Table:
         # Of the last depth with itself there is no tau: nothing is undefined there
         tau = taus.get(depth, "")
         rows.append((name, queries, study.added[depth], *cells, *([tau] if with_tau else [])))
-    return Table(
-        title=f"{study.scores.measure} on the labels of each depth of annotation"
-        + (", the first label of a query alone" if study.options.first_only else ""),
-        columns=(
-            Column(name="depth"),
-            *columns("count", "queries", "added"),
-            *columns("score", *scores.systems),
-            *(columns("score", "tau", decimals=3) if with_tau else ()),
-        ),
-        rows=tuple(rows),
-        notes=tuple(_score_notes(study)),
-        method=tuple(_score_method(study)),
-    )
-
-
-def _score_notes(study: DepthStudy) -> Iterator[str]:
-    scores = study.scores
-    if study.of_shown:
-        yield f"`{SHOWN}`: {SHOWN_IS_FAVOURED}"
-    if len(scores.depths) > 1:
-        yield _star_note(study)
-    if not scores.counts[0]:
-        yield f"{UNDEFINED}: {NO_QUERY}"
     missing = [
-        f"{system} {row[0]:,} at depth {scores.names[0]}, {row[-1]:,} at depth {scores.names[-1]}"
+        (system, row[0], row[-1])
         for system, row in zip(scores.systems, scores.unanswered.tolist(), strict=True)
         if row[-1]
     ]
-    if missing:
-        yield (
-            f"queries that a run does not answer score 0 and count: {'; '.join(missing)}. Left "
-            "out, the numbers of queries would be smaller by so many"
-        )
-    if any(one.tau is not None for one in study.orders):
-        for why in sorted({one.why for one in study.orders if one.why}):
-            yield f"{UNDEFINED} for tau: {why}"
-
-
-def _score_method(study: DepthStudy) -> Iterator[str]:
-    """Say what the star is worth, and what tau compares."""
-    scores, alpha = study.scores, 1 - study.options.level
-    error, _ = study.nested_error(0)
-    if study.adds_labels and any(test.p is not None for test in study.nested):
-        yield (
-            "queries here have several labels; the star may mean these, and not other queries: "
-            "see the table of what makes scores differ"
-        )
-    elif error is not None and any(test.p is not None for test in study.nested):
-        share = f"{error:.2%}" if error >= _LEAST_SHARE else f"fewer than {_LEAST_SHARE:.2%}"
-        yield (
-            "the last depth holds the queries of all others, so this test is very "
-            f"conservative: where depth means nothing, an uncorrected p is below {alpha:.2g} "
-            f"in {share} of samples at depth {scores.names[0]}, and in fewer at each "
-            "deeper one; the test that fits stands below"
-        )
-    if any(one.tau is not None for one in study.orders):
-        yield "tau: Kendall's tau-b of the systems at this depth and at the last"
-
-
-def _star_note(study: DepthStudy) -> str:
-    """Say what the star means."""
-    if all(test.p is None for test in study.nested):
-        whys = sorted({test.why for test in study.nested})
-        return f"nothing is tested against the last depth: {'; '.join(whys)}"
-    return (
-        f"{_MARK}: differs from the last depth, unpaired t (Student) as in the paper, "
-        f"p < {1 - study.options.level:.2g} {_say_family(study)}"
+    tested = any(test.p is not None for test in study.nested)
+    return write_table(
+        "depths.scores",
+        tuple(rows),
+        study=study,
+        scores=scores,
+        options=study.options,
+        taus=with_tau,
+        shown=SHOWN,
+        favoured=SHOWN_IS_FAVOURED,
+        tested=tested,
+        untested=[] if tested else sorted({test.why for test in study.nested}),
+        no_query=NO_QUERY,
+        missing=missing,
+        no_tau=sorted({one.why for one in study.orders if one.why}) if with_tau else (),
+        error=study.nested_error(0)[0],
     )
-
-
-def _say_family(study: DepthStudy) -> str:
-    if study.compared == 1:
-        return "without a correction: it is one test"
-    return f"by Bonferroni over the {study.compared:,} depths of a system"
 
 
 def _test_table(study: DepthStudy) -> Table:
-    why = sorted({one.why for one in study.survivors if one.why})
     shown = attrgetter("system", "difference", "low", "high", "p_corrected")
-    return Table(
-        title="Do the queries that a depth leaves out differ from those that it has?",
-        columns=(
-            *columns("text", "depth", "system"),
-            *columns("difference", "left out", "low", "high"),
-            Column(name="corrected", form="p"),
-        ),
-        rows=tuple((study.scores.names[one.depth], *shown(one)) for one in study.survivors),
-        notes=(f"{UNDEFINED}: {'; '.join(why)}",) if why else (),
-        method=tuple(_test_method(study)),
-    )
-
-
-def _test_method(study: DepthStudy) -> Iterator[str]:
-    yield (
-        f"left out: {study.scores.measure} of queries that have a label only deeper, less that "
-        "of queries with a label at the depth. Both sides with all labels"
-    )
-    if study.adds_labels:
-        yield (
-            "queries of a shallow depth have more labels, and one of many is found sooner; with "
-            "--first-only each query has one"
-        )
-    else:
-        yield "deeper depths add queries, and no label to a query that changes its score"
-    yield (
-        f"two samples without a common query: Welch's t, two-sided, with "
-        f"{study.options.level:.0%} intervals; corrected {_say_family(study)}"
-    )
+    rows = tuple((study.scores.names[one.depth], *shown(one)) for one in study.survivors)
+    why = sorted({one.why for one in study.survivors if one.why})
+    return write_table("depths.left_out", rows, study=study, why=why)
 
 
 def _change_table(study: DepthStudy) -> Table:
-    return Table(
-        title=f"What makes {study.scores.measure} at the last depth differ from that at each",
-        columns=(
-            *columns("text", "depth", "system"),
-            *columns("difference", "all", "by more labels", "by other queries"),
-        ),
-        rows=tuple(
-            (
-                study.scores.names[one.depth],
-                one.system,
-                None if one.labels is None or one.queries is None else one.labels + one.queries,
-                one.labels,
-                one.queries,
-            )
-            for one in study.changes
-        ),
-        notes=(
-            (
-                "by more labels: of the queries that have a label at the depth; by other queries: "
-                "those that have one only deeper. Both add up to all"
-            ),
-        ),
+    rows = tuple(
+        (
+            study.scores.names[one.depth],
+            one.system,
+            None if one.labels is None or one.queries is None else one.labels + one.queries,
+            one.labels,
+            one.queries,
+        )
+        for one in study.changes
     )
+    return write_table("depths.changes", rows, study=study)
 
 
 MOST_LINES = 8
@@ -453,15 +293,8 @@ MOST_LINES = 8
 
 def _title(study: DepthStudy) -> str:
     """Return what the picture shows."""
-    scores = study.scores
-    shown = min(MOST_LINES, len(scores.systems))
-    which = plural(shown, "system")
-    if shown < len(scores.systems):
-        which = f"the best {shown} of {len(scores.systems):,} systems"
-    return (
-        f"{study.scores.measure} of {which} on the labels of each depth of annotation, from "
-        f"{scores.names[0]} to {scores.names[-1]}" + (" and extrapolated" if _ahead(study) else "")
-    )
+    shown = min(MOST_LINES, len(study.scores.systems))
+    return write("depths.title", study=study, shown=shown, ahead=_ahead(study))
 
 
 _NAME = 22

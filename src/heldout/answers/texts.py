@@ -1,4 +1,4 @@
-"""Texts of the analyses: sentences, facts and tables, as `templates/` has them.
+"""Texts of answers: sentences, facts and tables, as the rooms have them in `templates/`.
 
 A template has a block for each text. A line that is indented goes on with the one above. In the
 block of a table `#` begins its title, `-` a note and `>` a sentence on its method; columns are
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _ENTER = "\ue000"
 """Stands for the end of a line in somebody's name, which begins no note."""
+
+_ROOMS = ("heldout.analyses", "heldout.survivorship")
+"""Packages with texts; a template's name is there once."""
 
 _COLUMN = re.compile(r"(text|count|score|difference|share|p)(?: (\d))?: ?(.*)", re.DOTALL)
 
@@ -90,7 +93,7 @@ def _load() -> "jinja2.Environment":
     import jinja2  # noqa: PLC0415 - most calls write nothing
 
     environment = jinja2.Environment(  # noqa: S701 - for `Table` and `Answer`, which guard what they print
-        loader=jinja2.PackageLoader("heldout.analyses"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(room) for room in _ROOMS]),
         finalize=lambda value: str(value).replace("\n", _ENTER),
         undefined=jinja2.StrictUndefined,
         line_statement_prefix="%",
