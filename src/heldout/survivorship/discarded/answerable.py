@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Table
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.pools import Pool, build_pools
 from heldout.stats import rank_tests, results
@@ -31,7 +31,6 @@ from heldout.survivorship.discarded.judging import (
     JudgedPassages,
     PassageJudging,
     agreement_document,
-    say_alpha,
     share_of,
     tabulate_shares,
 )
@@ -230,10 +229,6 @@ def _within(ranks: Mapping[str, int | None], depth: int) -> set[str]:
 
 _TOP = 3
 _NONE = "no query is judged"
-_LOWER_BOUND = (
-    "Lower bounds: what lies below the pooled passages of these systems nobody looked at, and it "
-    "may answer too."
-)
 
 
 def unseen_note(ranks: FirstRanks, depth: int, *, path: str) -> str:
@@ -287,7 +282,9 @@ def report_reach(
         document["note"] = note
     if not found.queries:
         document["why"] = _NONE
+    judges: tuple[tuple[str, str], ...] = ()
     if judging is not None:
+        judges = write_facts("discarded.reach_judging", found=judging)
         said = to_document(judging)
         del said["alpha"], said["interval"]
         agreement = agreement_document(judging.alpha, judging.interval, units="passages")
@@ -295,7 +292,7 @@ def report_reach(
     return Answer(
         answer=_headline(found),
         summary=(
-            *(_summarise_judging(judging) if judging else ()),
+            *judges,
             *((("depth", note),) if note and found.queries else ()),
         ),
         tables=tables if found.queries else (),
@@ -305,32 +302,8 @@ def report_reach(
 
 def _headline(found: AnsweredQueries) -> str:
     """Say how many of the discarded queries some system answers, and which answers most."""
-    if not found.queries:
-        return "No query is judged yet, so nobody can say which system answers which."
-    answered = found.unanswered.of - found.unanswered.count
-    some = f"{answered:,} of {plural(found.queries, 'discarded query', 'discarded queries')}"
-    verb = "has" if found.queries == 1 else "have"
-    said = f"{some} {verb} an answer in the top {found.depth} of some system"
-    if len(found.systems) == 1 or not answered:
-        return f"{said}."
-    best = max(found.systems, key=lambda one: one.within[found.depth].count)
-    return f"{said}; {name_one(best.system)} answers most, {best.within[found.depth].count:,}."
-
-
-def _summarise_judging(found: PassageJudging) -> list[tuple[str, str]]:
-    """Say who judged, and how far they agree."""
-    names = plural(len(found.annotators), "annotator")
-    text = f"{names}; {found.judged:,} of {plural(found.asked, 'query', 'queries')} judged"
-    lines = [("judges", text)]
-    if found.disputed:
-        passages = plural(found.disputed, "passage")
-        lines.append(("disputed", f"{passages} ticked by just half of them; not taken for answers"))
-    if found.cannot:
-        lines.append(("cannot", f"{plural(found.cannot, 'answer')} that it can't be judged"))
-    if found.alpha.value is not None:
-        units = plural(found.alpha.units, "passage")
-        lines.append(("agreement", f"{say_alpha(found.alpha, found.interval)} on {units}"))
-    return lines
+    best = max(found.systems, key=lambda one: one.within[found.depth].count, default=None)
+    return write("discarded.reach_headline", found=found, best=best)
 
 
 def _rows(one: SystemReach) -> list[tuple[str, CountShare]]:
@@ -344,47 +317,24 @@ def _counts(found: AnsweredQueries, note: str) -> Table:
         (name, *(own[index][1].count for own in by_system))
         for index, (name, _) in enumerate(by_system[0])
     ]
-    return Table(
-        title="Discarded queries that systems could have answered",
-        columns=(
-            Column(name=""),
-            *columns("count", *(one.system for one in found.systems)),
-        ),
-        rows=tuple(rows),
-        notes=(
-            f"{found.unanswered.count:,} of {found.queries:,} are answered by none of them.",
-            _LOWER_BOUND,
-            *((note,) if note else ()),
-        ),
-    )
+    return write_table("discarded.reach_counts", tuple(rows), found=found, note=note)
 
 
 def _shares(found: AnsweredQueries, level: float) -> Table:
     rows = [((one.system, name), share) for one in found.systems for name, share in _rows(one)]
     rows.append((("all of them", f"no answer in top {found.depth}"), found.unanswered))
     return tabulate_shares(
-        f"As shares of {plural(found.queries, 'query', 'queries')}",
-        ("system", "answer"),
         rows,
+        title=f"As shares of {plural(found.queries, 'query', 'queries')}",
+        names=("system", "answer"),
         decimals=2,
         level=level,
     )
 
 
 def _pairs(pairs: Sequence[SystemPair]) -> Table:
-    return Table(
-        title="Which systems answer others' queries",
-        columns=(
-            *columns("text", "A", "B"),
-            *columns("count", "top", "A alone", "B alone"),
-            *columns("p", "p", "corrected"),
-        ),
-        rows=tuple(
-            attrgetter("a", "b", "depth", "a_only", "b_only", "p", "p_corrected")(one)
-            for one in pairs
-        ),
-        method=(f"p: exact McNemar, two-sided; corrected: Holm over {len(pairs):,} comparisons.",),
-    )
+    shown = attrgetter("a", "b", "depth", "a_only", "b_only", "p", "p_corrected")
+    return write_table("discarded.reach_pairs", tuple(map(shown, pairs)), count=len(pairs))
 
 
 _HEADER = ["scorer", "query_id", "doc_id", "rank"]

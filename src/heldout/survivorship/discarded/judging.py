@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from heldout.answers.table import Table, columns
+from heldout.answers.table import Table
+from heldout.answers.texts import write_table
 from heldout.ids import digest_bytes
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Pool
@@ -209,34 +210,17 @@ def wilson(count: int, of: int, *, level: float) -> tuple[float, float]:
 
 
 def tabulate_shares(
-    title: str,
-    names: Sequence[str],
-    rows: Iterable[tuple[tuple[str, str], CountShare]],
-    *,
-    decimals: int,
-    level: float,
-    notes: Sequence[str] = (),
+    rows: Iterable[tuple[tuple[str, str], CountShare]], *, together: bool = False, **given: Any
 ) -> Table:
     """Shares of queries with their intervals.
 
     Args:
-        title: of the table.
-        names: headings of the first two columns.
-        rows: what stands there, and the share.
-        decimals: of shares.
-        level: of the intervals.
-        notes: what else has to be known.
+        rows: what stands in the first two columns, and the share.
+        together: whether queries of several splits are counted together.
+        given: the title, names of these columns, decimals of shares, and level of the intervals.
     """
-    return Table(
-        title=title,
-        columns=(
-            *columns("text", *names),
-            *columns("count", "queries"),
-            *columns("share", "share", "low", "high", decimals=decimals),
-        ),
-        rows=tuple((*cells, one.count, one.share, one.low, one.high) for cells, one in rows),
-        notes=(f"low, high: {level:.0%} by Wilson, each by itself.", *notes),
-    )
+    cells = tuple((*cells, one.count, one.share, one.low, one.high) for cells, one in rows)
+    return write_table("discarded.shares", cells, together=together, **given)
 
 
 def agreement_document(
@@ -257,12 +241,6 @@ def agreement_document(
     if alpha.observed == 0:
         why = "no interval: annotators agree on all, so draws of queries do not vary"
     return document | {"why": alpha.why or why}
-
-
-def say_alpha(alpha: AgreementCoefficient, interval: tuple[float, float] | None) -> str:
-    """Krippendorff's alpha with its interval, as in `alpha 0.71 (0.60 to 0.82)`."""
-    between = f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else ""
-    return f"alpha {alpha.value:.2f}{between}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

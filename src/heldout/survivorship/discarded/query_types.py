@@ -18,8 +18,8 @@ from scipy.special import ndtr
 from scipy.stats import chi2_contingency
 
 from heldout.answers.answer import Answer
-from heldout.answers.sentence import name_one, say_p
-from heldout.answers.table import UNDEFINED, Column, Table, columns, format_p
+from heldout.answers.sentence import say_p
+from heldout.answers.texts import write, write_table
 from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow
 from heldout.errors import InputError, plural
@@ -192,28 +192,10 @@ _SMALL_P, _LEAST_P = 1e-4, 1e-300
 def answer_types(found: QueryTypes) -> Answer:
     """Report how many queries were discarded, which types most, and a row for each type."""
     test = _say_test(found)
-    shares = ("share", "low", "high")
-    shown = attrgetter("total", "discarded", *shares, "residual", "p_corrected")
-    table = Table(
-        title="Discarded queries by type",
-        columns=(
-            Column(name="type"),
-            *columns("count", "queries", "discarded"),
-            *columns("share", *shares, decimals=3),
-            *columns("difference", "residual", decimals=1),
-            *columns("p", "corrected"),
-        ),
-        rows=tuple((_name(one), *shown(one)) for one in found.types),
-        notes=(f"{UNDEFINED}: {found.why}",) if any(one.p is None for one in found.types) else (),
-        method=(
-            f"low, high: {found.level:.0%} by Wilson, each by itself",
-            (
-                "residual: standard errors above (or below) the share of all other queries, "
-                "with its p, two-sided, by Holm over the types"
-            ),
-            test,
-        ),
-    )
+    shown = attrgetter("total", "discarded", "share", "low", "high", "residual", "p_corrected")
+    rows = tuple((_name(one), *shown(one)) for one in found.types)
+    undefined = any(one.p is None for one in found.types)
+    table = write_table("discarded.types", rows, found=found, test=test, undefined=undefined)
     types = plural(len(found.types), "type")
     document = asdict(found) | {
         "interval": "Wilson",
@@ -235,17 +217,10 @@ def answer_types(found: QueryTypes) -> Answer:
 
 def _headline(found: QueryTypes) -> str:
     """Say whether types are discarded alike, and which type most."""
-    share = found.discarded / found.total
-    said = f"{found.discarded:,} of {found.total:,} queries ({share:.1%}) were discarded"
-    if found.p is None:
-        return f"{said}; types cannot be compared: {found.why}."
-    if found.p > 1 - found.level:
-        return f"{said}; types do not differ significantly ({say_p(found.p)})."
     least, most = (end(found.types, key=lambda one: one.share) for end in (min, max))
-    return (
-        f"{said}; types differ significantly ({say_p(found.p)}), from {least.share:.1%} of "
-        f"{name_one(_name(least))} to {most.share:.1%} of {name_one(_name(most))}."
-    )
+    said = "" if found.p is None else say_p(found.p)
+    given = {"least": least, "most": most, "said_p": said, "no_type": _NO_TYPE}
+    return write("discarded.types_headline", found=found, **given)
 
 
 def _draw(found: QueryTypes) -> Plot:
@@ -272,19 +247,8 @@ def _name(one: TypeShare) -> str:
 
 
 def _say_test(found: QueryTypes) -> str:
-    if found.chi2 is None:
-        return f"no test: {found.why}"
-    text = (
-        f"chi-squared {found.chi2:,.1f} with {found.freedom} degrees of freedom, "
-        f"p {_say_p(found.p)}; Cramer's V {found.cramers_v:.3f} (0 none, 1 full)"
-    )
-    if found.doubtful:
-        text += f"; doubtful: a count is expected to be {found.smallest_expected:.1f}, below 5"
-    return text
-
-
-def _say_p(p: float | None) -> str:
-    """A very small one as a power of ten: there the number of queries speaks."""
-    if p is None or p >= _SMALL_P:
-        return format_p(p)
-    return f"below {_LEAST_P:g}" if p < _LEAST_P else f"{p:.1g}"
+    """Say what the test found; a very small p as a power of ten: there the number speaks."""
+    small = ""
+    if found.p is not None and found.p < _SMALL_P:
+        small = f"below {_LEAST_P:g}" if found.p < _LEAST_P else f"{found.p:.1g}"
+    return write("discarded.types_test", found=found, small_p=small)

@@ -11,9 +11,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from heldout.answers.answer import Answer as Report
-from heldout.answers.answer import to_document
-from heldout.answers.table import Column, Table, columns
+from heldout.answers.answer import Answer, to_document
+from heldout.answers.table import Row, Table
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.errors import InputError, Problem, plural
 from heldout.judging.campaign.judgments import Judgment
 from heldout.judging.campaign.pools import Candidate, Pool
@@ -238,7 +238,7 @@ _MEANS = {
 }
 
 
-def report_triage(found: TriageResult, agreement: TriageAgreement, *, level: float) -> Report:
+def report_triage(found: TriageResult, agreement: TriageAgreement, *, level: float) -> Answer:
     """Counts by split, the shares of all, and how far annotators agree.
 
     Args:
@@ -247,9 +247,9 @@ def report_triage(found: TriageResult, agreement: TriageAgreement, *, level: flo
         level: of the intervals.
     """
     kappa = (_kappa(agreement),) if agreement.kappa else ()
-    return Report(
-        answer=_headline(found),
-        summary=_summarise(found, agreement),
+    return Answer(
+        answer=write("discarded.triage_headline", found=found),
+        summary=write_facts("discarded.triage_summary", found=found, agreement=agreement),
         tables=(_counts(found), _shares(found, level), *kappa),
         document={
             "splits": [to_document(one) for one in found.splits],
@@ -269,48 +269,12 @@ def report_triage(found: TriageResult, agreement: TriageAgreement, *, level: flo
     )
 
 
-def _headline(found: TriageResult) -> str:
-    """Say which share of the discarded queries was answered by what was shown."""
-    every = found.all
-    if not every.total:
-        return "No query has a label yet, so nobody can say why queries were discarded."
-    wrong, unsound = every.labels["wrong_lab"], every.labels["ill_form"]
-    return (
-        f"Of {every.total:,} discarded queries with a label {wrong.count:,} had an answer in what "
-        f"was shown, and {unsound.count:,} are no sound questions."
-    )
-
-
-def _summarise(found: TriageResult, agreement: TriageAgreement) -> tuple[tuple[str, str], ...]:
-    every, alpha = found.all, agreement.alpha
-    asked = every.total + every.disputed + every.open
-    lines = [("queries", f"{every.total:,} of {asked:,} drawn have a label")]
-    if every.disputed:
-        queries = plural(every.disputed, "query", "queries")
-        text = f"{queries}: as many annotators say another thing; not counted"
-        lines.append(("disputed", text))
-    if every.open:
-        lines.append(("open", f"{plural(every.open, 'query', 'queries')} without an answer"))
-    if found.cannot:
-        lines.append(("cannot", f"{plural(found.cannot, 'answer')} that it can't be judged"))
-    text = f"agreement is undefined: {alpha.why}"
-    if alpha.value is not None:
-        queries = plural(alpha.units, "query", "queries")
-        text = f"{judging.say_alpha(alpha, agreement.interval)} on {queries} that several answered"
-    lines.append(("judges", f"{plural(len(found.annotators), 'annotator')}; {text}"))
-    return tuple(lines)
-
-
 def _counts(found: TriageResult) -> Table:
-    return Table(
-        title="Discarded queries by reason they were unanswered",
-        columns=(Column(name="split"), *columns("count", *_MEANS, "total")),
-        rows=tuple(
-            (_split(one), *(share.count for share in one.labels.values()), one.total)
-            for one in _shown(found)
-        ),
-        notes=tuple(f"{label}: {words}." for label, words in _MEANS.items()),
+    rows: tuple[Row, ...] = tuple(
+        (_split(one), *(share.count for share in one.labels.values()), one.total)
+        for one in _shown(found)
     )
+    return write_table("discarded.triage_counts", rows, means=_MEANS)
 
 
 def _shown(found: TriageResult) -> tuple[TriageCounts, ...]:
@@ -325,32 +289,21 @@ def _split(one: TriageCounts) -> str:
 
 
 def _shares(found: TriageResult, level: float) -> Table:
-    together = (
-        "All: of the queries drawn together; it is no share of the collection, of whose splits "
-        "different parts were drawn."
-    )
+    rows = [
+        ((_split(one), label), share)
+        for one in _shown(found)
+        for label, share in one.labels.items()
+    ]
     return judging.tabulate_shares(
-        "As shares of the queries with a label",
-        ("split", "label"),
-        (
-            ((_split(one), label), share)
-            for one in _shown(found)
-            for label, share in one.labels.items()
-        ),
+        rows,
+        title="As shares of the queries with a label",
+        names=("split", "label"),
         decimals=3,
         level=level,
-        notes=(together,) if len(found.splits) > 1 else (),
+        together=len(found.splits) > 1,
     )
 
 
 def _kappa(agreement: TriageAgreement) -> Table:
-    return Table(
-        title="Agreement of two annotators",
-        columns=(
-            *columns("text", "annotator", "and"),
-            *columns("count", "queries"),
-            *columns("difference", "kappa", decimals=2),
-        ),
-        rows=tuple((a, b, one.units, one.value) for (a, b), one in agreement.kappa.items()),
-        notes=("kappa: Cohen's, unweighted, on queries that both answered.",),
-    )
+    rows = tuple((a, b, one.units, one.value) for (a, b), one in agreement.kappa.items())
+    return write_table("discarded.kappa", rows)

@@ -9,11 +9,10 @@ Source: Nogueira et al., as figure 2 of Craswell et al. 2021.
 from collections.abc import Sequence
 
 from heldout.answers.answer import Answer
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Column, Table, columns
+from heldout.answers.table import Table
+from heldout.answers.texts import write, write_table
 from heldout.charts import axes, svg
 from heldout.charts.plot import Plot
-from heldout.errors import plural
 from heldout.survivorship.training.results import TestOutcome, outcome_document
 
 
@@ -26,23 +25,13 @@ def answer_curves(outcomes: Sequence[TestOutcome], *, level: float) -> Answer:
     """
     first = outcomes[0]
     return Answer(
-        answer=_headline(first),
+        answer=write("trainings.curve_headline", curve=first),
         summary=(),
         tables=[_table(one, level) for one in outcomes],
         document={"level": level, "curves": [outcome_document(one) for one in outcomes]},
         chart=lambda: _draw(first, level),
         title=f"{first.measure} on {first.test} by how many labels were trained on",
     )
-
-
-def _headline(curve: TestOutcome) -> str:
-    """Return what all labels bring, against the fewest and against the first stage."""
-    least, most = curve.conditions[0], curve.conditions[-1]
-    said = f"With {plural(round(most.labels), 'label')} {curve.measure} on {name_one(curve.test)}"
-    said += f" is {most.mean:.4f}"
-    if len(curve.conditions) > 1:
-        said += f", against {least.mean:.4f} with {round(least.labels):,}"
-    return f"{said}; {name_one(curve.first_name)}, which is re-ranked, has {curve.first_stage:.4f}."
 
 
 def _draw(curve: TestOutcome, level: float) -> Plot:
@@ -80,27 +69,10 @@ def _draw(curve: TestOutcome, level: float) -> Plot:
 
 
 def _table(curve: TestOutcome, level: float) -> Table:
-    trials = len(curve.conditions[0].by_seed)
+
     why = next((point.why for point in curve.conditions if point.why), "")
-    notes = [
-        (
-            f"{level:.0%} t-interval over {plural(trials, 'trial')}: each draws its labels "
-            "and its seed; the queries stay"
-        ),
-        f"{curve.first_name}, which is re-ranked: {curve.first_stage:.4f}",
-    ]
-    if why:
-        notes.append(f"no interval: {why}")
-    return Table(
-        title=f"{curve.measure} on {curve.test}, {plural(curve.queries, 'query', 'queries')}",
-        columns=(
-            Column(name="trained on"),
-            *columns("count", "labels", "triples"),
-            *columns("score", "mean", "low", "high"),
-        ),
-        rows=tuple(
-            (one.condition.name, round(one.labels), round(one.triples), one.mean, one.low, one.high)
-            for one in curve.conditions
-        ),
-        notes=tuple(notes),
+    rows = tuple(
+        (one.condition.name, round(one.labels), round(one.triples), one.mean, one.low, one.high)
+        for one in curve.conditions
     )
+    return write_table("trainings.curve", rows, curve=curve, level=level, why=why)

@@ -24,11 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns, shorten
+from heldout.answers.table import Cell, Table, shorten
+from heldout.answers.texts import write, write_table
 from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, Sheet
-from heldout.errors import plural
 from heldout.ids import Digest
 from heldout.stats.power import detectable_difference
 from heldout.stats.results import TestResult, bonferroni
@@ -366,17 +365,14 @@ def answer_training(
 def _headline(outcomes: Sequence[TestOutcome]) -> str:
     """Say how many comparisons of depths are significant, on the first measure."""
     first = outcomes[0]
-    where = f"{first.measure} on {name_one(first.test)}"
-    if not first.comparisons:
-        return f"Nothing is compared on {where}: there is one condition."
     sure = [one for one in first.comparisons if _is_significant(one)]
-    plain = [one for one in sure if not one.controlled]
-    said = f"{len(plain):,} of {sum(not one.controlled for one in first.comparisons):,} comparisons"
-    said = f"{said} of annotation depths are significant in {where}"
-    controlled = sum(one.controlled for one in first.comparisons)
-    if not controlled:
-        return f"{said}."
-    return f"{said}, and {len(sure) - len(plain):,} of {controlled:,} with as many labels."
+    return write(
+        "trainings.headline",
+        first=first,
+        controlled=sum(one.controlled for one in first.comparisons),
+        sure=len(sure),
+        plain=sum(not one.controlled for one in sure),
+    )
 
 
 def _is_significant(one: ConditionPair) -> bool:
@@ -406,32 +402,12 @@ _LOSSES = ("first_loss", "last_loss")
 def _cells_table(records: Sequence[CellRecord]) -> Table:
     shown = attrgetter(*_CELL, *_LOSSES)
     rows = tuple((*shown(one), round(one.seconds), _hardware(one)) for one in records)
-    short = sum(one.missing for one in records)
-    notes = [
-        (
-            "queries, labels and triples: different ones that a model trained on; passes: how "
-            "often it saw each triple; losses: of the first and the last tenth of the steps"
-        ),
-    ]
-    if len({_hardware(one) for one in records}) > 1:
-        notes.append(
-            "on: not all were computed alike; another device or precision moves scores somewhat, "
-            "which is in the differences too"
-        )
-    if short:
-        notes.append(f"controls have {plural(short, 'triple')} fewer than what they follow")
-    return Table(
-        title="Trainings",
-        columns=(
-            Column(name="condition"),
-            *columns("count", *_CELL[1:-1]),
-            *columns("score", "passes", decimals=2),
-            *columns("score", "first loss", "last loss", decimals=3),
-            *columns("count", "seconds"),
-            Column(name="on"),
-        ),
-        rows=rows,
-        method=tuple(notes),
+    return write_table(
+        "trainings.cells",
+        rows,
+        names=_CELL,
+        mixed=len({_hardware(one) for one in records}) > 1,
+        short=sum(one.missing for one in records),
     )
 
 
@@ -446,19 +422,10 @@ def _scores_table(outcome: TestOutcome) -> Table:
         (one.condition.name, *one.by_seed, one.mean, one.spread) for one in outcome.conditions
     ]
     rows.append(("nothing: the first stage", *[None] * seeds, outcome.first_stage, None))
-    return Table(
-        title=f"{outcome.measure} on {outcome.test}, {plural(outcome.queries, 'query', 'queries')}",
-        columns=(
-            Column(name="trained on"),
-            *columns("score", *(f"seed {seed}" for seed in range(seeds)), "mean", "spread"),
-        ),
-        rows=tuple(rows),
-        notes=("spread: standard deviation of the seeds",),
-    )
+    return write_table("trainings.scores", tuple(rows), outcome=outcome, seeds=seeds)
 
 
 def _comparisons_table(outcome: TestOutcome, level: float) -> Table:
-    seeds = len(outcome.conditions[0].by_seed)
     tests = attrgetter("difference", "low", "high")
     rows = tuple(
         (
@@ -469,34 +436,14 @@ def _comparisons_table(outcome: TestOutcome, level: float) -> Table:
         )
         for one in outcome.comparisons
     )
-    family = outcome.comparisons[0].family if outcome.comparisons else 0
-    whys = sorted({one.across.why for one in outcome.comparisons if one.across.why})
-    return Table(
-        title=f"{outcome.measure} on {outcome.test}: differences",
-        columns=(
-            *columns("text", "B", "A", "as many labels"),
-            *columns("difference", "B - A", "low", "high"),
-            *columns("p", "p across", "p averaged", *(f"p seed {seed}" for seed in range(seeds))),
-            *columns("score", "detectable"),
-        ),
-        rows=rows,
-        notes=tuple(f"no p or interval across: {why}" for why in whys),
-        method=(
-            f"p times {family}, the comparisons on this measure and test set (Bonferroni)",
-            (
-                f"across: t with seeds and queries drawn, {level:.0%} interval uncorrected: "
-                "would other seeds and queries show it?"
-            ),
-            "averaged: paired t of the means over seeds: do these models differ on other queries?",
-            (
-                "seed: paired t of two single models, as in the paper; it takes a seed's luck for "
-                "an effect"
-            ),
-            (
-                "detectable: the true difference of the averaged models found four times out of "
-                "five on as many queries"
-            ),
-        ),
+    return write_table(
+        "trainings.differences",
+        rows,
+        outcome=outcome,
+        seeds=len(outcome.conditions[0].by_seed),
+        whys=sorted({one.across.why for one in outcome.comparisons if one.across.why}),
+        family=outcome.comparisons[0].family if outcome.comparisons else 0,
+        level=level,
     )
 
 
