@@ -100,8 +100,7 @@ def test_what_goes_in_comes_out(
     whole = {n: d for n, d in whole.items() if not any(o.startswith(f"{n}/") for o in files)}
     folder = tmp_path_factory.mktemp("b")
     (folder / "uploads").mkdir()
-    made = backed_up(folder, whole)
-    restore(made, folder / "new", identities=[KEYS.private])
+    restore(backed_up(folder, whole), folder / "new", identities=[KEYS.private])
     root = folder / "new" / "uploads"
     found = {p.relative_to(root).as_posix(): p for p in root.rglob("*") if p.is_file()}
     assert {name: path.read_bytes() for name, path in found.items()} == whole

@@ -233,8 +233,7 @@ def test_runs_of_one_document_have_no_variance_to_explain() -> None:
 
 
 def test_the_sample_is_bounded_and_the_same_for_the_same_run() -> None:
-    new = sign(generate_run(0, queries=QUERIES + 50))
-    drawn = ensembles._draw(new)
+    drawn = ensembles._draw(sign(generate_run(0, queries=QUERIES + 50)))
     assert len(set(drawn)) == QUERIES
     assert drawn == ensembles._draw(sign(generate_run(0, queries=QUERIES + 50)))
 
@@ -247,8 +246,7 @@ def test_attack_fusion_that_spares_the_sampled_queries() -> None:
     evading = {q: long[2][q] if q in spared else hits for q, hits in fused.items()}
     assert len(spared & set(ensembles._draw(sign(evading)))) < QUERIES / 4
     known = {"a": sign(long[0]), "b": sign(long[1])}
-    found = explain(sign(evading), known.items())
-    assert names(found) == {"a", "b"}
+    assert names(explain(sign(evading), known.items())) == {"a", "b"}
 
 
 def scan(path: Path) -> Signature:

@@ -237,10 +237,8 @@ def test_rules_that_would_use_the_queries_of_a_final_for_something_else() -> Non
 
 
 def test_a_final_is_not_made_of_queries_that_had_a_view() -> None:
-    rules = "public = false\nfinal = true\nfinalists = 2\n"
-    used = FINAL.replace(rules, "")
-    log = played(rules=used)
-    assert "views.set" in changed(log, FINAL)
+    used = FINAL.replace("public = false\nfinal = true\nfinalists = 2\n", "")
+    assert "views.set" in changed(played(rules=used), FINAL)
     assert changed(played(rules=RULES), FINAL) == []
 
 
@@ -418,8 +416,7 @@ def with_opened(board: Standings, **changes: object) -> Standings:
 
 
 def test_a_board_without_finalists_has_no_section() -> None:
-    board = standings([])
-    assert make_final(board, spec()) is None
+    assert make_final(standings([]), spec()) is None
     assert make_final(replace(finals(), final=None), final_spec()) is None
     files = render_board(standings([]), spec(), facts())
     assert b'id="final"' not in files["leaderboard/index.html"]
@@ -451,8 +448,7 @@ def test_the_winner_is_the_earliest_that_is_not_clearly_below_the_best() -> None
 
 def test_a_final_that_was_scored_again_says_who_had_won_and_why() -> None:
     files = render_board(finals(again=True), final_spec(), facts())
-    page = Document(files["leaderboard/index.html"])
-    text = " ".join(page.text.split())
+    text = " ".join(Document(files["leaderboard/index.html"]).text.split())
     assert "won with 0.402. Scored again on 20 Nov 2026: Two labels were wrong." in text
     assert "wins with 0.417" in text
     assert "came first on 19 Nov 2026, from 1,000 queries never used before, and again on" in text

@@ -224,8 +224,7 @@ def test_a_folder_is_fetched_and_answered(board: Git, folder: Path, client: http
     reply = folder / f"{ONE}.reply.txt"
     assert reply.read_text() == f"Received.\n\n<!-- heldout {EVENT} -->\n"
     assert forge.comment(handle, "Received.\n", event=EVENT) == "known"
-    other = digest_bytes(b"another")
-    assert forge.comment(handle, "Published.", event=other) == "done"
+    assert forge.comment(handle, "Published.", event=digest_bytes(b"another")) == "done"
     assert reply.read_text().count("heldout") == 2
     assert reply.read_text().startswith("Received.\n")
     assert len(forge.fetch()) == 2

@@ -118,12 +118,9 @@ def town(entered: ScoredBoard, tmp_path: Path) -> ScoredBoard:
     return board
 
 
-def reader_of(board: ScoredBoard) -> Session:
-    return look_at(board.session.repository, board.root / "vault", now=board.now)
-
-
 def score(board: ScoredBoard, ids: Sequence[str], part: str) -> ScoredAhead:
-    return score_part(reader_of(board), ids, parse_shard(part))
+    session = look_at(board.session.repository, board.root / "vault", now=board.now)
+    return score_part(session, ids, parse_shard(part))
 
 
 def ahead_of(board: ScoredBoard) -> Precomputed:
@@ -205,11 +202,6 @@ def add_view(board: ScoredBoard) -> None:
     board.rules(more=f"\n[[views]]\n{names}\n")
 
 
-def reword(board: ScoredBoard) -> None:
-    """Nothing that decides the score of an entry of before."""
-    board.rules(('title = "KB"', 'title = "Another title"'))
-
-
 def edit_queries(board: ScoredBoard) -> None:
     repository = board.session.repository
     (path,) = (q.queries for name, q in board.session.spec().sets.items() if name == "dev")
@@ -252,7 +244,7 @@ def test_what_another_plan_scored_is_scored_again(
 
 def test_a_new_title_is_no_plan(town: ScoredBoard) -> None:
     score(town, IDS, "1/1")
-    reword(town)
+    town.rules(('title = "KB"', 'title = "Another title"'))
     again(town, IDS, ahead := ahead_of(town))
     assert ahead.taken() == Taken(used=len(IDS), others=0)
 

@@ -656,8 +656,7 @@ def rounded(found: Ensemble | None) -> object:
 
 
 def test_sketches_have_ten_documents_of_16_bits() -> None:
-    run = generate(1, queries=3)
-    tops = sketch(run, {"q001": 0, "q000": 1}, KEY)
+    tops = sketch(generate(1, queries=3), {"q001": 0, "q000": 1}, KEY)
     assert (tops.shape, tops.dtype) == ((2, TOP), np.dtype(np.uint16))
     assert tops.all()
 

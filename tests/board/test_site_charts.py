@@ -38,10 +38,6 @@ def progress(of: list[ChartEntry]) -> Plot:
     return progress_chart(of, until=TODAY, head="eval RR@10")
 
 
-def scatter(of: list[ChartEntry], ratio: float | None) -> Plot:
-    return scatter_chart(of, ratio=ratio, head="eval RR@10", foot="dev RR@10")
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_labels_stay_text(name: str) -> None:
     label = clean(HOSTILE[name])
@@ -63,7 +59,7 @@ def test_the_line_of_records_goes_in_steps_until_today() -> None:
 
 def test_an_entry_without_dev_score_is_left_out_of_the_scatter() -> None:
     some = [*entries(), ChartEntry(label="no dev", day=TODAY, score=0.9)]
-    assert "no dev" not in tips(scatter(some, None))
+    assert "no dev" not in tips(scatter_chart(some, ratio=None, head="RR@10", foot="dev"))
 
 
 @given(st.lists(SCORES, min_size=1, max_size=20), st.integers(2, 12))

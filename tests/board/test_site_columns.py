@@ -50,7 +50,7 @@ from heldout.board.site.figures import Figure, make_cost_figures, pareto_front
 from heldout.board.site.pages import render_board
 from heldout.board.site.rows import make_columns, public_row, public_rows
 from heldout.board.standings.standings import Row
-from heldout.charts.axes import Axis, log_axis
+from heldout.charts.axes import log_axis
 from heldout.charts.scores import ChartEntry, cost_chart
 from heldout.errors import InputError
 
@@ -249,17 +249,13 @@ stated = st.builds(
 )
 
 
-def read(efficiency: object) -> Manifest:
-    return parse_manifest(json.dumps({**GOOD, "efficiency": efficiency}).encode())
-
-
 def stating(efficiency: Efficiency) -> Manifest:
     return msgspec.structs.replace(parse_manifest(json.dumps(GOOD).encode()), efficiency=efficiency)
 
 
 def problems(efficiency: object) -> set[tuple[str, str]]:
     with pytest.raises(InputError) as caught:
-        read(efficiency)
+        parse_manifest(json.dumps({**GOOD, "efficiency": efficiency}).encode())
     return {(problem.code, problem.path) for problem in caught.value.problems}
 
 
@@ -403,13 +399,9 @@ def test_any_costs_can_be_drawn(pairs: list[tuple[float, float]]) -> None:
     assert sorted(tips(chart)) == sorted(one.label for one in marks)
 
 
-def decades(low: float, high: float) -> Axis:
-    return log_axis([10**low, 10**high], room=0)
-
-
 @given(st.floats(-4, 15), st.floats(0.02, 19), st.integers(2, 12))
 def test_ticks_of_logarithms_are_few_round_and_inside(low: float, wide: float, most: int) -> None:
-    axis = decades(low, low + wide)
+    axis = log_axis([10**low, 10 ** (low + wide)], room=0)
     ticks = axis.ticks(most)
     assert 1 <= len(ticks) <= most
     assert all(-1e-9 <= axis.share(tick.at) <= 1 + 1e-9 for tick in ticks)
@@ -537,22 +529,3 @@ def test_a_score_that_is_no_number_is_refused(score: str) -> None:
     assert read_json(format_json(standings([broken]), spec()))
     with pytest.raises(ValueError, match=r".+"):
         format_json(board, spec())
-
-
-def test_every_cost_of_the_table_is_exported_and_none_of_an_embargoed_entry() -> None:
-    stated = Efficiency(
-        parameters=7, training_pairs=8, hardware="one GPU", query_latency_ms=2.5, energy_kwh=0.5
-    )
-    told = {**dict.fromkeys(COST_NAMES), "training_data": "dev"}
-    told |= {"parameters": 7, "training_pairs": 8}
-    told |= {"query_latency_ms": 2.5, "energy_kwh": 0.5, "hardware": "one GPU"}
-    shown = row("0.5", days=1, efficiency=stated, training_data="dev")
-    hidden = replace(shown, id="hidden", identity=None, embargo_until=date(2027, 5, 20))
-    board = standings([shown, hidden])
-    first, second = read_json(format_json(board, spec()))["rows"]
-    assert {name: first[name] for name in COST_NAMES} == told
-    assert {second[name] for name in COST_NAMES} == {None}
-    assert {second["why"][name] for name in COST_NAMES} == {"withheld by an embargo"}
-    head, one, two = read_csv(format_csv(board, spec()))
-    assert [one[head.index(n)] for n in COST_NAMES] == [str(told[n]) for n in COST_NAMES]
-    assert {two[head.index(name)] for name in COST_NAMES} == {""}

@@ -41,8 +41,7 @@ def test_an_embargoed_entry_is_anonymous_with_its_score() -> None:
 
 
 def test_a_reveal_that_is_due_is_told() -> None:
-    board = _secretive(date(2026, 11, 18), reveal_due=True)
-    files = render_board(board, spec(), facts())
+    files = render_board(_secretive(date(2026, 11, 18), reveal_due=True), spec(), facts())
     text = Document(files["leaderboard/index.html"]).text
     assert "Anonymous; reveal due since 18 Nov 2026" in text
     entry = Document(files["leaderboard/entries/20261006-x7f3.html"])
@@ -116,8 +115,7 @@ def _published(log: BoardLog, now: datetime) -> bytes:
     spec = make_spec()
     facts = BoardFacts(events=len(log.entries), head=Digest("0" * 64))
     files = render_board(make_standings(log.entries, spec, now=now), spec, facts)
-    events = map(format_entry, project(log.entries, now=now))
-    return b"".join([*events, *files.values()])
+    return b"".join([*map(format_entry, project(log.entries, now=now)), *files.values()])
 
 
 def test_every_field_of_the_identity_is_tried() -> None:
@@ -126,8 +124,7 @@ def test_every_field_of_the_identity_is_tried() -> None:
 
 
 def test_before_the_reveal_no_byte_has_a_part_of_it() -> None:
-    log = _log()
-    data = _published(log, datetime(2027, 5, 19, 23, 59, tzinfo=UTC))
+    data = _published(_log(), datetime(2027, 5, 19, 23, 59, tzinfo=UTC))
     assert b"Open Water" in data
     assert not [secret for secret in SECRETS if secret.encode() in data]
     assert b"zq" not in data.lower()

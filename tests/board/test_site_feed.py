@@ -126,8 +126,7 @@ def test_an_embargoed_identity_is_never_in_the_feed() -> None:
 
 
 def test_a_reveal_is_an_item_of_the_first_moment_of_its_day() -> None:
-    shown = row("0.4", days=1, embargo_until=UNTIL, **SECRETS)
-    first, second = items(feed(shown))
+    first, second = items(feed(row("0.4", days=1, embargo_until=UNTIL, **SECRETS)))
     assert (first["kind"], first["updated"]) == ("reveal", "2026-03-01T00:00:00Z")
     assert first["title"] == "Revealed: Kestrel Secret System, 0.4"
     assert first["author"] == "Kestrel Secret Team"

@@ -9,7 +9,7 @@ from jinja2.filters import do_striptags
 from sample_boards import AS_OF, OPENS, baseline, busy, facts, measured, row, spec, standings
 
 from heldout.board.log.final import Figures, Measured, Ranges
-from heldout.board.rules.spec import Policy, Registration
+from heldout.board.rules.spec import Policy, Registration, View
 from heldout.board.site.figures import make_figures
 from heldout.board.site.pages import make_board_page, render_board, say_standing
 from heldout.board.site.rows import TableRow, make_columns, public_rows
@@ -238,13 +238,8 @@ def test_no_scatter_where_it_would_say_nothing() -> None:
 
 
 def test_a_private_view_has_no_column() -> None:
-    views = (*spec().views, replace_view("reserve"))
+    views = (*spec().views, View(name="reserve", set="eval", measure="RR@10", public=False))
     assert [c.key for c in make_columns(spec(views=views))] == ["eval", "dev"]
-
-
-def replace_view(name: str) -> Any:
-    view = spec().views[1]
-    return type(view)(name=name, set=view.set, measure=view.measure, public=False)
 
 
 def test_where_teams_register_the_page_says_so_and_links_the_agreement() -> None:

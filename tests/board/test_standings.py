@@ -102,8 +102,7 @@ def test_what_was_not_published_is_not_shown(end: str) -> None:
 
 def test_an_embargo_ends_with_the_first_moment_of_its_day() -> None:
     log = embargoed()
-    before = datetime(2027, 5, 19, 23, 59, 59, 999_999, tzinfo=UTC)
-    (hidden,) = rows_of(log, before)
+    (hidden,) = rows_of(log, datetime(2027, 5, 19, 23, 59, 59, 999_999, tzinfo=UTC))
     assert (hidden.identity, hidden.embargoed, hidden.reveal_due) == (None, True, False)
     assert (hidden.scores["eval"], hidden.type) == ("0.397", "full ranking")
     assert hidden.embargo_until == REVEAL

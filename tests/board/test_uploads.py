@@ -137,8 +137,7 @@ def test_nobody_replaces_or_blocks_what_another_sends(folder: UploadFolder) -> N
 
 
 def test_what_lies_beside_the_deliveries_keeps_none_out(folder: UploadFolder) -> None:
-    key = f"{ONE}{ENDINGS[2]}"
-    (folder.path / key).write_bytes(b"somebody's")
+    (folder.path / f"{ONE}{ENDINGS[2]}").write_bytes(b"somebody's")
     send(folder, files_of())
     beside, uploaded = find_in_folder(folder.path, "age")
     assert [problem.code for problem in beside.problems] == ["missing-file"]
@@ -207,8 +206,7 @@ def test_a_part_of_a_submission_is_refused(folder: UploadFolder, kept: tuple[int
 
 
 def test_metadata_alone_is_an_update(folder: UploadFolder) -> None:
-    name = f"{ONE}{ENDINGS[1]}"
-    assert send(folder, {name: b"new"}) == (ONE, "update")
+    assert send(folder, {f"{ONE}{ENDINGS[1]}": b"new"}) == (ONE, "update")
     (arrival,) = find_in_folder(folder.path, "age")
     assert arrival.problems == ()
 

@@ -225,8 +225,7 @@ def test_runs_of_one_file_name_are_compared_as_runs_of_two_are(files: Path) -> N
             renamed[part].pop(key, None)
         assert found.pop(key) != renamed.pop(key)
     assert found == renamed
-    text = call(*AB).stdout
-    assert "A         a/run.txt\nB         b/run.txt\n" in text
+    assert "A         a/run.txt\nB         b/run.txt\n" in call(*AB).stdout
 
 
 @pytest.mark.usefixtures("files")

@@ -81,8 +81,7 @@ def test_what_makes_no_page_is_refused_and_nothing_is_written(
 ) -> None:
     Path("qrels.html").write_text("mine")
     before = sorted(Path().iterdir())
-    result = refused(*asked, *more)
-    assert said in " ".join(result.split())
+    assert said in " ".join(refused(*asked, *more).split())
     assert sorted(Path().iterdir()) == before
     assert Path("qrels.html").read_text() == "mine"
 
@@ -100,8 +99,7 @@ def test_on_real_runs_the_page_counts_what_the_answer_counts(data: Data, tmp_pat
     runs = (folder / "runs" / f"{name}.gz" for name in ("p_bm25", "NLE_P_v1"))
     page = tmp_path / "out.html"
     asked = [*runs, "--qrels", folder / "qrels.dl21-passage.txt.gz", "--rel", 3, "-k", 3]
-    result = call(*asked, "-m", "nDCG@10", "--html", page, "--json")
-    answer = json.loads(result.stdout)
+    answer = json.loads(call(*asked, "-m", "nDCG@10", "--html", page, "--json").stdout)
     lines = listed(page)["queries"]
     found = [(bool(line[6]), bool(line[7])) for line in lines]
     assert [answer["a_only"], answer["b_only"], answer["both"], answer["neither"]] == [

@@ -29,10 +29,6 @@ ROOT = Path(__file__).parents[2]
 OPTIONAL = [part.name for part in PARTS if part.group != "base"]
 
 
-def states(document: dict[str, Any]) -> dict[str, str]:
-    return {part["name"]: part["state"] for part in document["parts"]}
-
-
 def find(name: str, environ: dict[str, str]) -> PartState:
     return next(found for found in find_parts(environ) if found.part.name == name)
 
@@ -66,17 +62,16 @@ def hide(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 # the table
 
 
-def _is_wanted(requirement: Requirement) -> bool:
-    """Whether this Python needs it."""
-    return requirement.marker is None or requirement.marker.evaluate()
-
-
 def test_the_table_has_every_dependency_and_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = {"base": project["dependencies"], **project["optional-dependencies"]}
     del extras["test"], extras["test-core"], extras["docs"]
     named = {
-        extra: {one.name for one in map(Requirement, requirements) if _is_wanted(one)}
+        extra: {
+            one.name
+            for one in map(Requirement, requirements)
+            if one.marker is None or one.marker.evaluate()  # this Python needs it
+        }
         for extra, requirements in extras.items()
     }
     packages = [part for part in PARTS if part.kind == "package"]
@@ -100,22 +95,20 @@ def test_nothing_optional(hide: Callable[..., None], monkeypatch: pytest.MonkeyP
     assert "apt install git" in result.output
     document = json.loads(call("--json").output)
     assert document["ok"] is True
-    assert all(states(document)[name] == "missing" for name in OPTIONAL)
+    states = {part["name"]: part["state"] for part in document["parts"]}
+    assert {states[name] for name in OPTIONAL} == {"missing"}
 
 
 def test_everything(hide: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     hide()
-    monkeypatch.setattr(module, "find_parts", lambda _: _all("ready"))
+    ready = [PartState(part=part, state="ready", version="1.0") for part in PARTS]
+    monkeypatch.setattr(module, "find_parts", lambda _: ready)
     result = call()
     assert result.exit_code == 0
     assert result.output.startswith(
         "All that scoring runs needs is here, and no optional part is missing.\n"
     )
     assert "missing   " not in result.output
-
-
-def _all(state: installation.State) -> tuple[PartState, ...]:
-    return tuple(PartState(part=part, state=state, version="1.0") for part in PARTS)
 
 
 def test_a_missing_dependency_is_the_answer_no(hide: Callable[..., None]) -> None:

@@ -1,5 +1,6 @@
-"""Everything on the command line counts, or is refused: no option silently replaces another."""
+"""Options: each counts or is refused, none replaces another, and its help is a phrase."""
 
+import re
 from collections.abc import Iterator
 
 import click
@@ -34,6 +35,16 @@ ONE_VALUE = [
     for words, name, option in OPTIONS
     if not (option.multiple or option.is_flag or option.count)
 ]
+
+# Words that lean on something that is not there: "Of intervals.", "The port there."
+LEANS = re.compile(
+    r"(?:of|for|as|with|than|to|by|it|that|this|these|those|they|their|from|in|on|at|when|whether"
+    r"|what|where|which|who|how|you|your|the|a|an)\b",
+    re.IGNORECASE,
+)
+PRIVATE = re.compile(
+    r"\b(?:anew|told|tells?|kept|keeps?|mends?|found|there|somebody|nobody|neither)\b"
+)
 
 
 def call(*arguments: str) -> tuple[int, str]:
@@ -183,3 +194,16 @@ def test_completion_offers_every_command() -> None:
     for group, table in GROUPS.items():
         offered = complete(f"heldout {group} ".replace("  ", " "))
         assert offered == [f"plain,{name}" for name in table]
+
+
+def test_each_help_is_a_whole_phrase() -> None:
+    helps = {f"{words} {name}": one.help or "" for words, name, one in OPTIONS if not one.hidden}
+    assert len(helps) > 500
+    assert not {
+        option: text
+        for option, text in helps.items()
+        if not re.fullmatch(r"[A-Z].*[.\]]", text)
+        or " " not in text
+        or LEANS.match(text)
+        or PRIVATE.search(text.split("[")[0])
+    }

@@ -116,8 +116,7 @@ def test_an_environment_variable_is_read() -> None:
 
 
 def test_the_help_shows_type_default_and_bounds() -> None:
-    result = run(_idle, "--help")
-    lines = " ".join(result.output.split())
+    lines = " ".join(run(_idle, "--help").output.split())
     assert "--samples INTEGER RANGE Number of bootstrap samples. [default: 1000; x>=1]" in lines
     assert "-m, --measure MEASURE Measures. [default: RR@10, nDCG@10]" in lines
     assert "--no-cache No stored scores. --ties / --no-ties Ties. [default: ties]" in lines

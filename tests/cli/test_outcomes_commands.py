@@ -32,8 +32,7 @@ def _write(path: Path, ranks: list[int]) -> str:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    rng = np.random.default_rng(3)
-    base = rng.integers(5, 25, QUERIES)
+    base = np.random.default_rng(3).integers(5, 25, QUERIES)
     rows = {"a1": base, "a2": base + 1, "b1": base - 4, "b2": base - 3}
     for name, row in rows.items():
         ranks = row.copy()

@@ -129,8 +129,7 @@ def test_a_run_with_errors_stops_the_analysis_with_its_line(folder: Path) -> Non
 @reported_errors()
 def loading(source: Source) -> None:
     """Stands for any analysis."""
-    scores = load_scores(source)
-    click.echo(",".join(scores.table.systems))
+    click.echo(",".join(load_scores(source).table.systems))
 
 
 def call(*arguments: object) -> Result:

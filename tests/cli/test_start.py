@@ -30,8 +30,7 @@ def imported(tmp_path: Path, *arguments: str, status: int = 0) -> set[str]:
 
 @pytest.mark.parametrize("command", [(), ("board",)])
 def test_help_needs_next_to_nothing(tmp_path: Path, command: tuple[str, ...]) -> None:
-    found = imported(tmp_path, *command, "--help")
-    assert found.isdisjoint(HEAVY | {"numpy", "msgspec"})
+    assert imported(tmp_path, *command, "--help").isdisjoint(HEAVY | {"numpy", "msgspec"})
 
 
 @pytest.mark.parametrize("line", ["heldout ", "heldout analyse s"])

@@ -121,8 +121,7 @@ def test_we_open_what_openssl_seals(
     }[generate]
     identity = run(openssl, *make, at=tmp_path).decode()
     (tmp_path / "public.pem").write_text(bundle.recipient_of("openssl", identity))
-    key = run(openssl, "rand", "-base64", "32", at=tmp_path)
-    (tmp_path / "key").write_bytes(key)
+    (tmp_path / "key").write_bytes(run(openssl, "rand", "-base64", "32", at=tmp_path))
     method = RSA if wrap == "pkeyutl" else ("rsautl",)
     files = {
         names.key: run(

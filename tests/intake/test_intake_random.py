@@ -212,8 +212,7 @@ class RandomUploads(RuleBasedStateMachine):
         everything = [one for team in (0, 1) for one in self.uploads(team)]
         owners: dict[str, int] = {}
         for one in everything:
-            before = self.ended.get(one.id)
-            assert before in (None, one.state)
+            assert self.ended.get(one.id) in (None, one.state)
             if one.ended is not None:
                 self.ended[one.id] = one.state
             if one.state == "failed":

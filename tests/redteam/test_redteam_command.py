@@ -321,8 +321,7 @@ def test_a_vault_without_dev_scores_by_the_measure_says_what_to_do(
 def test_the_first_line_says_the_strongest_attack_and_the_rule_to_set(files: Path) -> None:
     found(files, baselines=("a", "b"))
     few = (*SMALL, "--attack", "best of n", "--attack", "weighted vote")
-    shown = call("--board", "board", "--vault", "vault", *few).stdout
-    first = shown.splitlines()[0]
+    first = call("--board", "board", "--vault", "vault", *few).stdout.splitlines()[0]
     own = json_of(call("--board", "board", "--vault", "vault", *few, "--json"))
     assert first == own["conclusion"]
     assert first.startswith(f"Your rule, {own['own_release']}: the strongest of 2 attacks gains ")

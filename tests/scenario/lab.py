@@ -259,8 +259,7 @@ class Lab:
     ) -> str:
         """Draft and fill in a submission; returns its id."""
         for query_set in ("dev", "eval"):
-            text = run_text(query_set, seed)
-            (self.root / f"{query_set}.run").write_text(text)
+            (self.root / f"{query_set}.run").write_text(run_text(query_set, seed))
         runs = ("--dev", self.root / "dev.run", "--eval", self.root / "eval.run")
         args = ("--embargo", embargo) if embargo else ()
         answer = self.participant("draft", name, *runs, *args, "--json", now=now, clone=clone)

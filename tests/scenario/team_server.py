@@ -2,19 +2,17 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import httpx2
-import pytest
 from lab import Lab, environment
+
+from ports import await_server, free_port
 
 
 @contextmanager
@@ -55,34 +53,20 @@ def team_pages(lab: Lab) -> Iterator[httpx2.Client]:
     """`heldout serve` for the organiser's folder of the board, without a campaign."""
     uploads = lab.root / "uploads"
     uploads.mkdir(exist_ok=True)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     found = ("--board", str(lab.board), "--uploads", str(uploads), "--port", str(port))
     command = [sys.executable, "-m", "heldout", "serve", *found]
     env = {**environment(lab.root), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    log = lab.root / "serve.log"
     with (
-        log.open("w") as said,
-        subprocess.Popen(command, stderr=said, cwd=lab.root, env=env) as server,
+        subprocess.Popen(command, cwd=lab.root, env=env) as server,
         httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client,
     ):
         try:
-            _wait(client, server, log)
+            await_server(client, server)
             yield client
         finally:
             server.send_signal(signal.SIGINT)
             server.wait(30)
-
-
-def _wait(client: httpx2.Client, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    for _ in range(1200):
-        try:
-            if client.get("/health").text == "alive":
-                return
-        except httpx2.TransportError:
-            assert server.poll() is None, log.read_text()
-            time.sleep(0.05)
-    pytest.fail(log.read_text())
 
 
 def join(lab: Lab, client: httpx2.Client, name: str) -> str:

@@ -157,8 +157,7 @@ def entries(lab: Lab) -> Mapping[str, Any]:
 @pytest.mark.parametrize("attack", SHOWN)
 def test_metadata_that_is_shown_as_text(lab: Lab, entries: Mapping[str, Any], attack: str) -> None:
     submission = f"20261103-s{list(SHOWN).index(attack)}"
-    row = entries[submission]
-    assert row["description"] == shown_fields(attack)["model_description"]
+    assert entries[submission]["description"] == shown_fields(attack)["model_description"]
     folder = lab.board / "leaderboard"
     check_page(folder / "entries" / f"{submission}.html")
     check_page(folder / "index.html")

@@ -125,8 +125,7 @@ def asked(lab: Lab) -> Mapping[str, Any]:
             commit = made if isinstance(made, str) else commit_tree(clone, made, parent="HEAD")
             git(clone, "push", "-q", "origin", f"+{commit}:refs/pull/{number}/head")
         found = lab.take_in(now=NEXT)["received"]
-        said = lab.organiser("inbox", "--all", now=NEXT)
-        assert target.is_calm(said)
+        assert target.is_calm(lab.organiser("inbox", "--all", now=NEXT))
     return {receipt["source"]: receipt for receipt in found}
 
 

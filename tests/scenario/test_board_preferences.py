@@ -88,8 +88,7 @@ def known_first(query: str, left: str, right: str) -> str:
 
 def maintain(lab: Lab, folder: CampaignFolder, *more: str | Path, now: str) -> Any:
     args = ("prefer", "maintain", folder.path, "--documents", documents(lab), "--json", *more)
-    answer = lab.organiser(*args, now=now).done()
-    return answer.json
+    return lab.organiser(*args, now=now).done().json
 
 
 def draw(lab: Lab, folder: CampaignFolder) -> Sequence[Task]:
@@ -217,8 +216,7 @@ def test_nothing_is_judged_without_its_text_where_there_are_texts(story: Story) 
 
 def test_challengers_meet_the_best_known_answer_as_often_as_a_lead_takes(story: Story) -> None:
     told = story.told["drawn"]
-    found = {one["query"]: one["challenger"] for one in told["challenges"]}
-    assert found == story.fresh
+    assert {one["query"]: one["challenger"] for one in told["challenges"]} == story.fresh
     assert all(one["incumbent"] == f"d{one['query']}" for one in told["challenges"])
     drawn = [task for task in story.folder.tasks() if task.why == "challenge"]
     pairs = [item.pair for task in drawn for item in task.items if item.answer is None]

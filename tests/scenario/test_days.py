@@ -239,8 +239,7 @@ def test_files_swapped_between_ids_are_refused(lab: Lab) -> None:
         for ending, data in files.items():
             (folder / f"{name}{ending}").write_bytes(data)
         lab.organiser("inbox", "--from", folder, "--no-fetch")
-        answer = lab.organiser("review", name, "--json").declined()
-        (review,) = answer.json["reviews"]
+        (review,) = lab.organiser("review", name, "--json").declined().json["reviews"]
         assert [f["rule"] for f in review["findings"]] == ["sealed"]
         assert [f["evidence"] for f in review["findings"]] == ["this submission cannot be opened"]
         assert lab.publish(name).code == 1

@@ -123,8 +123,7 @@ def test_an_organiser_who_opens_another_final_is_found(
         "queries": {"queries": {"final": 29}},
     }
     if field == "winner":
-        scores = {chosen[0]: "0.100", chosen[1]: "0.990"}
-        wrong["winner"]["final_scores"] = scores
+        wrong["winner"]["final_scores"] = {chosen[0]: "0.100", chosen[1]: "0.990"}
     with monkeypatch.context() as dishonest:
         dishonest.setattr(finals, "final_fields", changed(**wrong[field]))
         assert lab.organiser("board", "final", "--yes", now=AFTER).code == 0

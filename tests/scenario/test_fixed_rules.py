@@ -29,8 +29,7 @@ def refused(lab: Lab, *commands: str, now: str = NEXT) -> str:
     events = lab.kinds()
     said = set()
     for command in commands or ("rebuild", "inbox"):
-        answer = lab.organiser(command, now=now).refused()
-        said.add(answer.err)
+        said.add(lab.organiser(command, now=now).refused().err)
     assert lab.kinds() == events
     (text,) = said
     return text
@@ -114,5 +113,4 @@ def test_labels_that_were_changed_after_a_score_are_told_until_they_are_logged(l
     assert lab.organiser("rebuild", "--json", now=NEXT).json["unlogged"] == ["labels/eval.qrels"]
     assert lab.kinds() == events
     assert lab.organiser("correct", "20261102-first", "--why", "a copy", now=NEXT).code == 0
-    answer = lab.organiser("rebuild", now=NEXT)
-    assert "in the vault" not in answer.out
+    assert "in the vault" not in lab.organiser("rebuild", now=NEXT).out

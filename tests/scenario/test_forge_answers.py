@@ -96,8 +96,7 @@ def test_each_event_is_told_once_with_the_digits_of_the_page(lab: Lab) -> None:
 
 def test_no_finding_is_told_under_an_embargo(lab: Lab) -> None:
     forge = Memory()
-    name = lab.enter("hidden", embargo="2027-03-01")
-    assert tell(lab, forge, name) == "done"
+    assert tell(lab, forge, lab.enter("hidden", embargo="2027-03-01")) == "done"
     (text,) = forge.comments.values()
     assert "Findings" not in text
     assert "Lighthouse" not in text
@@ -125,8 +124,7 @@ def test_scores_that_wait_for_a_deadline_are_not_told_before_it(lab: Lab) -> Non
     file.write_text(file.read_text().replace("primary = ", kind, 1))
     lab.organiser("rebuild")
     forge = Memory()
-    name = lab.enter("first")
-    assert tell(lab, forge, name) == "done"
+    assert tell(lab, forge, lab.enter("first")) == "done"
     (text,) = forge.comments.values()
     assert "is published" in text
     assert "Scores" not in text

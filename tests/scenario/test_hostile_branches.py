@@ -362,8 +362,7 @@ def test_a_branch_of_a_hostile_name_stops_neither_inbox_nor_submit(lab: Lab) -> 
         subprocess.run([b"git", b"push", b"-q", b"origin", spec], cwd=lab.clone, check=True)
     git(lab.clone, "fetch", "-q", "origin")
     good = lab.send("good")
-    found = {r["id"]: r["kind"] for r in lab.take_in()["received"]}
-    assert found[good] == "received"
+    assert {r["id"]: r["kind"] for r in lab.take_in()["received"]}[good] == "received"
     said = lab.organiser("inbox", "--all").done()
     assert (said.out + said.err).replace("\n", "").isprintable()
     gone = [b":" + name for name in names]
@@ -420,8 +419,7 @@ def test_symlink_in_a_folder_is_not_followed(lab: Lab) -> None:
     folder.mkdir()
     for name in NAMES:
         (folder / Path(name).name).symlink_to(lab.vault / "labels" / "eval.qrels")
-    answer = lab.organiser("inbox", "--from", folder, "--json")
-    assert answer.json["received"] == []
+    assert lab.organiser("inbox", "--from", folder, "--json").json["received"] == []
 
 
 def _config(board: Path, key: str, value: str) -> None:

@@ -60,8 +60,7 @@ def test_a_copy_that_was_rejected_does_not_shut_its_owner_out(lab: Lab) -> None:
 
 def test_an_id_that_differs_in_case_from_a_submission_or_a_baseline_is_taken(lab: Lab) -> None:
     first = lab.receive("one")
-    second = lab.draft("One", seed=2, team=OTHER_TEAM)
-    assert lab.participant("submit", second).code == 0
+    assert lab.participant("submit", lab.draft("One", seed=2, team=OTHER_TEAM)).code == 0
     (receipt,) = lab.take_in()["received"]
     assert (receipt["kind"], receipt["problems"][0]["code"]) == ("refused", "id-taken")
     assert first in receipt["problems"][0]["found"]

@@ -54,8 +54,7 @@ def test_an_entry_is_renamed_only_by_an_organiser(lab: Lab) -> None:
     (waiting,) = lab.take_in(now=NEXT)["waiting"]
     assert (waiting["id"], waiting["status"]) == (entry, "proposed")
     review = lab.organiser("review", entry, "--json", now=NEXT).json["reviews"][0]
-    asked = {change["field"]: change["after"] for change in review["proposed"]}
-    assert asked == RENAMED
+    assert {change["field"]: change["after"] for change in review["proposed"]} == RENAMED
     assert "published with the entry" in lab.organiser("review", entry, now=NEXT).out
     args = ("--why", "the group has a new name")
     lab.push()

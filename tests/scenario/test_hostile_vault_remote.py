@@ -121,8 +121,7 @@ def test_events_that_a_remote_forgot_are_sent_again(
 ) -> None:
     log = pair.bob.log()
     forget(pair)
-    said = pair.bob.call("rebuild").done()
-    assert "sent to origin, which lacked it" in said.err
+    assert "sent to origin, which lacked it" in pair.bob.call("rebuild").done().err
     assert pair.bob.log() == pair.remote_log() == log
     assert pair.ann.call("rebuild").code == 0
     assert pair.ann.log() == log
@@ -204,8 +203,7 @@ def test_scores_logged_by_a_dishonest_signer_are_scored_anew(pair: Pair) -> None
 def test_a_mask_that_nobody_logged_hides_no_query(pair: Pair) -> None:
     mask = "".join(f"eval{number}\n" for number in range(8)).encode()
     pair.hostile({"labels/eval.exclude": ("100644", mask)})
-    one = pair.received()
-    pair.bob.call("publish", one, "--yes").done()
+    pair.bob.call("publish", pair.received(), "--yes").done()
     for office in (pair.ann, pair.bob):
         assert not (office.vault / "labels/eval.exclude").exists()
         assert office.call("rebuild").code == 0

@@ -18,10 +18,6 @@ def recipient(lab: Lab) -> str:
     return (lab.board / "keys" / "organisers.txt").read_text().strip()
 
 
-def subject(lab: Lab) -> str:
-    return git(lab.board, "log", "-1", "--format=%s")
-
-
 def two_published(lab: Lab) -> tuple[str, str]:
     ids = lab.send("one"), lab.send("two", seed=2, team=OTHER_TEAM)
     lab.take_in()
@@ -34,8 +30,7 @@ def add_baseline(lab: Lab, *, seed: int = 9) -> Answer:
     for query_set in ("dev", "eval"):
         (lab.root / f"{query_set}.run").write_text(run_text(query_set, seed))
         runs += [f"--{query_set}", lab.root / f"{query_set}.run"]
-    args = ["--description", "BM25"]
-    return lab.organiser("board", "baseline", BASELINE, *runs, *args)
+    return lab.organiser("board", "baseline", BASELINE, *runs, "--description", "BM25")
 
 
 # keys
@@ -81,7 +76,7 @@ def test_a_second_organiser_is_added_by_rekey_alone_and_the_keys_follow(lab: Lab
     assert lab.kinds() == ["opened-board", "rekeyed"]
     assert (lab.board / "keys" / "organisers.txt").read_text() == f"{own}\n{second}\n"
     assert git(lab.board, "status", "--porcelain") == ""
-    assert subject(lab).startswith("rekeyed ")
+    assert git(lab.board, "log", "-1", "--format=%s").startswith("rekeyed ")
 
 
 # errata

@@ -96,8 +96,7 @@ def add_baseline(lab: Lab, seeds: Sequence[int] = (9,)) -> str:
 
 
 def send(lab: Lab, name: str, *seeds: int, top: float, team: Team, publish: bool = True) -> str:
-    runs = options(lab, seeds, top)
-    answer = lab.participant("draft", name, *runs, "--json")
+    answer = lab.participant("draft", name, *options(lab, seeds, top), "--json")
     submission = str(answer.json["id"])
     lab.fill(submission, **team)
     assert lab.participant("submit", submission).code == 0
@@ -177,8 +176,7 @@ def test_a_split_set_from_the_first_submission_to_the_archive(tmp_path: Path) ->
     check(out)
     assert {name for name, row in rows.items() if row["rank"]} == {good}
     archive = lab.archive()
-    files = forge(archive, swap_key, lab.root / "other.zip")
-    assert audit_archive(files).faults != ()
+    assert audit_archive(forge(archive, swap_key, lab.root / "other.zip")).faults != ()
 
 
 def swap_key(files: Files) -> None:

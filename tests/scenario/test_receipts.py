@@ -139,17 +139,12 @@ def test_a_receipt_names_the_head_of_the_log_when_it_was_sent(lab: Lab) -> None:
     assert said == f"event {head.seq}, the last one when it was sent, is not what it was"
 
 
-def other_lab(lab: Lab) -> Lab:
-    """A dishonest organiser's second board, vault and forge, with the same keys."""
-    return lab.copy(lab.root / "second")
-
-
 def test_two_receipts_show_that_two_logs_were_shown(tmp_path: Path) -> None:
     """One organiser goes on with two copies of a vault, and shows each team another log."""
     lab = found_lab(tmp_path)
     one = lab.receive("one")
     lab.push()
-    other = other_lab(lab)
+    other = lab.copy(lab.root / "second")  # of a dishonest organiser, with the same keys
     their = other.new_clone("theirs")
     other.send("theirs", now=NEXT, seed=2, team=OTHER_TEAM, clone=their)
     assert lab.publish(one, now=NEXT).code == 0

@@ -181,8 +181,7 @@ def test_who_was_revoked_and_comes_again_under_a_new_key_is_told_to_the_organise
     admitted.organiser("board", "revoke", handle, "--why", "passed on data", now=NEXT)
     again = {"team": "Lighthouse Retrieva1 Group", "institution": "Another Place"}
     register(admitted, now=NEXT, clone=admitted.new_clone("second"), team=again)
-    answer = admitted.organiser("inbox", now=NEXT)
-    said = " ".join(answer.out.split())
+    said = " ".join(admitted.organiser("inbox", now=NEXT).out.split())
     assert f'nearly the same name, "{TEAM["team"]}", the same contact: {handle}, revoked' in said
     assert "passed on data" in said
     second, first = sorted(

@@ -54,7 +54,7 @@ def judged(lab: Lab) -> Judged:
     sent = {"honest": first, "replayed": replay(lab, first)}
     for number, (attack, said) in enumerate(SAID.items(), 20):
         sent[attack] = lab.draft(f"signature-{number}", now=NEXT, seed=number)
-        forge(lab, sent[attack], said, key=own_key(lab))
+        forge(lab, sent[attack], said, key=(lab.clone / ".git/heldout/team/key").read_bytes())
     sent["other key"] = lab.draft("others-key", now=NEXT, seed=14)
     forge(lab, sent["other key"], {}, key=new_signing_key())
     sent["changed"] = lab.draft("changed", now=NEXT, seed=16)
@@ -102,10 +102,6 @@ def forge(lab: Lab, submission: str, said: Mapping[str, str], *, key: bytes) -> 
 
 def change_metadata(metadata: bytes, signature: SubmissionSignature) -> bytes:
     return join_signature(metadata.replace(b"monoT5", b"monoT6"), signature)
-
-
-def own_key(lab: Lab) -> bytes:
-    return (lab.clone / ".git/heldout" / "team" / "key").read_bytes()
 
 
 NOT_OF_THIS = "is not one of this submission"

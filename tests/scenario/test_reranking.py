@@ -22,15 +22,11 @@ def lab(tmp_path: Path) -> Lab:
     return lab
 
 
-def leave_the_candidates(lab: Lab, submission: str) -> None:
-    run = lab.clone / ".git/heldout/drafts" / submission / "dev.run"
-    run.write_text(run.read_text("utf-8").replace("\tn3-1\t", "\tn3-elsewhere\t"), "utf-8")
-
-
 def test_a_document_of_its_own_stands_against_publication(lab: Lab) -> None:
     submission = lab.draft("beyond")
     lab.fill(submission, type="reranking")
-    leave_the_candidates(lab, submission)
+    run = lab.clone / ".git/heldout/drafts" / submission / "dev.run"
+    run.write_text(run.read_text("utf-8").replace("\tn3-1\t", "\tn3-elsewhere\t"), "utf-8")
     lab.send_unchecked(submission)
     lab.take_in(now=NEXT)
     lab.organiser("review", submission, now=NEXT).declined(

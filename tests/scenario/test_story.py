@@ -125,8 +125,7 @@ def test_a_board_of_the_openssl_form(tmp_path: Path) -> None:
     git(root, "clone", "-q", "board", "clone")
     other = Lab(root)
     for query_set in ("dev", "eval"):
-        text = run_text(query_set, 1)
-        (root / f"{query_set}.txt").write_text(text)
+        (root / f"{query_set}.txt").write_text(run_text(query_set, 1))
         subprocess.run(["bzip2", str(root / f"{query_set}.txt")], check=True)
     runs: list[str | Path] = ["--dev", root / "dev.txt.bz2", "--eval", root / "eval.txt.bz2"]
     submission = other.participant("draft", "one", *runs, "--json").json["id"]
@@ -193,8 +192,7 @@ def test_a_wrong_baseline_is_told(lab: Lab) -> None:
         ("--dev", "{root}/dev.run", "--eval", "{root}/dev.run"),
     ):
         args = [text.format(root=lab.root) for text in runs]
-        answer = lab.organiser(*name, *args).refused()
-        assert answer.err
+        assert lab.organiser(*name, *args).refused().err
 
 
 def test_the_score_is_hidden_until_asked_for(lab: Lab) -> None:

@@ -40,8 +40,7 @@ def drop(name: str) -> Callable[[Files], object]:
 
 def reordered(order: Callable[[list[bytes]], list[bytes]]) -> Callable[[Files], object]:
     def change(files: Files) -> None:
-        rows = files["log.jsonl"].splitlines(keepends=True)
-        files["log.jsonl"] = b"".join(order(rows))
+        files["log.jsonl"] = b"".join(order(files["log.jsonl"].splitlines(keepends=True)))
 
     return change
 

@@ -104,8 +104,7 @@ def found_again(folder: Path) -> Lab:
 def test_a_stamp_of_another_authority_does_not_hold(
     lab: Lab, authority: Authority, tmp_path: Path
 ) -> None:
-    other = make_authority(tmp_path / "other")
-    stamp(lab, other)
+    stamp(lab, make_authority(tmp_path / "other"))
     found = lab.organiser("audit", "--timestamp-root", authority.root, "--json").json
     assert not found["ok"]
     assert "timestamps/0.tsr: it does not hold" in found["faults"][0]

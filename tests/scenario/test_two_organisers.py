@@ -78,8 +78,7 @@ def test_events_from_before_a_vault_was_shared_are_sent(pair: Pair) -> None:
     one = pair.received()
     assert pair.ann.call("review", one).code == 0
     git(pair.ann.vault, "remote", "add", "origin", "../private")
-    said = pair.ann.call("inbox")
-    assert "sent to origin, which lacked it: 2 events" in said.err
+    assert "sent to origin, which lacked it: 2 events" in pair.ann.call("inbox").err
     assert pair.remote_log() == pair.ann.log()
     assert pair.bob.call("publish", one, "--yes").code == 0
 
@@ -113,8 +112,7 @@ def test_edited_queries_reach_the_other_by_the_board_alone(pair: Pair) -> None:
     file.write_text(right, "utf-8")
     assert pair.ann.call("rebuild").code == 0
     assert pair.ann.kinds()[-1] == "changed-rules"
-    before = pair.bob.board.joinpath("queries/eval.tsv").read_text("utf-8")
-    assert before != right
+    assert pair.bob.board.joinpath("queries/eval.tsv").read_text("utf-8") != right
     for options in ((), ("--accept-rules",)):
         pair.bob.call("inbox", *options, now=LATER).refused(
             "queries/eval.tsv: another organiser logged another version"
@@ -165,8 +163,7 @@ def test_of_two_keys_made_at_once_the_first_one_holds(pair: Pair) -> None:
     for office in (pair.ann, pair.bob):
         office.edit(('rule = "rounded"', 'rule = "clear"'))
     before_push(pair.ann, shell(pair.bob, "rebuild", "--accept-rules", now=LATER))
-    said = pair.ann.call("rebuild", now=LATER).done()
-    assert "another organiser was first" in said.err
+    assert "another organiser was first" in pair.ann.call("rebuild", now=LATER).done().err
     key = (pair.bob.vault / "labels/eval.key").read_bytes()
     assert (pair.ann.vault / "labels/eval.key").read_bytes() == key
     assert pair.ann.kinds().count("changed-rules") == 1

@@ -30,16 +30,12 @@ COMMANDS = {
 }
 
 
-def named(command: str, submission: str) -> list[str]:
-    return [submission if word == "ID" else word for word in COMMANDS[command]]
-
-
 def test_offline_nothing_happens(pair: Pair) -> None:
     one = pair.received()
     pair.remote.rename(pair.lab.root / "away")
     before = pair.ann.state()
-    for command in COMMANDS:
-        pair.ann.call(*named(command, one)).refused(
+    for words in COMMANDS.values():
+        pair.ann.call(*(one if word == "ID" else word for word in words)).refused(
             "its remote origin does not answer", "nothing was done"
         )
         assert pair.ann.state() == before
@@ -115,8 +111,7 @@ def test_rules_of_the_other_are_no_edit_that_takes_them_back(pair: Pair) -> None
     pair.ann.edit(("quota = 2", "quota = 3"))
     assert pair.ann.call("rebuild").code == 0
     count = pair.ann.kinds().count("changed-rules")
-    said = pair.bob.call("rebuild").done()
-    assert "board.toml taken over" in said.err
+    assert "board.toml taken over" in pair.bob.call("rebuild").done().err
     assert pair.bob.kinds().count("changed-rules") == count
     assert (pair.bob.board / "board.toml").read_text() == (
         pair.ann.board / "board.toml"
@@ -142,8 +137,7 @@ def test_rules_that_both_edited_are_not_lost(pair: Pair) -> None:
 
 
 def test_a_board_that_lacks_what_the_other_made_public_is_pulled_first(pair: Pair) -> None:
-    one = pair.received()
-    assert pair.ann.call("publish", one, "--yes").code == 0
+    assert pair.ann.call("publish", pair.received(), "--yes").code == 0
     pair.lab.push()
     before = pair.bob.log(), git(pair.bob.board, "rev-parse", "HEAD")
     pair.bob.call("rebuild").refused("the board here lacks 2 commits of origin: git pull --ff-only")

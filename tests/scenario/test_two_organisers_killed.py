@@ -31,8 +31,7 @@ def _first_sharing(pair: Pair) -> tuple[Office, list[str]]:
 
 
 def _takes_over_and_decides(pair: Pair) -> tuple[Office, list[str]]:
-    one = pair.received()
-    return pair.bob, ["reject", one, "--why", "no"]
+    return pair.bob, ["reject", pair.received(), "--why", "no"]
 
 
 CASES: Mapping[str, tuple[Callable[[Pair], tuple[Office, list[str]]], int]] = {

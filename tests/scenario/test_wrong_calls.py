@@ -35,8 +35,7 @@ def test_wrong_use_ends_with_2_and_says_why(lab: Lab) -> None:
         participant = arguments[0] in ("check", "draft")
         who = lab.participant if participant else lab.organiser
         extra = () if arguments[0] in ("draft", "board") else ("--json",)
-        answer = who(*arguments, *extra, now=DAY).refused()
-        assert answer.err
+        assert who(*arguments, *extra, now=DAY).refused().err
 
 
 DECISIONS = {

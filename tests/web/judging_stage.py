@@ -99,8 +99,7 @@ class Stage:
         page = self.client.get(self.link, params=self.who(worker))
         answer = self.client.post(f"{self.link}/consent", data=fields_of(page))
         assert answer.status_code == 303, answer.text
-        place = answer.headers["location"]
-        self.roots[worker] = str(place.rpartition("/item/")[0])
+        self.roots[worker] = str(answer.headers["location"].rpartition("/item/")[0])
         return self.roots[worker]
 
     def answer(self, root: str, position: int, choice: str = "a", **more: str) -> Response:

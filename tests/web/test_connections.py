@@ -52,6 +52,5 @@ def test_a_form_that_comes_in_drips_is_ended(
 )
 def test_an_address_is_counted_as_one_machine_or_one_network(host: str, counted: str) -> None:
     """IPv4 that comes as IPv6 is no common network: one sender would use up everybody's slots."""
-    request = Request({"type": "http", "client": (host, 1)})
-    assert network_of(request) == counted
+    assert network_of(Request({"type": "http", "client": (host, 1)})) == counted
     assert not counted or network(host) == counted

@@ -94,8 +94,7 @@ def test_payments_are_exported_with_their_keys(stages: Stages, tmp_path: Path) -
     stage.finish(stage.begin("ada"), 4)
     told = export(stage, tmp_path, "--form", "payments")
     assert "due $2.00 paid $0.00" in told
-    text = (tmp_path / "payments.csv").read_text()
-    (row,) = csv.DictReader(StringIO(text, newline=""))
+    (row,) = csv.DictReader(StringIO((tmp_path / "payments.csv").read_text(), newline=""))
     assert (row["platform_id"], row["kind"], row["amount"]) == ("ada", "base", "2.00")
 
 

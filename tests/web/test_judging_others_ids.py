@@ -196,8 +196,7 @@ def test_who_came_by_a_signed_link_is_not_held_up_by_others_exits(stage: Make) -
 
 def test_the_placeholder_of_the_printed_link_is_nobodys_id(stage: Make) -> None:
     one = stage()
-    page = one.client.get(one.link, params={"worker": "ID"})
-    assert "Your worker id" in words_of(page)
+    assert "Your worker id" in words_of(one.client.get(one.link, params={"worker": "ID"}))
     answer = one.post(f"{one.link}/consent", {"worker": "ID", "batch": "1"})
     assert answer.status_code == 422
 

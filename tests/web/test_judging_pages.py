@@ -64,8 +64,7 @@ def test_going_back_shows_the_answer_and_a_change_replaces_it(stage: Make) -> No
     one = stage()
     root = one.begin()
     one.answer(root, 1, "a")
-    page = one.client.get(f"{root}/item/2")
-    assert f'href="{root}/item/1"' in page.text
+    assert f'href="{root}/item/1"' in one.client.get(f"{root}/item/2").text
     back = one.client.get(f"{root}/item/1")
     assert shown_choice(back) == ["a"]
     assert one.answer(root, 1, "b").status_code == 303

@@ -16,8 +16,7 @@ def test_stopping_first_names_the_amount(stage: Make) -> None:
     assert "5 of 13 answered: $0.77 is yours." in words_of(page)
     assert "Continue with question 6" in words_of(page)
     assert len(one.judgments()) == 5
-    answer = one.post(f"{root}/exit", fields_of(page))
-    assert answer.headers["location"] == f"{root}/done"
+    assert one.post(f"{root}/exit", fields_of(page)).headers["location"] == f"{root}/done"
     end = words_of(one.client.get(f"{root}/done"))
     assert "You have stopped" in end
     assert "$0.77 is yours" in end

@@ -63,8 +63,7 @@ def test_axe_finds_nothing_and_nothing_scrolls_sideways(page: Page) -> None:
 
 def test_a_hostile_passage_is_shown_as_it_is(page: Page) -> None:
     assert page.title() == "A task"
-    shown = page.locator(".pair .text").first
-    assert shown.evaluate("e => e.textContent") == HOSTILE
+    assert page.locator(".pair .text").first.evaluate("e => e.textContent") == HOSTILE
     assert page.locator("script").count() == 1
 
 

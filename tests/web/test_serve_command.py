@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +24,7 @@ from heldout.judging.campaign.pools import Pool
 from heldout.judging.campaign.rows import Task
 from heldout.judging.database.campaigns import load_campaign, read_campaign
 from heldout.judging.database.tables import open_database
-from ports import free_port
+from ports import await_server, free_port
 
 TOML = f"""
 name = "{SETTINGS.name}"
@@ -66,23 +65,12 @@ def served(*arguments: str, **environment: str) -> Iterator[tuple[httpx2.Client,
                 break
         try:
             with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
-                _wait(client, process)
+                await_server(client, process)
                 yield client, said
         finally:
             process.send_signal(signal.SIGINT)
             said += process.communicate(timeout=60)[1].splitlines()
         assert process.returncode in (0, -signal.SIGINT), said
-
-
-def _wait(client: httpx2.Client, process: "subprocess.Popen[str]") -> None:
-    for _ in range(2400):
-        try:
-            if client.get("/health").text == "alive":
-                return
-        except httpx2.TransportError:
-            assert process.poll() is None, "it has ended"
-            time.sleep(0.05)
-    pytest.fail("the server does not answer")
 
 
 def serve(*arguments: str, **environment: str | None) -> tuple[int, str]:

@@ -38,8 +38,7 @@ def key() -> RSAKey:
 def sign_in(there: OpenIdProvider, provider: Provider = ORCID, *, flow: Flow | None = None) -> str:
     here = SignIn(provider=provider, client=there.client(), back=BACK)
     begun = new_flow(provider, ties=False)
-    answer = there.consent(here.address(begun))
-    return here.subject(flow or begun, answer)
+    return here.subject(flow or begun, there.consent(here.address(begun)))
 
 
 def test_a_person_comes_back_with_a_checked_id_token(key: RSAKey) -> None:

@@ -215,8 +215,7 @@ def test_a_sign_in_of_somebody_else_s_browser_is_refused(
     place = make_place(providers=(ORCID,))
     victim, attacker = place.browser(), place.browser()
     with patch.object(pages, "new_client", there.client):
-        sent = attacker.post("/sign-in/orcid", data={})
-        back = there.consent(sent.headers["location"])
+        back = there.consent(attacker.post("/sign-in/orcid", data={}).headers["location"])
         assert victim.get("/sign-in/orcid/back", params=back).status_code == 403
         victim.post("/sign-in/orcid", data={})
         assert victim.get("/sign-in/orcid/back", params=back).status_code == 403
