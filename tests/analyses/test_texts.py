@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from heldout import analyses, survivorship
+from heldout import analyses, judging, survivorship
 from heldout.answers.texts import write_table
 
 
@@ -17,7 +17,7 @@ def test_a_name_with_ends_of_lines_begins_no_note() -> None:
     assert (len(table.columns), len(table.notes), len(table.method)) == (3, 1, 1)
 
 
-@pytest.mark.parametrize("room", [analyses, survivorship])
+@pytest.mark.parametrize("room", [analyses, judging, survivorship])
 def test_every_text_is_used(room: ModuleType) -> None:
     code = Path(str(room.__file__)).parent
     blocks = {

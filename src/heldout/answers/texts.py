@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ENTER = "\ue000"
 """Stands for the end of a line in somebody's name, which begins no note."""
 
-_ROOMS = ("heldout.analyses", "heldout.survivorship")
+_ROOMS = ("heldout.analyses", "heldout.judging", "heldout.survivorship")
 """Packages with texts; a template's name is there once."""
 
 _COLUMN = re.compile(r"(text|count|score|difference|share|p)(?: (\d))?: ?(.*)", re.DOTALL)

@@ -8,12 +8,11 @@ from math import comb
 from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.sentence import name_one, name_some
-from heldout.answers.table import Cell, Column, Table, columns, shorten
+from heldout.answers.table import Cell, Table, shorten
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.charts.axes import score_axis, share_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import MUTED, RECORD
-from heldout.errors import plural
 from heldout.judging.campaign import judgments, pools
 from heldout.judging.labels import contests as compared
 from heldout.judging.labels.labels import CLOSE
@@ -52,7 +51,12 @@ def contests_answer(found: compared.Contests) -> Answer:
     wins, pairs = _wins(found), _pairs(found)
     return Answer(
         answer=_say_contests(found),
-        summary=_facts_of_cycles(found),
+        summary=write_facts(
+            "contests.circles",
+            cycles=compared.find_cycles(found),
+            triples=comb(len(found.runs), 3),
+            most=_NAMED,
+        ),
         tables=(wins, *square, pairs),
         short=(
             shorten(wins, _MOST_CONTESTS, what="run"),
@@ -70,35 +74,26 @@ def contests_answer(found: compared.Contests) -> Answer:
             "why": "share, low, high and p are null where no query decides",
         },
         chart=(lambda: draw_contests(found)) if drawn else None,
-        title="How often people prefer the first document of each run to that of "
-        f"{_rival(found)}, with exact {found.level:.0%} intervals"
-        if drawn
-        else "",
+        title=write("contests.title", rival=_rival(found), level=found.level) if drawn else "",
     )
 
 
 def _say_contests(found: compared.Contests) -> str:
     """Return who wins most contests, and how many runs people prefer to the known answers."""
-    queries = plural(found.judged, "judged query", "judged queries")
     runs = {run: wins for run, wins in found.wins.items() if run != compared.PERFECT}
     most = max(runs.values(), default=0)
-    if not most:
-        return f"No run wins a contest on the {queries}."
-    best = [run for run, wins in runs.items() if wins == most]
-    said = (
-        f"{name_some(best)} {'wins' if len(best) == 1 else 'win'} most contests, {most:,} of "
-        f"{len(found.runs) - 1:,}, on {queries}"
-    )
-    if compared.PERFECT not in found.runs:
-        return f"{said}."
-    against = [_against(found, run, compared.PERFECT) for run in runs]
-    better = [one for one in against if one.a_preferred > one.b_preferred]
-    sure = sum(_significant(one, found.level) for one in better)
-    if not better:
-        return f"{said}; no run is preferred to the known answers."
-    return (
-        f"{said}; {len(better):,} of {plural(len(runs), 'run')} preferred to the known answers, "
-        f"{sure:,} significantly."
+    better = None
+    if compared.PERFECT in found.runs:
+        against = [_against(found, run, compared.PERFECT) for run in runs]
+        better = [one for one in against if one.a_preferred > one.b_preferred]
+    return write(
+        "contests.headline",
+        found=found,
+        most=most,
+        best=[run for run, wins in runs.items() if wins == most],
+        runs=len(runs),
+        better=None if better is None else len(better),
+        sure=sum(_significant(one, found.level) for one in better or ()),
     )
 
 
@@ -158,45 +153,11 @@ def _significant(one: compared.Contest, level: float) -> bool:
     return one.p_bonferroni is not None and one.p_bonferroni <= 1 - level + 1e-12
 
 
-def _facts_of_cycles(found: compared.Contests) -> list[tuple[str, str]]:
-    cycles, count = compared.find_cycles(found), len(found.runs)
-    triples = comb(count, 3)
-    if not cycles:
-        return [("circles", f"none among {triples:,} triples of runs")] if triples else []
-    shown = "; ".join(" > ".join((*cycle, cycle[0])) for cycle in cycles[:_NAMED])
-    more = f" and {len(cycles) - _NAMED:,} more" if len(cycles) > _NAMED else ""
-    return [
-        ("circles", f"{len(cycles):,} of {triples:,} triples of runs beat each other in a circle"),
-        ("", shown + more),
-    ]
-
-
 def _wins(found: compared.Contests) -> Table:
     perfect = compared.PERFECT in found.runs
     runs = sorted(found.runs, key=lambda run: -found.wins[run])
-    against_known = (
-        *columns("share", "preferred to known", decimals=3),
-        *columns("count", "queries"),
-        *columns("p", "p", "Bonferroni"),
-    )
-    return Table(
-        title="Contests won by each run",
-        columns=(
-            Column(name="run"),
-            *columns("count", "wins", "losses", "draws"),
-            *(against_known if perfect else ()),
-        ),
-        rows=tuple(_wins_row(found, run, perfect=perfect) for run in runs),
-        notes=(f"{compared.PERFECT}: a run that shows the known answer first on every query.",)
-        if perfect
-        else (),
-        method=(
-            (
-                "A run wins a contest if people prefer its first document on more queries than "
-                "that of the other; a draw is as many queries on each side, or none."
-            ),
-        ),
-    )
+    rows = tuple(_wins_row(found, run, perfect=perfect) for run in runs)
+    return write_table("contests.wins", rows, perfect=compared.PERFECT if perfect else "")
 
 
 def _wins_row(found: compared.Contests, run: str, *, perfect: bool) -> tuple[Cell, ...]:
@@ -212,20 +173,7 @@ def _wins_row(found: compared.Contests, run: str, *, perfect: bool) -> tuple[Cel
 def _square(found: compared.Contests) -> Table:
     rows = [(row, *(_cell(found, column, row) for column in found.runs)) for row in found.runs]
     rows.append(("wins", *(f"{found.wins[run]:,}" for run in found.runs)))
-    return Table(
-        title="How often the run in the column is preferred to the run in the row, % of n queries",
-        columns=columns("text", "run", *found.runs),
-        rows=tuple(rows),
-        notes=(
-            (
-                "n, in brackets, counts queries where both show different documents and more "
-                f"people prefer one of them. *: p <= {1 - found.level:.2g}, corrected."
-            ),
-        ),
-        method=(
-            f"Exact binomial, two-sided, Bonferroni over all {len(found.contests):,} contests.",
-        ),
-    )
+    return write_table("contests.square", tuple(rows), found=found)
 
 
 def _cell(found: compared.Contests, column: str, row: str) -> Cell:
@@ -237,41 +185,18 @@ def _cell(found: compared.Contests, column: str, row: str) -> Cell:
 
 
 def _pairs(found: compared.Contests) -> Table:
-    return Table(
-        title="Each contest",
-        columns=(
-            *columns("text", "a", "b"),
-            *columns("count", "a preferred", "b preferred", "drawn", "same", "unjudged"),
-            *columns("share", "share", "low", "high", decimals=3),
-            *columns("p", "p", "Bonferroni", "Holm"),
-        ),
-        rows=tuple(
-            (
-                *(one.a, one.b, one.a_preferred, one.b_preferred),
-                *(one.drawn, one.same, one.unjudged, one.share, one.low, one.high),
-                *(one.p, one.p_bonferroni, one.p_holm),
-            )
-            for one in found.contests
-        ),
-        notes=(
-            (
-                "drawn: as many votes for either; same: both show the same passage; unjudged: the "
-                "pair has no vote, or a run has no answer."
-            ),
-        ),
-        method=(
-            "Queries are counted and not votes: several votes on one pair are one observation.",
-            (
-                f"share: of a, among the queries that decide; low, high: exact {found.level:.0%} "
-                "intervals, each by itself. p: exact binomial, two-sided; Bonferroni and Holm over "
-                f"all {len(found.contests):,} contests."
-            ),
-        ),
+    rows = tuple(
+        (
+            *(one.a, one.b, one.a_preferred, one.b_preferred),
+            *(one.drawn, one.same, one.unjudged, one.share, one.low, one.high),
+            *(one.p, one.p_bonferroni, one.p_holm),
+        )
+        for one in found.contests
     )
+    return write_table("contests.pairs", rows, found=found)
 
 
 _MOST_STRENGTHS = 12
-_INTERVALS = ("low", "high", "bootstrap low", "bootstrap high")
 
 
 def compare_strengths(
@@ -310,31 +235,17 @@ def compare_strengths(
 def strengths_answer(found: compared.RunStrengths, *, seed: int) -> Answer:
     """Strengths, and the difference of each two runs; all in logits."""
     several, tables = bool(found.differences), (_strengths(found), _differences(found))
+    title = {"first": next(iter(found.strengths), ""), "level": found.level}
     return Answer(
         answer=_say_strengths(found),
-        summary=_facts_of_strengths(found),
+        summary=write_facts("contests.strengths_summary", found=found),
         tables=tables,
         short=[shorten(table, _MOST_STRENGTHS) for table in tables],
         document=to_document(found)
         | {"interval": "of differences, clustered by query, each by itself", "seed": seed},
         chart=(lambda: draw_strengths(found)) if several else None,
-        title=f"How much weaker each run is than {next(iter(found.strengths))}, in logits, with "
-        f"{found.level:.0%} intervals clustered by query"
-        if several
-        else "",
+        title=write("contests.strengths_title", **title) if several else "",
     )
-
-
-def _facts_of_strengths(found: compared.RunStrengths) -> list[tuple[str, str]]:
-    compared = f"{found.comparisons:,} comparisons on {plural(found.queries, 'query', 'queries')}"
-    lines = [("strengths", f"{len(found.strengths):,} runs, {compared}")]
-    if len(found.groups) > 1:
-        groups = f"{len(found.groups):,} groups of runs"
-        lines.append(("apart", f"{groups} were never compared with each other"))
-    if found.separated:
-        finite = "without the prior it would be infinite, so it has no interval"
-        lines.append(("note", f"some run won or lost everything: {finite}"))
-    return lines
 
 
 def draw_strengths(found: compared.RunStrengths) -> Plot:
@@ -362,28 +273,20 @@ def draw_strengths(found: compared.RunStrengths) -> Plot:
 
 def _say_strengths(found: compared.RunStrengths) -> str:
     """Return who is strongest and who may be as strong; nobody where nothing shows it."""
-    if not found.comparisons:
-        return "No run is strongest: no judged pair compares two of the runs."
-    strengths = list(found.strengths.values())
-    if len(strengths) > 1 and strengths[0] - strengths[1] <= CLOSE:
-        alike = [run for run, value in found.strengths.items() if strengths[0] - value <= CLOSE]
-        if len(alike) == len(strengths):
-            return "No run is strongest: all are as strong as each other."
-        return f"{name_some(alike)} are strongest, as strong as each other."
+    strongest = max(found.strengths.values(), default=0.0)
     against = _against_first(found)
-    unsure = sum(one.sandwich is not None and not _apart(one.sandwich) for one in against)
-    unknown = sum(one.sandwich is None for one in against)
-    first, second = [*found.strengths, ""][:2]
-    said = f"{name_one(first)} is strongest"
-    if first == compared.PERFECT:
-        said = f"The known answers are strongest, and of the runs {name_one(second)}"
-    if unknown < len(against):
-        as_strong = "the known answers" if first == compared.PERFECT else name_one(first)
-        said += f"; {unsure:,} of {len(against):,} other runs may be as strong as {as_strong}"
-        said += f" ({found.level:.0%} confidence)"
-    if unknown:
-        said += f"; the difference to {plural(unknown, 'other run')} has no interval"
-    return f"{said}."
+    first, second = [*found.strengths, "", ""][:2]
+    return write(
+        "contests.strongest",
+        found=found,
+        alike=[run for run, value in found.strengths.items() if strongest - value <= CLOSE],
+        first=first,
+        second=second,
+        perfect=compared.PERFECT,
+        against=len(against),
+        unsure=sum(one.sandwich is not None and not _apart(one.sandwich) for one in against),
+        unknown=sum(one.sandwich is None for one in against),
+    )
 
 
 def _apart(ends: compared.Ends | None) -> bool:
@@ -397,23 +300,10 @@ def _against_first(found: compared.RunStrengths) -> list[compared.RunDifference]
 
 def _strengths(found: compared.RunStrengths) -> Table:
     against = {one.b: one for one in _against_first(found)}
-    return Table(
-        title="Strengths of runs",
-        columns=(
-            Column(name="run"),
-            *_logits("strength", "the strongest is ahead by", *_INTERVALS),
-        ),
-        rows=tuple(
-            (run, strength, *_cells(against.get(run))) for run, strength in found.strengths.items()
-        ),
-        notes=(
-            (
-                "A strength by itself means nothing: only differences do. The strongest was found "
-                "in the same judgments, which favours it."
-            ),
-        ),
-        method=_method_of_strengths(found),
+    rows = tuple(
+        (run, strength, *_cells(against.get(run))) for run, strength in found.strengths.items()
     )
+    return write_table("contests.strengths", rows, found=found)
 
 
 def _cells(one: compared.RunDifference | None) -> tuple[Cell, ...]:
@@ -422,40 +312,7 @@ def _cells(one: compared.RunDifference | None) -> tuple[Cell, ...]:
     return (one.difference, *(one.sandwich or (None, None)), *(one.bootstrap or (None, None)))
 
 
-def _logits(*names: str) -> tuple[Column, ...]:
-    return columns("difference", *names, decimals=3)
-
-
 def _differences(found: compared.RunStrengths) -> Table:
     reasons = Counter(one.why for one in found.differences if one.why is not None)
-    return Table(
-        title="Differences",
-        columns=(
-            *columns("text", "a", "b"),
-            *_logits("a - b", *_INTERVALS),
-            Column(name="a preferred", form="share", decimals=3),
-        ),
-        rows=tuple((one.a, one.b, *_cells(one), one.share) for one in found.differences),
-        notes=(
-            "a preferred: on a query where they differ and one is preferred, as the model has it.",
-            *(
-                f"Without an interval, or without one of the two: {count:,}, since {why}."
-                for why, count in reasons.items()
-            ),
-        ),
-    )
-
-
-def _method_of_strengths(found: compared.RunStrengths) -> tuple[str, ...]:
-    return (
-        (
-            f"Bradley and Terry's model with a normal prior of precision {found.prior:g}; logits, "
-            f"mean 0. {found.tied:,} of {found.comparisons:,} comparisons tied. Queries "
-            "with as many votes on each side are half a win for each."
-        ),
-        (
-            f"{found.level:.0%} intervals of differences, each by itself; a query is one "
-            f"observation: low, high by the sandwich, then percentiles of {found.draws:,} samples "
-            "of queries."
-        ),
-    )
+    rows = tuple((one.a, one.b, *_cells(one), one.share) for one in found.differences)
+    return write_table("contests.differences", rows, reasons=reasons)
