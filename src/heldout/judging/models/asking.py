@@ -13,8 +13,9 @@ import numpy as np
 
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
-from heldout.answers.table import UNDEFINED, Cell, Column, Table, columns, format_p
-from heldout.errors import InputError, OptionError, plural
+from heldout.answers.table import Cell, Table
+from heldout.answers.texts import write, write_facts, write_table
+from heldout.errors import InputError, OptionError
 from heldout.judging.campaign.drawing import Pair, list_pairs
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Votes, count_votes, counted
@@ -33,7 +34,6 @@ from heldout.judging.models.calibration import (
 )
 from heldout.options import Level, Opt, Seed
 from heldout.progress_bar import SILENT, Progress
-from heldout.stats.regression import MeanFit
 
 
 def asked_answer(rows: Sequence[judges.ModelJudgment], *, new: int) -> Answer:
@@ -47,116 +47,34 @@ def asked_answer(rows: Sequence[judges.ModelJudgment], *, new: int) -> Answer:
     failed = Counter(row.failure for row in last if row.failure is not None)
     answered = len(last) - failed.total()
     failures = dict(sorted(failed.items()))
-    lines = [
-        ("asked", f"{new:,} now, {len(last):,} in all; a pair is asked in both orders"),
-        ("answered", f"{answered:,}"),
-    ]
-    if failures:
-        counts = ", ".join(f"{count:,} {reason}" for reason, count in failures.items())
-        lines.append(("failed", f"{counts}: no vote for anybody; failed calls are asked again"))
     counted = [
         [count for row in rows if (count := getattr(row, name)) is not None]
         for name in ("input_tokens", "output_tokens")
     ]
-    if any(counted):
-        came, went = map(sum, counted)
-        lines.append(("tokens", f"{came:,} in, {went:,} out, as the endpoint says"))
-    document = {
-        "asked": {"new": new, "all": len(last)},
-        "answered": answered,
-        "failures": failures,
-    }
-    said = f"The model answered {answered:,} of {plural(len(last), 'question')}"
-    if failures:
-        said += f"; {failed.total():,} failed and are asked again"
-    return Answer(answer=f"{said}.", summary=lines, tables=(), document=document)
+    given = {"all": len(last), "answered": answered, "failures": failures}
+    tokens = [*map(sum, counted)] if any(counted) else ()
+    return Answer(
+        answer=write("model.asked", failed=failed.total(), **given),
+        summary=write_facts("model.asked_summary", new=new, tokens=tokens, **given),
+        tables=(),
+        document={
+            "asked": {"new": new, "all": len(last)},
+            "answered": answered,
+            "failures": failures,
+        },
+    )
 
 
 def calibration_answer(found: Calibration, rates: Sequence[WinRate]) -> Answer:
     """Return how often it agrees, how often it flips, to what it leans; win rates with its help."""
-    shares = {
-        name: _describe_share(share, found.level)
-        for name, share in (
-            ("accuracy", found.accuracy),
-            ("decided", found.decided),
-            ("flips", found.flip_rate),
-        )
-    }
-    lines = [
-        ("compared", f"{found.compared:,} pairs on which people are not tied"),
-        ("agrees", f"{shares['accuracy']}; no preference counts as a half"),
-        ("", f"{shares['decided']} where it has a preference"),
-        ("kappa", _describe_kappa(found)),
-        ("flips", f"{shares['flips']} of {found.verdicts:,} pairs"),
-        ("side", _describe_side(found)),
-        ("length", _describe_length(found)),
-    ]
-    if found.compared < ENOUGH:
-        lines.append(("note", f"under {ENOUGH} pairs: too few to rely on"))
     return Answer(
-        answer=_calibration_headline(found),
-        summary=lines,
+        answer=write("model.headline", found=found, enough=ENOUGH),
+        summary=write_facts("model.summary", found=found, enough=ENOUGH),
         tables=(_strata_table(found), *([_rates_table(rates, found.level)] if rates else [])),
         document={
             "calibration": to_document(found) | to_document({"win_rates": rates}),
         },
     )
-
-
-def _calibration_headline(found: Calibration) -> str:
-    if found.accuracy.value is None:
-        return "The model cannot be compared with people: no pair has both its answer and a winner."
-    few = f", too few to rely on (under {ENOUGH})" if found.compared < ENOUGH else ""
-    pairs = f"{found.compared:,} {'pair' if found.compared == 1 else 'pairs'}"
-    return (
-        f"The model agrees with people on {found.accuracy.value:.1%} of {pairs}{few}; its answer "
-        f"changes with the order in {_say_flips(found)} of pairs."
-    )
-
-
-def _say_flips(found: Calibration) -> str:
-    return "an unknown share" if found.flip_rate.value is None else f"{found.flip_rate.value:.1%}"
-
-
-def _describe_share(found: MeanFit, level: float) -> str:
-    if found.value is None:
-        return "undefined: no pair"
-    if found.low is None or found.high is None:
-        return f"{found.value:.1%}; one query, so no interval"
-    return (
-        f"{found.value:.1%}, {level:.0%} interval {_cut(found.low):.1%} to {_cut(found.high):.1%}"
-    )
-
-
-def _cut(share: float) -> float:
-    return min(1.0, max(0.0, share))
-
-
-def _describe_kappa(found: Calibration) -> str:
-    if found.kappa.value is None:
-        return f"undefined: {found.kappa.why}"
-    kappa = f"{found.kappa.value:.3f}"
-    if found.kappa_interval is None:
-        return kappa
-    low, high = found.kappa_interval
-    return f"{kappa}, {found.level:.0%} interval {low:.3f} to {high:.3f}"
-
-
-def _describe_side(found: Calibration) -> str:
-    if found.side_p is None:
-        return "no flip whose sides are known"
-    first = f"of its flips {found.first_twice:,} to the passage shown first"
-    return f"{first}, {found.second_twice:,} to the second, p {format_p(found.side_p)}"
-
-
-def _describe_length(found: Calibration) -> str:
-    if found.length.why is not None:
-        return f"undefined: {found.length.why}"
-    slope, low, high = (
-        ends[1] for ends in (found.length.values, found.length.low, found.length.high)
-    )
-    interval = f"{found.level:.0%} interval {low:+.2f} to {high:+.2f}"
-    return f"log odds {slope:+.2f} for a passage e times as long, {interval}, people's votes equal"
 
 
 def _strata_table(found: Calibration) -> Table:
@@ -167,47 +85,22 @@ def _strata_table(found: Calibration) -> Table:
         counts: tuple[Cell, ...] = (one.agree, one.disagree) if one.lead else (None, None)
         share = one.agree / decided if one.lead and decided else None
         rows.append((named, one.pairs, *counts, one.flips, share))
-    return Table(
-        title="The model against people, by their lead of votes",
-        columns=(
-            Column(name="lead"),
-            *columns("count", "pairs", "agree", "disagree", "flips"),
-            *columns("share", "agree, if decided", decimals=3),
-        ),
-        rows=tuple(rows),
-        notes=(
-            "A flip: the model's answers in the two orders differ, so it has no preference.",
-            f"{UNDEFINED}: people were tied, or the model decided no pair.",
-        ),
-    )
+    return write_table("model.strata", tuple(rows))
 
 
 def _rates_table(rates: Sequence[WinRate], level: float) -> Table:
-    return Table(
-        title="How often people prefer a run's first passage: with the model, and from votes alone",
-        columns=(
-            *columns("text", "run", "against"),
-            *columns("count", "judged by both", "by the model alone"),
-            *columns("share", "with the model", "low", "high", decimals=3),
-            *columns("share", "votes alone", "low", "high", decimals=3),
-        ),
-        rows=tuple(
-            (
-                one.a,
-                one.b,
-                one.together.labelled,
-                one.together.unlabelled,
-                *(one.together.value, one.together.low, one.together.high),
-                *(one.people.value, one.people.low, one.people.high),
-            )
-            for one in rates
-        ),
-        notes=(
-            f"With the model: PPI++, {level:.0%} intervals by Student's t, four queries added.",
-            "Below five queries it has none. Votes alone: Clopper and Pearson.",
-            "It holds where the pairs with votes are a random part of those the model judged.",
-        ),
+    rows = tuple(
+        (
+            one.a,
+            one.b,
+            one.together.labelled,
+            one.together.unlabelled,
+            *(one.together.value, one.together.low, one.together.high),
+            *(one.people.value, one.people.low, one.people.high),
+        )
+        for one in rates
     )
+    return write_table("model.rates", rows, level=level)
 
 
 _LONGEST_PROMPT = 1 << 16
@@ -418,16 +311,9 @@ def _count(votes: Votes) -> Mapping[Pair, int]:
 def _describe_next(pairs: Sequence[Pair], counts: Mapping[Pair, int]) -> Answer:
     """Pairs with the fewest votes first; the model breaks ties."""
     rows = [(*pair, counts.get(pair, 0)) for pair in pairs]
-    table = Table(
-        title="What people should see next",
-        columns=(*columns("text", "query", "passage", "against"), *columns("count", "votes")),
-        rows=tuple(rows),
-    )
+    table = write_table("model.next_pairs", tuple(rows))
     keys = ("query", "a", "b", "votes")
     document = {"next": [dict(zip(keys, row, strict=True)) for row in rows]}
     fewest = min((row[-1] for row in rows), default=0)
-    said = "No pair is left for people to see."
-    if rows:
-        votes = plural(fewest, "vote")
-        said = f"People should see these {len(rows):,} pairs next; the first has {votes}."
+    said = write("model.next", count=len(rows), fewest=fewest)
     return Answer(answer=said, summary=(), tables=[table], document=document)

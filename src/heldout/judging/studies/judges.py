@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Column, Table, columns, shorten
+from heldout.answers.table import Table, shorten
+from heldout.answers.texts import write, write_table
 from heldout.judging.campaign.judgments import Judgment, Reason, failed_tests, last_answers
 from heldout.judging.campaign.pools import Pool, normalise
 from heldout.judging.campaign.settings import Settings
@@ -545,14 +546,9 @@ def bias_answer(judged: Judged, *, level: float) -> Answer:
 
 def _headline(found: SideBias) -> str:
     """Return whether judges prefer a side, and whether the longer passage."""
-    if found.share is None:
-        return "Whether judges prefer a side is unknown: no judgment says which side a passage had."
     side = _say_effect(found.position, "a side", "the left side", "the right side")
     length = _say_effect(found.length, "a length", "longer passages", "shorter passages")
-    return (
-        f"Judges chose the left passage in {found.share:.1%} of {found.judgments:,} judgments "
-        f"({found.level:.0%} interval {found.low:.1%} to {found.high:.1%}): {side}, and {length}."
-    )
+    return write("judges.headline", found=found, side=side, length=length)
 
 
 def _say_effect(effect: Effect, none: str, above: str, below: str) -> str:
@@ -575,48 +571,10 @@ def describe_effect(effect: Effect, level: float) -> str:
 
 def _effects(found: SideBias) -> Table:
     named = {"on the left": found.position, "e times as long": found.length}
-    return Table(
-        title="What judges prefer beside the better passage",
-        columns=(
-            Column(name="a passage that is"),
-            *columns("difference", "logits", "low", "high", decimals=3),
-        ),
-        rows=tuple((name, one.value, one.low, one.high) for name, one in named.items()),
-        notes=(
-            "Length is no accident: longer passages may be better. Sides are drawn at random.",
-            *(f"{one.why}." for one in named.values() if one.why),
-        ),
-        method=(
-            (
-                f"{found.level:.0%} intervals, each by itself, that take a query "
-                f"({found.queries:,}) or a worker ({found.workers:,}) as one observation, "
-                "whichever is wider."
-            ),
-        ),
-    )
+    rows = tuple((name, one.value, one.low, one.high) for name, one in named.items())
+    return write_table("judges.effects", rows, found=found)
 
 
 def _judges(found: Attentiveness) -> Table:
-    return Table(
-        title="Judges, the least attentive first",
-        columns=(
-            Column(name="judge"),
-            *columns("count", "answers", "tests", "failed"),
-            *columns("share", "attentiveness", decimals=2),
-            *columns("difference", "habit", decimals=2),
-        ),
-        rows=tuple(astuple(one) for one in found.judges),
-        notes=(
-            (
-                "attentiveness: how often an answer comes from the passages; otherwise from a "
-                "habit, above 0 for the left side, in logits."
-            ),
-            *(() if found.converged else ("The search for these figures did not end.",)),
-        ),
-        method=(
-            (
-                "Crowd Bradley-Terry with a prior, which decides where answers are few; no "
-                "intervals. Nobody is excluded by it."
-            ),
-        ),
-    )
+    rows = tuple(astuple(one) for one in found.judges)
+    return write_table("judges.attentiveness", rows, converged=found.converged)

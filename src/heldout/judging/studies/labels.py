@@ -6,14 +6,14 @@ from typing import Any
 
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Column, Table, columns, shorten
+from heldout.answers.table import Cell, Table, shorten
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.charts import axes, svg
 from heldout.charts.plot import Plot
-from heldout.errors import plural
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.labels import Made, Pairings
 from heldout.judging.labels.rescoring import LeftOut, Rescored, RunMean, SpreadLabels
-from heldout.judging.studies.sample import WHY_NO_TAU, tau_table, taus_facts
+from heldout.judging.studies.sample import WHY_NO_TAU, tau_table
 from heldout.stats.regression import MeanFit
 
 # Scores of runs on preference labels over those on the labels there were, as a picture.
@@ -85,10 +85,12 @@ class Relabelled:
 def labels_answer(found: Relabelled) -> Answer:
     """Runs on both labels, tau, pairings, and without each run."""
     rescored = found.rescored
-    tables = [_pairings(found.pairings), *([_left_out(found.left_out)] if found.left_out else [])]
-    facts = _facts(found)
+    alone = tuple(astuple(one) for one in found.left_out)
+    left_out = [write_table("relabelled.left_out", alone)] if alone else []
+    tables = [_pairings(found.pairings), *left_out]
+    facts = write_facts("relabelled.summary", found=found)
     if rescored is not None:
-        facts += _facts_of_runs(rescored)
+        facts += _summarise_runs(rescored)
         tables = [_runs(rescored, found.orderings), _taus(rescored), *tables]
     return Answer(
         answer=_headline(found),
@@ -105,7 +107,7 @@ def rescored_answer(found: Rescored) -> Answer:
     """Runs on two sets of labels, wherever these come from, and tau."""
     return Answer(
         answer=_say_first(found, f"The labels of {name_one(found.after)}"),
-        summary=_facts_of_runs(found),
+        summary=_summarise_runs(found),
         tables=[_runs(found, None), _taus(found)],
         document=to_document(found) | {"why": {"tau": WHY_NO_TAU}},
         chart=lambda: _draw(found),
@@ -114,17 +116,13 @@ def rescored_answer(found: Rescored) -> Answer:
 
 
 def _title(found: Rescored) -> str:
-    return (
-        f"{found.measures[1]} on {found.after} over {found.measures[0]} on {found.before}, on "
-        f"{found.queries:,} queries"
-    )
+    return write("relabelled.title", found=found)
 
 
 def _headline(found: Relabelled) -> str:
     """Say which run is best on the new labels and on those before."""
     rescored, version = found.rescored, found.made.version
-    judged = version.queries - version.unvoted
-    made = f"{plural(version.labels, 'label')} for {judged:,} judged queries"
+    made = write("relabelled.made", version=version)
     if rescored is None:
         return f"{made}, by {version.algorithm}; no run is scored on them."
     return _say_first(rescored, made)
@@ -132,40 +130,7 @@ def _headline(found: Relabelled) -> str:
 
 def _say_first(found: Rescored, labels: str) -> str:
     """Return whether other labels leave the same run first."""
-    before = _name_best(found, [one.before for one in found.runs])
-    after = _name_best(found, [one.after for one in found.runs])
-    if before == after == _NOBODY:
-        return f"{labels} put no run before others, as the labels before."
-    if before == after:
-        return f"{labels} leave the same run first: {after}."
-    return f"{labels} change which run is first, from {before} to {after}."
-
-
-def _facts(found: Relabelled) -> list[tuple[str, str]]:
-    one = found.made.version
-    judged = one.queries - one.unvoted
-    until = f", up to {one.until}" if one.until else ""
-    lines = [
-        ("judgments", f"{one.counted:,} of {one.recorded:,} count{until}"),
-        ("labels", f"{one.labels:,} for {judged:,} judged queries, by {one.algorithm}"),
-        ("several", f"in {one.several:,} of them; in {one.cycles:,} these beat each other"),
-        ("unjudged", f"{one.unjudged:,} pairs of them; in {one.drawn:,} as many prefer either"),
-    ]
-    if one.unjudged and one.algorithm == "tournament":
-        lines.append(("", "wins are counted: who was in fewer judged pairs can win fewer"))
-    if one.unvoted:
-        lines.append(("kept", f"known answers of {one.unvoted:,} pools without a vote"))
-    if found.spread.copies:
-        copies, queries = found.spread.copies, found.spread.queries
-        lines += [
-            ("copies", f"{copies:,} ids have the text of a label before, in {queries:,} pools"),
-            ("", "they are labels before too, as they are of the new ones"),
-        ]
-    return lines + [
-        ("pairs", f"{name} win {own.won:,} of their {own.pairs:,}, {own.won / own.pairs:.1%}")
-        for name, own in found.pairings.items()
-        if own.pairs
-    ]
+    return write("relabelled.first", labels=labels, nobody=_NOBODY, **_name_both(found))
 
 
 def _document(found: Relabelled) -> dict[str, Any]:
@@ -192,77 +157,34 @@ def _document(found: Relabelled) -> dict[str, Any]:
 
 def _pairings(found: Mapping[str, Pairings]) -> Table:
     """Return how each kind of labels did in the judged pairs that they are in."""
-    return Table(
-        title="How often labels win the judged pairs they are in",
-        columns=(
-            Column(name="labels"),
-            *columns("count", "won", "pairs"),
-            *columns("share", "share", decimals=3),
-            *columns("count", "by label", "pairings"),
-            *columns("share", "share by label", decimals=3),
-        ),
-        rows=tuple(
-            (
-                name,
-                one.won,
-                one.pairs,
-                one.won / one.pairs if one.pairs else None,
-                one.label_won,
-                one.label_pairings,
-                one.label_won / one.label_pairings if one.label_pairings else None,
-            )
-            for name, one in found.items()
-        ),
-        method=(
-            (
-                "pairs counts each judged pair with a label once; pairings counts it for each "
-                "label, so a pair of two labels twice, one of them lost."
-            ),
-        ),
-    )
-
-
-def _left_out(found: Sequence[LeftOut]) -> Table:
-    """Each run, on labels without what it alone contributed."""
-    return Table(
-        title="Without what one run alone contributed",
-        columns=(
-            Column(name="run"),
-            *columns("count", "passages", "pairs", "changed"),
-            *columns("score", "score", "without"),
-            *columns("count", "rank", "rank without"),
-            *columns("score", "tau", decimals=3),
-        ),
-        rows=tuple(astuple(one) for one in found),
-        notes=("changed: queries with other labels; tau: of the scores with and without.",),
-        method=(
-            (
-                "Passages that no other run and no label brought to a pool are taken out, with the "
-                "judged pairs they were in, and labels are made again. tau: over all runs."
-            ),
-        ),
-    )
-
-
-def _facts_of_runs(found: Rescored) -> list[tuple[str, str]]:
-    before = _name_best(found, [one.before for one in found.runs])
-    after = _name_best(found, [one.after for one in found.runs])
-    lines = [
-        ("best", f"{before} on {found.before}, {after} on {found.after}"),
-        *taus_facts(found.taus, digits=2),
-    ]
-    perfect = next((one for one in found.runs if one.run == PERFECT), None)
-    if perfect is not None:
-        better = sum(one.after.value > perfect.after.value for one in found.runs)
-        lines.append(("perfect", f"{perfect.after.value:.4f}; {better:,} runs are above it"))
-    if found.noise is not None:
-        lines.append(
-            (
-                "noise",
-                f"judged again, labels would rank runs with tau {found.noise.tau:.2f} to these",
-            )
+    rows = tuple(
+        (
+            name,
+            one.won,
+            one.pairs,
+            one.won / one.pairs if one.pairs else None,
+            one.label_won,
+            one.label_pairings,
+            one.label_won / one.label_pairings if one.label_pairings else None,
         )
-    return lines
+        for name, one in found.items()
+    )
+    return write_table("relabelled.pairings", rows)
+
+
+def _summarise_runs(found: Rescored) -> tuple[tuple[str, str], ...]:
+    perfect = next((one.after.value for one in found.runs if one.run == PERFECT), None)
+    better = 0 if perfect is None else sum(one.after.value > perfect for one in found.runs)
+    given = {"perfect": perfect, "better": better, **_name_both(found)}
+    return write_facts("relabelled.runs_summary", found=found, **given)
+
+
+def _name_both(found: Rescored) -> dict[str, str]:
+    """Return the best run on the labels before, and on those after."""
+    return {
+        "before": _name_best(found, [one.before for one in found.runs]),
+        "after": _name_best(found, [one.after for one in found.runs]),
+    }
 
 
 def _name_best(found: Rescored, means: Sequence[RunMean]) -> str:
@@ -282,8 +204,6 @@ def _name_best(found: Rescored, means: Sequence[RunMean]) -> str:
 def _runs(found: Rescored, orderings: Mapping[str, MeanFit] | None) -> Table:
     """Every run on both labels; `None` where nobody asked how runs order judged pairs."""
     noisy = found.noise is not None
-    ordered_columns = (*columns("share", "ordered", decimals=3), *columns("count", "pairs"))
-    redrawn_columns = columns("score", "judged low", "judged high", "label error")
     rows = []
     for one in found.runs:
         order = (orderings or {}).get(one.run)
@@ -293,72 +213,16 @@ def _runs(found: Rescored, orderings: Mapping[str, MeanFit] | None) -> Table:
         rows.append(
             (one.run, *_mean_cells(one.before), *_mean_cells(one.after), *redrawn, *ordered)
         )
-    return Table(
-        title=f"Runs on {found.before} and on {found.after}, {found.queries:,} queries",
-        columns=(
-            Column(name="run"),
-            *_mean_columns("before"),
-            *_mean_columns("after"),
-            *(redrawn_columns if noisy else ()),
-            *(ordered_columns if orderings is not None else ()),
-        ),
-        rows=tuple(rows),
-        notes=tuple(_run_notes(found)),
-        method=tuple(_run_method(found, ordered=orderings is not None)),
-    )
-
-
-def _mean_columns(name: str) -> tuple[Column, ...]:
-    return (*columns("score", name, "low", "high"), *columns("count", "rank"))
+    ordering = orderings is not None
+    return write_table("relabelled.runs", tuple(rows), found=found, ordered=ordering)
 
 
 def _mean_cells(one: RunMean) -> tuple[Cell, ...]:
     return (one.value, *(one.bca or (None, None)), one.rank)
 
 
-def _run_notes(found: Rescored) -> list[str]:
-    notes = [
-        (
-            f"before: {found.measures[0]} on {found.before}; after: {found.measures[1]} on "
-            f"{found.after}; low, high: {found.level:.0%} intervals."
-        )
-    ]
-    if found.left_out:
-        notes.append(f"{found.left_out:,} queries with labels of one kind alone are left out.")
-    return notes
-
-
-def _run_method(found: Rescored, *, ordered: bool) -> list[str]:
-    notes = [
-        (
-            f"low, high: {found.level:.0%} by BCa, {found.trials:,} draws of queries, each by "
-            "itself; --json has Student's t too."
-        ),
-    ]
-    if ordered:
-        notes.append(
-            "ordered: of the judged pairs with both passages in the run's first ten, the share "
-            "that it orders as most votes do."
-        )
-    if found.noise is not None:
-        notes.append(
-            f"judged low, high: judgments are drawn again too, {found.noise.draws:,} times for "
-            "each query. label error: standard deviation from judgments alone, on the same queries."
-        )
-    return notes
-
-
 def _taus(found: Rescored) -> Table:
-    notes = [
-        (
-            "tau describes these queries and has no interval: on other queries it would differ, "
-            "most of all among few runs."
-        )
-    ]
+    notes = [write("relabelled.tau_alone")]
     if found.noise is not None:
-        notes.append(
-            "With judgments drawn again, on the same queries, preference labels rank the runs with "
-            f"tau {found.noise.tau:.3f} to these: about what a second judging of the pairs would "
-            "give, or a little less."
-        )
+        notes.append(write("relabelled.tau_noise", noise=found.noise))
     return tau_table(found.taus, f"{found.before} and {found.after}", *notes)

@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.table import Cell, Column, Table, columns
+from heldout.answers.table import Cell, Table
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.charts import axes, svg
 from heldout.charts.plot import Plot, PlotRow
-from heldout.errors import InputError, plural
+from heldout.errors import InputError
 from heldout.judging.campaign.judgments import Votes
 from heldout.judging.labels.contests import PERFECT
 from heldout.judging.labels.rescoring import Rescored, RunMean, ScoredLabels, means_of, score_labels
@@ -164,11 +165,8 @@ def runs_answer(rescored: Rescored, found: SampleScores | str) -> Answer:
             document={"queries": rescored.queries, "why": found},
         )
     return Answer(
-        answer=_headline(found),
-        summary=[
-            ("queries", f"{found.judged:,} judged of {found.queries:,} with labels"),
-            *taus_facts(found.taus, digits=3),
-        ],
+        answer=write("relabelled.sample_headline", found=found, first=next(iter(found.taus), None)),
+        summary=write_facts("relabelled.sample_summary", found=found),
         tables=[
             _run_table(rescored, found),
             tau_table(
@@ -185,43 +183,13 @@ def runs_answer(rescored: Rescored, found: SampleScores | str) -> Answer:
     )
 
 
-def _headline(found: SampleScores) -> str:
-    """Return whether the judged queries rank the runs as all labelled queries do."""
-    queries = f"The {found.judged:,} judged of {found.queries:,} labelled queries"
-    first = found.taus[0] if found.taus else None
-    if first is None or first.tau is None:
-        return f"{queries} cannot be compared with all: the runs do not differ."
-    return (
-        f"{queries} rank {plural(first.runs, 'run')} with Kendall's tau {first.tau:.3f} to their "
-        "order on all."
-    )
-
-
 WHY_NO_TAU = "tau is null where scores have fewer than two values"
-
-
-def taus_facts(taus: Sequence[TauRange], *, digits: int) -> list[tuple[str, str]]:
-    """Each tau in a line."""
-    lines: list[tuple[str, str]] = []
-    for one in taus:
-        tau = "undefined" if one.tau is None else f"{one.tau:.{digits}f}"
-        lines.append(("" if lines else "tau", f"{tau} among {one.name}, {one.runs:,} runs"))
-    return lines
 
 
 def tau_table(taus: Sequence[TauRange], between: str, *notes: str) -> Table:
     """Kendall's tau between two orders of runs."""
-    return Table(
-        title=f"Kendall's tau-b between {between}",
-        columns=(
-            Column(name="among"),
-            *columns("count", "runs"),
-            *columns("score", "tau", decimals=3),
-            *columns("count", "discordant", "pairs"),
-        ),
-        rows=tuple(astuple(one) for one in taus),
-        notes=notes,
-    )
+    rows = tuple(astuple(one) for one in taus)
+    return write_table("relabelled.tau", rows, between=between, notes=notes)
 
 
 def _run_table(rescored: Rescored, sample: SampleScores | None) -> Table:
@@ -235,24 +203,7 @@ def _run_table(rescored: Rescored, sample: SampleScores | None) -> Table:
             cells = (ranks[one.run], own.every, own.sample)
         pooled = "" if one.run == PERFECT else "yes" if one.pooled else "no"
         rows.append((one.run, pooled, *cells, one.before.value, one.after.value, one.after.rank))
-    on = "" if sample is None else f" all queries: {sample.queries:,}, with {sample.measure}."
-    whole = (*columns("count", "rank"), *columns("score", "all queries", "judged queries"))
-    return Table(
-        title="Runs, and their scores on several sets of labels",
-        columns=(
-            *columns("text", "run", "pooled"),
-            *(() if sample is None else whole),
-            *columns("score", "labels before", "preferences"),
-            *columns("count", "rank on preferences"),
-        ),
-        rows=tuple(rows),
-        notes=(
-            (
-                f"labels before: {rescored.measures[0]}; preferences: {rescored.measures[1]}; both "
-                f"on the {rescored.queries:,} judged queries with labels of both kinds.{on}"
-            ),
-        ),
-    )
+    return write_table("relabelled.sample", tuple(rows), rescored=rescored, sample=sample)
 
 
 def _draw(found: SampleScores) -> Plot:
