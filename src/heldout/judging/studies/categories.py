@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from heldout.answers.answer import Answer, to_document
-from heldout.answers.sentence import name_one
-from heldout.answers.table import Cell, Table, columns
+from heldout.answers.table import Cell, Table
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.charts.axes import share_axis
 from heldout.charts.plot import Plot, PlotRow
 from heldout.charts.svg import LINK, RECORD
@@ -21,7 +21,6 @@ from heldout.judging.labels.source import Judged
 from heldout.trec.tops import Tops
 
 Category = Literal["A", "B"]
-_HALF = 0.5
 _MEANS: Mapping[Category, str] = {
     "A": "known answer first; compared with the second document",
     "B": "another document first; compared with the known answer",
@@ -130,15 +129,9 @@ def split_answer(run: str, tops: Tops, judged: Judged, votes: Votes, *, level: f
 
 def categories_answer(run: str, found: Both, *, level: float = 0.95) -> Answer:
     """Queries of each category, and what was preferred in them; shares are of those that decide."""
-    lines = [("run", run)]
-    for name, one in found.items():
-        share = "nothing is judged"
-        if one.share is not None:
-            share = f"{one.share:.1%} prefer what it shows"
-        lines.append((name, f"{_MEANS[name]}: {share} first"))
     return Answer(
-        answer=_headline(run, found["B"]),
-        summary=lines,
+        answer=write("study.categories_headline", run=run, one=found["B"]),
+        summary=write_facts("study.categories_summary", run=run, found=found, means=_MEANS),
         tables=(_sizes(run, found), _preferences(run, found, level)),
         document={
             "run": run,
@@ -161,55 +154,19 @@ def _decided(found: Both) -> int:
     return sum(one.queries for one in found.values())
 
 
-def _headline(run: str, apart: Contest) -> str:
-    """Return where the run and the labels differ, which of the two people prefer."""
-    if apart.share is None or apart.low is None or apart.high is None:
-        return f"Where {name_one(run)} and the labels differ nothing is judged."
-    sure = ", which may be chance" if apart.low <= _HALF <= apart.high else ""
-    return (
-        f"Where {name_one(run)} does not show the known answer first, people prefer what it shows "
-        f"to the known answer on {apart.share:.1%} of {apart.queries:,} queries{sure}."
-    )
-
-
 def _sizes(run: str, found: Both) -> Table:
     sizes = {name: one.queries + one.drawn + one.unjudged for name, one in found.items()}
     total = sum(sizes.values())
     rows: list[tuple[Cell, ...]] = [
         (name, _MEANS[name], size, size / total if total else None) for name, size in sizes.items()
     ]
-    return Table(
-        title=f"Where {run} and the labels agree",
-        columns=(
-            *columns("text", "category", "the run shows"),
-            *columns("count", "queries"),
-            *columns("share", "share"),
-        ),
-        rows=(*rows, ("total", "", total, 1.0 if total else None)),
-    )
+    rows.append(("total", "", total, 1.0 if total else None))
+    return write_table("study.sizes", tuple(rows), run=run)
 
 
 def _preferences(run: str, found: Both, level: float) -> Table:
-    return Table(
-        title=f"What people prefer where {run} and the labels agree, and where not",
-        columns=(
-            *columns("text", "category", "preferred"),
-            *columns("count", "queries"),
-            *columns("share", "of all", "of category", "low", "high"),
-            *columns("p", "p"),
-        ),
-        rows=tuple(row for name, one in found.items() for row in _rows(name, one, _decided(found))),
-        notes=tuple(
-            f"{name}: {one.drawn:,} queries with as many votes for either, {one.unjudged:,} "
-            "without a vote"
-            for name, one in found.items()
-            if one.drawn or one.unjudged
-        ),
-        method=(
-            f"low, high: {level:.0%} by Clopper and Pearson, of what the run shows first.",
-            "p: exact binomial, two-sided, each by itself.",
-        ),
-    )
+    rows = tuple(row for name, one in found.items() for row in _rows(name, one, _decided(found)))
+    return write_table("study.preferences", rows, run=run, found=found, level=level)
 
 
 def _rows(name: Category, one: Contest, total: int) -> list[tuple[Cell, ...]]:

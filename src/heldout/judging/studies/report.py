@@ -13,8 +13,9 @@ from numpy.random import PCG64, Generator
 
 from heldout.answers.answer import Answer, to_document
 from heldout.answers.files import render_alone, table_csv
-from heldout.answers.table import Column, Table, columns, to_latex
+from heldout.answers.table import Table, to_latex
 from heldout.answers.text import clean
+from heldout.answers.texts import write, write_facts, write_table
 from heldout.charts import axes, svg
 from heldout.charts.plot import Chart, Plot, stand_alone
 from heldout.errors import InputError, plural
@@ -48,55 +49,15 @@ def agreement_answer(found: judges.StudyAgreement) -> Answer:
     expected = judges.expected_alpha(judges.STUDY_ACCURACY)
     accuracy = None if found.alike is None else implied_accuracy(found.alike)
     low, high = found.interval or (None, None)
-    counts = found.pairs, found.votes, found.alike, found.alpha
-    alpha = f"undefined: {found.why}"
-    if found.alpha is not None:
-        ends = "" if found.interval is None else f", {low:.3f} to {high:.3f}"
-        alpha = f"{found.alpha:.3f}{ends}; {expected:.2f} of judges as often right as the study's"
+    row = (found.pairs, found.votes, found.alike, found.alpha, low, high, accuracy, expected)
     return Answer(
-        answer=_headline(found),
-        summary=[("alpha", alpha)],
+        answer=write("study.agreement_headline", found=found),
+        summary=write_facts("study.agreement_summary", found=found, expected=expected),
         tables=[
-            Table(
-                title="Agreement of judges on pairs that were judged at least twice",
-                columns=(
-                    *columns("count", "pairs", "votes"),
-                    *columns("share", "alike", decimals=3),
-                    *columns("score", "alpha", "low", "high", decimals=3),
-                    *columns("share", "a vote is right", decimals=3),
-                    *columns("score", "expected alpha", decimals=3),
-                ),
-                rows=((*counts, low, high, accuracy, expected),),
-                notes=(
-                    (
-                        "Low agreement can mean that pairs are hard, or that judges are careless; "
-                        "failed tests show which."
-                    ),
-                    *((f"alpha is undefined: {found.why}.",) if found.why else ()),
-                ),
-                method=(
-                    (
-                        "alpha: Krippendorff's, nominal; its interval draws queries. alike: of two "
-                        "votes on one pair. a vote is right: what that comes to if all pairs are "
-                        "equally hard. expected alpha: of judges who are right in "
-                        f"{judges.STUDY_ACCURACY:.1%} of pairs, as in the study."
-                    ),
-                ),
-            )
+            write_table("study.agreement", (row,), found=found, accuracy=judges.STUDY_ACCURACY)
         ],
         document=to_document(found)
         | {"accuracy_if_equally_hard": accuracy, "expected_alpha": expected},
-    )
-
-
-def _headline(found: judges.StudyAgreement) -> str:
-    """Return how far judges agree beyond chance."""
-    if found.alpha is None:
-        return f"How far judges agree is undefined: {found.why}."
-    alike = "" if found.alike is None else f" and give the same vote in {found.alike:.1%} of cases"
-    return (
-        f"Judges agree with Krippendorff's alpha {found.alpha:.3f}{alike}, on "
-        f"{plural(found.pairs, 'pair')} judged more than once."
     )
 
 
@@ -109,21 +70,11 @@ def sizes_table(found: Mapping[str, PoolSizes]) -> Table:
     Args:
         found: what is pooled -> its sizes.
     """
-    return Table(
-        title="Sizes of pools",
-        columns=(
-            Column(name="pools"),
-            *columns("count", "queries"),
-            *columns("score", "mean", decimals=2),
-            *columns("score", "median", decimals=1),
-            *columns("count", "of one passage", "pairs"),
-        ),
-        rows=tuple(
-            (name, one.queries, one.mean, one.median, one.single, one.pairs)
-            for name, one in found.items()
-        ),
-        notes=("A pool of one passage leaves nothing to judge.",),
+    rows = tuple(
+        (name, one.queries, one.mean, one.median, one.single, one.pairs)
+        for name, one in found.items()
     )
+    return write_table("study.pools", rows)
 
 
 def histogram(found: PoolSizes) -> Plot:
@@ -347,19 +298,12 @@ def _pools(section: ReportSection, given: ReportInput) -> ReportSection:
         if one.queries
     ]
     answer = Answer(
-        answer=_say_sizes(found["judged"]),
+        answer=write("study.pools_headline", judged=found["judged"]),
         summary=(),
         tables=(sizes_table(found),),
         document=to_document(found),
     )
     return section.saying(answer, *drawings)
-
-
-def _say_sizes(judged: PoolSizes) -> str:
-    if judged.mean is None:
-        return "There are no pools."
-    pools = plural(judged.queries, "judged pool holds", "judged pools hold")
-    return f"{pools} {judged.mean:.2f} passages on average, {judged.pairs:,} pairs in all."
 
 
 def _runs(section: ReportSection, given: ReportInput) -> ReportSection:

@@ -15,13 +15,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from heldout.answers.answer import Answer
-from heldout.answers.table import Table, columns
+from heldout.answers.texts import write_table
 from heldout.errors import InputError, OptionError, Problem, StoreError, plural
 from heldout.files.durable import ASIDE, Folder
 from heldout.ids import DocId, QueryId
@@ -343,26 +344,8 @@ def _read_tops(
 
 def _answer(source: str, files: Sequence[Mapping[str, Any]], unknown: Unknown) -> Answer:
     """Say where the files are, how much each condition has, and what could not be used."""
-    notes = [
-        f"{one['condition']}: {plural(one[key], name)} too few, since the {drawn} drawn have no "
-        "more"
-        for one in files
-        for key, name, drawn in (
-            ("missing_labels", "label", "queries"),
-            ("missing", "triple", "labels"),
-        )
-        if one[key]
-    ]
-    shown = ("triples", "left_out", "labels", "queries")
-    table = Table(
-        title=f"Triples of {source}",
-        columns=(
-            *columns("text", "condition"),
-            *columns("count", *(key.replace("_", " ") for key in shown)),
-        ),
-        rows=tuple((one["condition"], *(one[key] for key in shown)) for one in files),
-        notes=tuple(notes),
-    )
+    shown = itemgetter("condition", "triples", "left_out", "labels", "queries")
+    table = write_table("trainings.triples", tuple(map(shown, files)), source=source, files=files)
     summary = [("" if number else "wrote", one["path"]) for number, one in enumerate(files)]
     if unknown.triples:
         summary.append(("left out", str(unknown)))
