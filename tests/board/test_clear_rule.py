@@ -39,6 +39,7 @@ from heldout.board.log.events import format_entry
 from heldout.board.log.submission import Submission
 from heldout.board.organiser import decide
 from heldout.board.organiser.rebuild import bring_up_to_date
+from heldout.board.rules import release
 from heldout.board.rules.changes import format_key
 from heldout.board.rules.release import NOISE, NOT_CLEAR, add_noise, draw_noise
 from heldout.board.scores import releasing, stored
@@ -148,7 +149,7 @@ def test_few_files_are_read_of_many(board: ScoredBoard, monkeypatch: pytest.Monk
         read.append(digest)
         return read_evidence(vault, digest)
 
-    monkeypatch.setattr(releasing, "read_evidence", count)
+    monkeypatch.setattr(stored, "read_evidence", count)
     board.enter(ONE, HIGH)
     assert 1 <= len(set(read)) <= 3  # the last, the best before it, and the best baseline
     assert bar(board, ONE) == "20261117-nr"
@@ -404,12 +405,12 @@ def put(owner: object, name: str, value: object) -> Change:
 
 FRAUDS: Mapping[str, tuple[Change, Row, str]] = {
     "published": (
-        put(releasing, "draw_jitter", lambda *_: -100.0),
+        put(release, "draw_jitter", lambda *_: -100.0),
         nudge(LOW, 1, 0.3),
         f'but the rule gives "{NOT_CLEAR}"',
     ),
     "withheld": (
-        put(releasing, "draw_jitter", lambda *_: 1e9),
+        put(release, "draw_jitter", lambda *_: 1e9),
         HIGH,
         f'published "{NOT_CLEAR}", but the rule gives "0.',
     ),

@@ -8,8 +8,8 @@ import pytest
 from scored_board import ScoredBoard, as_clear, make_board
 
 from heldout.board.audit.audit import audit_board
-from heldout.board.organiser import creation
 from heldout.board.organiser.rebuild import bring_up_to_date
+from heldout.board.rules import template
 from heldout.board.rules.changes import format_key, is_key, needs_key, parse_key
 from heldout.board.rules.template import NewBoard, new_board_files
 from heldout.board.scores.commitments import compare_held_out, list_broken_keys
@@ -108,7 +108,7 @@ def test_a_new_board_has_its_key_at_once(tmp_path: Path, monkeypatch: pytest.Mon
         made[SPEC] = made[SPEC].replace(b'rule = "rounded"', b'rule = "clear"')
         return made
 
-    monkeypatch.setattr(creation, "new_board_files", files)
+    monkeypatch.setattr(template, "new_board_files", files)
     board = make_board(tmp_path / "town")
     assert board.vault.entries()[0].get("labels").keys() == {"eval", "eval.key"}
     before = key_file(board).read_bytes()

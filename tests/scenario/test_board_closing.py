@@ -9,9 +9,9 @@ from killer import kill_often
 from lab import LAST, Lab, Patch, found_lab, sign_event
 from trusting import BASELINE, ONE, Files, add_baseline, forge, read_files
 
-from heldout.board.audit import archive
 from heldout.board.audit.archive_audit import audit_archive
 from heldout.board.log.events import Draft, format_entry, link, parse_log
+from heldout.board.scores import stored
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_without_the_labels_of_its_day_a_score_is_not_believed(
     left.unlink()
     assert "eval.qrels of an earlier version" in still_open.audit()["notes"][0]
     with monkeypatch.context() as only_here:
-        only_here.setattr(archive, "find_mixed", lambda *_: ())
+        only_here.setattr(stored, "find_mixed", lambda *_: ())
         refused = still_open.organiser("archive", tmp_path / "a.zip", "--yes", now=LAST)
     assert (refused.code, (tmp_path / "a.zip").exists()) == (2, False)
     assert f'the labels that "{BASELINE}" was scored with are not here' in refused.err

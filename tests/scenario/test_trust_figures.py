@@ -15,7 +15,7 @@ from heldout.board.audit import archive_audit
 from heldout.board.log.final import Figures
 from heldout.board.scores import measuring
 from heldout.board.scores.measuring import measure_ranking
-from heldout.board.standings import overdue
+from heldout.board.standings import overdue, standings
 from heldout.board.standings.standings import Comparable, choose_comparable
 
 DUE = "2026-12-01T10:00:00Z"
@@ -89,7 +89,7 @@ def test_an_organiser_who_lets_copies_be_compared_is_found_by_the_archive(
     def forget(entries: Any, *_: Any) -> Comparable:
         return choose_comparable(entries, {})
 
-    monkeypatch.setattr(measuring, "choose_comparable", forget)
+    monkeypatch.setattr(standings, "choose_comparable", forget)
     assert lab.organiser("rebuild", now=DUE).code == 0
     lab.organiser("archive", lab.root / "kb.zip", "--yes", now=CLOSED).refused(
         "compares entries whose scores differ for a few queries only"

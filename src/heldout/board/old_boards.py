@@ -28,11 +28,8 @@ from pathlib import Path
 from heldout.analyses.entries import BoardEntry, BoardScores, ViewScores
 from heldout.board.log.events import Entry
 from heldout.board.log.manifest import Identity, identity_fields, is_link, parse_day
-from heldout.board.organiser.creation import first_signers
-from heldout.board.organiser.rebuild import bring_up_to_date
-from heldout.board.rules.spec import read_table
-from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import fill_template, format_recipients
+from heldout.board.organiser import creation, rebuild
+from heldout.board.rules import spec, spec_file, template
 from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import digest_public
 from heldout.board.standings.standings import Standings, make_standings
@@ -67,13 +64,13 @@ class Layout:
     eval: str
 
 
-LAYOUTS = tuple(Layout(**row) for row in read_table("words")["old_boards"])
+LAYOUTS = tuple(Layout(**row) for row in spec.read_table("words")["old_boards"])
 """Both boards, told apart by the headings of their tables."""
 
 _HEADINGS = ("id", "date", "", "description", "team", "paper", "code", "type", "tweet")
 """What both tables have beside the scores; "" is the column of signs."""
 
-REPAIRS: Sequence[str] = read_table("words")["repairs"].split()
+REPAIRS: Sequence[str] = spec.read_table("words")["repairs"].split()
 """Every kind of repair; docs/how-to/import.md says what each does."""
 
 TYPES = ("full ranking", "reranking")
@@ -406,7 +403,7 @@ def record_files(table: OldTable, *, recipient: str) -> Mapping[str, bytes]:
     counts = Counter((repair.kind, repair.column) for repair in table.repairs)
     lines = [f"- {kind}, column {column}: {n}" for (kind, column), n in counts.items()]
     return {
-        "board.toml": fill_template(
+        "board.toml": template.fill_template(
             "record.toml",
             **{name: getattr(layout, name) for name in ("name", "title", "measure", "depth")},
             task=f"{layout.task} {_RECORD}",
@@ -416,7 +413,7 @@ def record_files(table: OldTable, *, recipient: str) -> Mapping[str, bytes]:
             types=TYPES,
             recipients=[recipient],
         ),
-        "README.md": fill_template(
+        "README.md": template.fill_template(
             "record.md",
             title=layout.title,
             source=table.name,
@@ -425,7 +422,7 @@ def record_files(table: OldTable, *, recipient: str) -> Mapping[str, bytes]:
             repairs="\n".join(lines) or "- none",
         ),
         ".gitignore": b".writing-*\n",
-        "keys/organisers.txt": format_recipients([recipient]),
+        "keys/organisers.txt": template.format_recipients([recipient]),
     }
 
 
@@ -473,7 +470,7 @@ def import_board(
         session = begin_session(repository, vault, now=now)
         if not done_before:
             _log(session, table)
-            bring_up_to_date(session)
+            rebuild.bring_up_to_date(session)
             vault.finish()
         standings = make_standings(vault.entries(), session.spec(), now=now)
     return session, standings, done_before
@@ -504,7 +501,7 @@ def _write_rules(repository: Repository, vault: Vault, table: OldTable) -> None:
         raise StoreError("another file's import was begun here; remove both folders, or finish it")
     for path, data in files.items():
         repository.write_file(path, data)
-    parse_spec(repository.files.read(SPEC))
+    spec_file.parse_spec(repository.files.read(SPEC))
 
 
 def _log(session: Session, table: OldTable) -> None:
@@ -512,8 +509,8 @@ def _log(session: Session, table: OldTable) -> None:
     entries = session.vault.entries()
     if not entries:
         rules = session.repository.tree_rules()
-        files = digest_public(session.repository, parse_spec(rules.encode()))
-        public = {"board.toml": rules, "files": files, "signers": first_signers(session)}
+        files = digest_public(session.repository, spec_file.parse_spec(rules.encode()))
+        public = {"board.toml": rules, "files": files, "signers": creation.first_signers(session)}
         session.log("opened-board", None, public=public, sealed={"labels": {}})
     if _imported_digest(entries) is None:
         session.vault.store_sealed(table.data)

@@ -24,31 +24,16 @@ from heldout.cli.printing import (
 )
 from heldout.collections.named import load_qrels, load_queries
 from heldout.errors import InputError, OptionError, Problem, plural
-from heldout.files.frames import find_parquet, write_parquet
-from heldout.files.process import hold_freed_memory
+from heldout.files import frames, process
 from heldout.ids import find_near
 from heldout.options import Jobs, Json, Opt
+from heldout.scoring import options, other_measures, run_files, score, shards
 from heldout.scoring.evaluate import KindScores, MeasureScores, score_kinds
 from heldout.scoring.measures import Measure, needs_whole
 from heldout.scoring.names import SETS, Asked, read_measure, read_measures
-from heldout.scoring.options import JUDGMENTS, QUERIES, FacetSource, RunOrder
-from heldout.scoring.other_measures import describe_engines, need_subtopics
 from heldout.scoring.output import check_sort, fold_notes, score_rows, sort_runs, to_csv, trec_lines
-from heldout.scoring.run_files import describe_orders, scan_file
-from heldout.scoring.score import (
-    Failed,
-    Scored,
-    collect_notes,
-    describe_scored,
-    find_reading,
-    in_order,
-    other_spelling,
-)
-from heldout.scoring.shards import PartScored, Shard, describe_parts, parse_shard, score_part
-from heldout.trec.ir_metadata import note_header
-from heldout.trec.orders import DESCRIPTIONS, Order
+from heldout.trec import ir_metadata, orders, scans
 from heldout.trec.qrels import Qrels
-from heldout.trec.scans import Expected, Scan
 
 _SHOWN = 3
 _OF_PARTS = frozenset({"part", "runs", "qrels_path", "names", "order", "jobs", "as_json"})
@@ -95,7 +80,7 @@ def evaluate(
     context: click.Context,
     *,
     runs: Annotated[tuple[str, ...], Opt(argument=True, metavar="RUN...")],
-    qrels_path: Annotated[str, Opt(JUDGMENTS, names=("--qrels",), metavar="Q")],
+    qrels_path: Annotated[str, Opt(options.JUDGMENTS, names=("--qrels",), metavar="Q")],
     names: Annotated[
         tuple[str, ...],
         Opt(
@@ -105,8 +90,8 @@ def evaluate(
         ),
     ],
     output: ScoreOutput,
-    order: RunOrder = None,
-    facets: FacetSource,
+    order: options.RunOrder = None,
+    facets: options.FacetSource,
     jobs: Jobs = None,
     use_cache: Annotated[
         bool, Opt("No stored scores: compute all, store none.", names=("--no-cache",))
@@ -143,16 +128,16 @@ def evaluate(
       heldout evaluate runs/*.gz --qrels dev.qrels -m ndcg_cut.10,20 --sort ndcg@10
       heldout evaluate bm25.run --qrels dev.qrels -m official -q
     """
-    hold_freed_memory()
+    process.hold_freed_memory()
     asked = tuple(dict.fromkeys(one for name in names for one in read_measures(name)))
     measures = tuple(dict.fromkeys(one.measure for one in asked))
     _check_output(output, measures)
     shard = None if part is None else _read_part(part)
-    whole_for, subtopics = needs_whole(measures), need_subtopics(measures)
+    whole_for, subtopics = needs_whole(measures), other_measures.need_subtopics(measures)
     qrels = load_qrels(qrels_path, subtopics=subtopics, whole_for=whole_for)
     if shard is not None:
-        reading = find_reading(os.environ, jobs=jobs, progress=TERMINAL)
-        found = score_part(reading, runs, qrels, measures, shard, order=order)
+        reading = score.find_reading(os.environ, jobs=jobs, progress=TERMINAL)
+        found = shards.score_part(reading, runs, qrels, measures, shard, order=order)
         _print_part(context, found, as_json=output.as_json)
         return
     kinds = _load_kinds(facets, output)
@@ -160,14 +145,14 @@ def evaluate(
     if dask is not None and jobs is not None:
         raise OptionError("--jobs counts processes here, and --dask computes on a cluster")
     with open_cluster(dask) as executor:
-        reading = find_reading(
+        reading = score.find_reading(
             os.environ, jobs=jobs, cached=use_cache, progress=TERMINAL, executor=executor
         )
-        parts = describe_parts(reading, runs, qrels, measures, order=order)
+        parts = shards.describe_parts(reading, runs, qrels, measures, order=order)
         print_facts(messages(), [("shards", parts)] if parts else [])  # before the rest is computed
         outcomes = reading.score(runs, qrels, measures, order=order, excluded=left_out)
-    scored = [outcome for outcome in outcomes if isinstance(outcome, Scored)]
-    failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
+    scored = [outcome for outcome in outcomes if isinstance(outcome, score.Scored)]
+    failed = [outcome for outcome in outcomes if isinstance(outcome, score.Failed)]
     if output.sort is not None:
         scored = sort_runs(scored, read_measure(output.sort))
     by_kind = [score_kinds(run.evaluation, kinds, least=facets.least) for run in scored if kinds]
@@ -182,7 +167,7 @@ def evaluate(
         _print_per_query(answers(), scored if output.per_query else ())
     if output.parquet is not None and scored:
         table = score_rows(scored, measures, _labels(scored), per_query=output.per_query)
-        write_parquet(table.as_columns(), output.parquet)
+        frames.write_parquet(table.as_columns(), output.parquet)
     if not output.as_json:
         console = messages()
         _print_notes(console, scored, qrels)
@@ -204,10 +189,10 @@ def _check_output(output: ScoreOutput, measures: Sequence[Measure]) -> None:
     if output.sort is not None:
         check_sort(read_measure(output.sort, path="--sort"), measures)
     if output.parquet is not None:
-        find_parquet()
+        frames.find_parquet()
 
 
-def _load_kinds(facets: FacetSource, output: ScoreOutput) -> Mapping[str, frozenset[str]]:
+def _load_kinds(facets: options.FacetSource, output: ScoreOutput) -> Mapping[str, frozenset[str]]:
     """The queries of each subset that `--facet` names.
 
     Raises:
@@ -224,7 +209,7 @@ def _load_kinds(facets: FacetSource, output: ScoreOutput) -> Mapping[str, frozen
 
 
 def _print_rows(
-    scored: Sequence[Scored], asked: Sequence[Asked], output: ScoreOutput, *, tags: bool
+    scored: Sequence[score.Scored], asked: Sequence[Asked], output: ScoreOutput, *, tags: bool
 ) -> None:
     """Lines for other programs, on standard output."""
     labels = _labels(scored)
@@ -237,12 +222,12 @@ def _print_rows(
         click.echo(line)
 
 
-def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels) -> None:
+def _print_notes(console: Console, scored: Sequence[score.Scored], qrels: Qrels) -> None:
     """Print what is odd about files; of several runs a line for each kind."""
     if len(scored) == 1:
-        print_notes(console, collect_notes(scored, qrels))
+        print_notes(console, score.collect_notes(scored, qrels))
         return
-    print_notes(console, [note for note in collect_notes((), qrels) if note.problems])
+    print_notes(console, [note for note in score.collect_notes((), qrels) if note.problems])
     folded = fold_notes(scored, _labels(scored))
     if not folded:
         return
@@ -256,7 +241,7 @@ def _print_notes(console: Console, scored: Sequence[Scored], qrels: Qrels) -> No
     print_facts(console, [("", "--json has each with its file and line")])
 
 
-def _left_out(qrels: Qrels, facets: FacetSource) -> frozenset[str]:
+def _left_out(qrels: Qrels, facets: options.FacetSource) -> frozenset[str]:
     """The judged queries that `--only` leaves out.
 
     Raises:
@@ -280,10 +265,10 @@ def _print_spelling(
     judged = qrels.judgments.keys()
     if near := find_near(named - judged, judged - named):
         console.print()
-        print_problems(console, [other_spelling(facet, "queries", near)])
+        print_problems(console, [score.other_spelling(facet, "queries", near)])
 
 
-def _print_zeros(console: Console, scored: Sequence[Scored], qrels_path: str) -> None:
+def _print_zeros(console: Console, scored: Sequence[score.Scored], qrels_path: str) -> None:
     """Say that all means are 0: mostly ids or a column of another form, and no result."""
     means = [scores.mean for run in scored for scores in run.evaluation.scores.values()]
     if means and not any(means) and None not in means:
@@ -299,14 +284,14 @@ def _print_zeros(console: Console, scored: Sequence[Scored], qrels_path: str) ->
         print_problems(console, [zeros])
 
 
-def _labels(scored: Sequence[Scored]) -> list[str]:
+def _labels(scored: Sequence[score.Scored]) -> list[str]:
     """Names of the runs, paths where names are the same."""
     names = [run.name for run in scored]
     return [run.path if names.count(run.name) > 1 else run.name for run in scored]
 
 
 def _print_scores(
-    console: Console, scored: Sequence[Scored], qrels_path: str, *, given: Order | None
+    console: Console, scored: Sequence[score.Scored], qrels_path: str, *, given: orders.Order | None
 ) -> None:
     measures = list(scored[0].evaluation.scores)
     rows = [
@@ -324,7 +309,7 @@ def _print_scores(
         [
             *_query_facts(scored, qrels_path),
             *_engine_facts(measures),
-            *describe_orders((run.order for run in scored), given=given),
+            *run_files.describe_orders((run.order for run in scored), given=given),
         ],
     )
 
@@ -339,7 +324,7 @@ def _score(measure: Measure, value: float | None) -> str:
 def _engine_facts(measures: Sequence[Measure]) -> list[tuple[str, str]]:
     """Return who computes what heldout does not, and what is no mean."""
     by_engine: dict[str, list[str]] = {}
-    for name, engine in describe_engines(measures).items():
+    for name, engine in other_measures.describe_engines(measures).items():
         by_engine.setdefault(engine, []).append(name)
     order = "in heldout's order of documents"
     said = [f"by {engine}, {order}: {', '.join(own)}" for engine, own in by_engine.items()]
@@ -350,7 +335,7 @@ def _engine_facts(measures: Sequence[Measure]) -> list[tuple[str, str]]:
     return facts
 
 
-def _query_facts(scored: Sequence[Scored], qrels_path: str) -> list[tuple[str, str]]:
+def _query_facts(scored: Sequence[score.Scored], qrels_path: str) -> list[tuple[str, str]]:
     evaluation = scored[0].evaluation
     judged = plural(len(evaluation.queries), "query", "queries")
     facts = [("queries", f"{judged} with judgments in {qrels_path}; means are over these")]
@@ -393,18 +378,18 @@ def _say_undefined(scores: MeasureScores) -> str:
     return scores.why if scores.mean is None else text
 
 
-def _print_per_query(console: Console, scored: Sequence[Scored]) -> None:
+def _print_per_query(console: Console, scored: Sequence[score.Scored]) -> None:
     for label, run in zip(_labels(scored), scored, strict=True):
         measures = list(map(str, run.evaluation.scores))
         rows = [
             [query, *(_score(measure, value) for measure, value in row.items())]
-            for query, row in in_order(run.evaluation).items()
+            for query, row in score.in_order(run.evaluation).items()
         ]
         console.print()
         print_table(console, [label, *measures], rows)
 
 
-def _read_part(text: str) -> Shard:
+def _read_part(text: str) -> shards.Shard:
     """The part that `--shard` names.
 
     Raises:
@@ -412,10 +397,10 @@ def _read_part(text: str) -> Shard:
         InputError: code `bad-shard`.
     """
     refuse_other_options(_OF_PARTS, why="--shard stores scores, and prints no table")
-    return parse_shard(text)
+    return shards.parse_shard(text)
 
 
-def _print_part(context: click.Context, found: PartScored, *, as_json: bool) -> None:
+def _print_part(context: click.Context, found: shards.PartScored, *, as_json: bool) -> None:
     """Print what was done of a part; end as the whole would."""
     if as_json:
         print_json(found.document())
@@ -436,7 +421,7 @@ def _print_part(context: click.Context, found: PartScored, *, as_json: bool) -> 
         context.exit(1 if len(found.failed) < len(found.outcomes) else 2)
 
 
-def _print_stored(console: Console, scored: Sequence[Scored], *, always: bool) -> None:
+def _print_stored(console: Console, scored: Sequence[score.Scored], *, always: bool) -> None:
     """Said to a person, and where parts were scored: what a program reads is the same anyway."""
     stored = sum(run.stored for run in scored)
     if always or (stored and console.is_terminal):
@@ -447,7 +432,7 @@ def _print_stored(console: Console, scored: Sequence[Scored], *, always: bool) -
         )
 
 
-def _print_failed(console: Console, failed: Sequence[Failed], *, among: int) -> None:
+def _print_failed(console: Console, failed: Sequence[score.Failed], *, among: int) -> None:
     for run in failed:
         console.print()
         print_problems(console, run.problems, counts=run.counts)
@@ -460,20 +445,20 @@ def _print_failed(console: Console, failed: Sequence[Failed], *, among: int) -> 
 
 
 def _print_json(
-    scored: Sequence[Scored],
-    failed: Sequence[Failed],
+    scored: Sequence[score.Scored],
+    failed: Sequence[score.Failed],
     *,
     per_query: bool,
     kinds: Sequence[Mapping[str, KindScores]],
 ) -> None:
-    runs = [describe_scored(run, per_query=per_query) for run in scored]
+    runs = [score.describe_scored(run, per_query=per_query) for run in scored]
     for run, by_kind in zip(runs, kinds, strict=False):
         run["facet"] = {
             kind: {"queries": one.queries, "scores": dict(one.means), "why": dict(one.why)}
             for kind, one in by_kind.items()
         }
     unread = [{"path": run.path, "problems": [*map(asdict, run.problems)]} for run in failed]
-    engines = describe_engines(scored[0].evaluation.scores) if scored else {}
+    engines = other_measures.describe_engines(scored[0].evaluation.scores) if scored else {}
     named = {"computed_by": dict(engines)} if engines else {}
     print_json({"runs": runs, "failed": unread, **named})
 
@@ -507,9 +492,9 @@ def validate(
     context: click.Context,
     *,
     run: Annotated[str, Opt(argument=True, metavar="RUN")],
-    queries_path: Annotated[str, Opt(QUERIES, names=("--queries",), metavar="Q")],
+    queries_path: Annotated[str, Opt(options.QUERIES, names=("--queries",), metavar="Q")],
     depth: Annotated[int | None, Opt("Most documents of a query.", least=1, metavar="N")] = None,
-    order: RunOrder = None,
+    order: options.RunOrder = None,
     as_json: Json = False,
 ) -> None:
     """List every problem of a run file, with its line.
@@ -521,11 +506,11 @@ def validate(
     Example:
       heldout validate bm25.tsv --queries dev-queries.tsv --depth 1000
     """
-    hold_freed_memory()
+    process.hold_freed_memory()
     try:
         queries = load_queries(queries_path)
-        expected = Expected(queries=frozenset(queries.texts), max_depth=depth, complete=True)
-        scan = note_header(scan_file(run, order=order, expected=expected))
+        expected = scans.Expected(queries=frozenset(queries.texts), max_depth=depth, complete=True)
+        scan = ir_metadata.note_header(run_files.scan_file(run, order=order, expected=expected))
     except InputError as error:
         if as_json:
             problems = [*map(asdict, error.problems)]
@@ -541,7 +526,7 @@ def validate(
         context.exit(1)
 
 
-def _print_scan(console: Console, scan: Scan, *, queries: int) -> None:
+def _print_scan(console: Console, scan: scans.Scan, *, queries: int) -> None:
     notes = sum(problem.severity == "note" for problem in scan.problems)
     errors = count_errors(scan.problems, scan.counts)
     verdict = "no problems" if scan.ok else plural(errors, "problem")
@@ -553,7 +538,7 @@ def _print_scan(console: Console, scan: Scan, *, queries: int) -> None:
             ("run", scan.path),
             ("found", verdict + (f", {plural(notes, 'note')}" if notes else "")),
             ("read", f"{facts.queries:,} of {plural(queries, 'query', 'queries')}, {depth}"),
-            ("order", f"{scan.order}: {DESCRIPTIONS[scan.order]}"),
+            ("order", f"{scan.order}: {orders.DESCRIPTIONS[scan.order]}"),
         ],
     )
     if scan.problems:

@@ -6,31 +6,11 @@ from typing import Annotated
 
 from heldout.answers.answer import Answer
 from heldout.answers.table import Table, columns
-from heldout.cli.context import open_board
+from heldout.cli import context, printing
 from heldout.cli.options import Dask, command, open_cluster
-from heldout.cli.printing import (
-    TERMINAL,
-    Every,
-    Explain,
-    TableOutput,
-    fill_facts,
-    number,
-    print_answer,
-    print_json,
-)
 from heldout.errors import OptionError
 from heldout.options import Json, Opt
-from heldout.redteam.boards import own_rule
-from heldout.redteam.game import OWN, PLANTED, AttackLine, strongest_lines
-from heldout.redteam.playing import (
-    GameOptions,
-    Played,
-    SystemOptions,
-    SystemsSource,
-    best_baseline,
-    play_board,
-    units_apart,
-)
+from heldout.redteam import boards, game, playing
 from heldout.redteam.replay import (
     SEASON,
     TableReplay,
@@ -58,8 +38,8 @@ _LEGEND = (
 @command
 def redteam(
     *,
-    systems: SystemOptions,
-    games: GameOptions,
+    systems: playing.SystemOptions,
+    games: playing.GameOptions,
     history: Annotated[
         Path | None,
         Opt(
@@ -71,8 +51,8 @@ def redteam(
         ),
     ] = None,
     as_json: Json = False,
-    explain: Explain = False,
-    every: Every = False,
+    explain: printing.Explain = False,
+    every: printing.Every = False,
     dask: Dask = None,
 ) -> None:
     """Play attacks against a board's release rule on dev data, before it opens.
@@ -91,30 +71,31 @@ def redteam(
         _replay(history, games, as_json=as_json)
         return
     folder = systems.folder
-    repository = open_board(folder) if folder or not systems.qrels else None
-    source = SystemsSource(
+    repository = context.open_board(folder) if folder or not systems.qrels else None
+    source = playing.SystemsSource(
         options=systems,
         repository=repository,
         spec=None if repository is None else repository.tree_spec(),  # an edit may be tried
     )
     with open_cluster(dask) as executor:
-        result = play_board(source, games, progress=TERMINAL, executor=executor)
+        result = playing.play_board(source, games, progress=printing.TERMINAL, executor=executor)
     if as_json:
-        print_json(result.document)
+        printing.print_json(result.document)
     else:
-        print_answer(
-            _answer(result, thorough=games.thorough), TableOutput(explain=explain, every=every)
+        printing.print_answer(
+            _answer(result, thorough=games.thorough),
+            printing.TableOutput(explain=explain, every=every),
         )
 
 
-def _replay(table: Path, games: GameOptions, *, as_json: bool) -> None:
+def _replay(table: Path, games: playing.GameOptions, *, as_json: bool) -> None:
     if games.queries is None:
         known = "MS MARCO documents have 5,793, passages 6,837"
         raise OptionError(f"how many held-out queries has the board? --queries N ({known})")
     read = read_history(table.read_bytes(), path=table.name)
-    found = replay(read, games.queries, seed=games.seed, progress=TERMINAL)
+    found = replay(read, games.queries, seed=games.seed, progress=printing.TERMINAL)
     if as_json:
-        print_json(found.document)
+        printing.print_json(found.document)
         return
     answer = Answer(
         answer=conclude_replay(found),
@@ -122,12 +103,12 @@ def _replay(table: Path, games: GameOptions, *, as_json: bool) -> None:
         tables=tabulate_replay(found),
         document=found.document,
     )
-    print_answer(answer, TableOutput())
+    printing.print_answer(answer, printing.TableOutput())
 
 
 def describe_replay(found: TableReplay) -> list[tuple[str, str]]:
     """Return what was played and assumed, as lines of a name and what there is to say."""
-    return fill_facts(
+    return printing.fill_facts(
         "replay",
         found=found,
         history=found.history,
@@ -138,22 +119,22 @@ def describe_replay(found: TableReplay) -> list[tuple[str, str]]:
     )
 
 
-def _answer(result: Played, *, thorough: bool) -> Answer:
+def _answer(result: playing.Played, *, thorough: bool) -> Answer:
     """The conclusion, what was played, and of each rule the worst attack; or every attack."""
     pair, below = result.systems.pair, None
     if result.systems.baselines:
-        below = (pair.truth - float(best_baseline(result.systems).mean())) / pair.unit
-    facts = fill_facts(
+        below = (pair.truth - float(playing.best_baseline(result.systems).mean())) / pair.unit
+    facts = printing.fill_facts(
         "redteam",
         result=result,
         pair=pair,
         plan=result.plan,
-        planted=PLANTED,
-        own=OWN,
+        planted=game.PLANTED,
+        own=game.OWN,
         below=below,
-        apart=units_apart(pair),
+        apart=playing.units_apart(pair),
         spec=result.spec,
-        rule="" if result.spec is None else own_rule(result.spec).name,
+        rule="" if result.spec is None else boards.own_rule(result.spec).name,
         thorough=thorough,
     )
     fresh = "The worst attack for each rule and baseline, played again on fresh seeds"
@@ -162,16 +143,16 @@ def _answer(result: Played, *, thorough: bool) -> Answer:
         answer=result.conclusion,
         summary=facts,
         tables=[_table("Every attack", result.lines, ()), _table(fresh, result.fresh, _LEGEND)],
-        short=[_table(worst, strongest_lines(result.fresh).values(), _LEGEND)],
+        short=[_table(worst, game.strongest_lines(result.fresh).values(), _LEGEND)],
         document=result.document,
     )
 
 
-def _table(title: str, lines: Iterable[AttackLine], method: tuple[str, ...]) -> Table:
+def _table(title: str, lines: Iterable[game.AttackLine], method: tuple[str, ...]) -> Table:
     return Table(title=title, columns=_COLUMNS, rows=tuple(map(_cells, lines)), method=method)
 
 
-def _cells(line: AttackLine) -> tuple[str, ...]:
+def _cells(line: game.AttackLine) -> tuple[str, ...]:
     return (
         line.attack,
         line.release,
@@ -185,12 +166,14 @@ def _cells(line: AttackLine) -> tuple[str, ...]:
     )
 
 
-def _reach(spread: float | None, line: AttackLine) -> str:
+def _reach(spread: float | None, line: game.AttackLine) -> str:
     """Half of a 95% interval of a mean."""
-    return number(None if spread is None else _LEVEL * spread / line.seeds**0.5, decimals=2)
+    return printing.number(
+        None if spread is None else _LEVEL * spread / line.seeds**0.5, decimals=2
+    )
 
 
-def _part(share: float, line: AttackLine) -> str:
+def _part(share: float, line: game.AttackLine) -> str:
     """A share of the games with half of its 95% interval, by Agresti and Coull."""
     games = line.seeds + 4
     middle = (share * line.seeds + 2) / games
@@ -199,4 +182,4 @@ def _part(share: float, line: AttackLine) -> str:
 
 def _signed(value: float, decimals: int) -> str:
     """The value without the sign of what shows as zero."""
-    return number(round(value, decimals) + 0.0, decimals=decimals)
+    return printing.number(round(value, decimals) + 0.0, decimals=decimals)

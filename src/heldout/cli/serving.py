@@ -141,16 +141,14 @@ def _intake_of(environ: Mapping[str, str], database: "Database | None" = None) -
     if not folder:
         return None
     from heldout.board.store.arrivals import is_team
-    from heldout.intake.app import intake_database, make_intake
-    from heldout.intake.mail import read_mailer
-    from heldout.intake.sign_in import read_providers
+    from heldout.intake import app, mail, sign_in
 
     board, uploads = Path(environ[BOARD]), Path(folder)
     processes = int(environ[_WORKERS])
     envelope = open_board(board).spec().envelope
     if database is None:
-        database = intake_database(uploads, environ[_INTAKE_DATABASE], processes=processes)
-    return make_intake(
+        database = app.intake_database(uploads, environ[_INTAKE_DATABASE], processes=processes)
+    return app.make_intake(
         database,
         board=board,
         uploads=uploads,
@@ -159,8 +157,8 @@ def _intake_of(environ: Mapping[str, str], database: "Database | None" = None) -
         root=environ[ROOT],
         key=hashlib.sha256(b"heldout intake\n" + environ[_TOKEN].encode()).digest(),
         clock=lambda: datetime.now(UTC),
-        mailer=read_mailer(environ),
-        providers=read_providers(environ),
+        mailer=mail.read_mailer(environ),
+        providers=sign_in.read_providers(environ),
     )
 
 
@@ -298,8 +296,7 @@ def served_app() -> "ASGIApp":
 def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
     """The pages, and the checks of what they need."""
     from heldout.database.database import check_schemas
-    from heldout.intake.app import intake_parts, make_intake_app, start_worker
-    from heldout.intake.tables import INTAKE
+    from heldout.intake import app, tables
     from heldout.judging.database.tables import CAMPAIGN
     from heldout.judging.pages.admin import Admin, admin_routes
     from heldout.judging.pages.judge import make_app, utc_now
@@ -308,15 +305,15 @@ def _make_pages() -> "tuple[FastAPI, dict[str, Check]]":
     intake = _intake_of(os.environ, database if shared else None)
     checks: dict[str, Check] = {}
     if intake is not None:
-        start_worker(intake)
-        checks["teams"] = partial(check_schemas, intake.store.database, INTAKE)
+        app.start_worker(intake)
+        checks["teams"] = partial(check_schemas, intake.store.database, tables.INTAKE)
         checks["board"] = partial(check_board, intake.board)
     if database is None:
         if intake is None:
             raise SetupError("there is nothing to serve: no campaign, and no --board")
-        return make_intake_app(intake), checks
+        return app.make_intake_app(intake), checks
     admin = Admin(database=database, token=os.environ[_TOKEN], clock=utc_now)
-    routers, mounts = ([], {}) if intake is None else intake_parts(intake)
+    routers, mounts = ([], {}) if intake is None else app.intake_parts(intake)
     checks["database"] = partial(check_schemas, database, CAMPAIGN)
     return make_app(database, routers=[admin_routes(admin), *routers], mounts=mounts), checks
 
@@ -361,9 +358,8 @@ def _prepare(
     from heldout.database.database import sqlite_url
     from heldout.judging.campaign.files import CampaignFolder
     from heldout.judging.campaign.settings import format_money
-    from heldout.judging.database.campaigns import load_campaign, read_campaign
+    from heldout.judging.database import campaigns, tables
     from heldout.judging.database.organiser import read_launch_state, set_launch, uncounted_pay
-    from heldout.judging.database.tables import open_database
     from heldout.judging.platforms.links import study_link
 
     folder = CampaignFolder(campaign)
@@ -373,13 +369,13 @@ def _prepare(
     if url is None and not has_files:
         raise StoreError(f"{campaign} is no campaign; `heldout prefer pool` begins one")
     address, loaded = url or sqlite_url(folder.database.absolute()), None
-    database = open_database(address, processes=workers)
+    database = tables.open_database(address, processes=workers)
     try:
         if has_files:
             texts, now = (*folder.pools(), *folder.challengers()), datetime.now(UTC)
             given = folder.settings(kind=None)
-            loaded = load_campaign(database, given, texts, folder.tasks(), now=now)
-        found = read_campaign(database)
+            loaded = campaigns.load_campaign(database, given, texts, folder.tasks(), now=now)
+        found = campaigns.read_campaign(database)
         if paused and read_launch_state(database) == "new":
             set_launch(database, "paused", now=datetime.now(UTC))
         state, spent = read_launch_state(database), uncounted_pay(database).is_spent

@@ -20,14 +20,10 @@ from starlette.exceptions import HTTPException
 
 from heldout.errors import InputError, Problem, StoreError, quote
 from heldout.ids import Digest
-from heldout.intake.board import ShownSubmission
-from heldout.intake.form import too_large
-from heldout.intake.service import Intake, status_of
+from heldout.intake import board, form, service
 from heldout.intake.teams import Team
 from heldout.intake.uploads import Upload, UploadFile, cancel_upload, get_upload
-from heldout.web.forms import network_of, read_body
-from heldout.web.guard import RETRY_SECONDS
-from heldout.web.health import ERROR_CODE
+from heldout.web import forms, guard, health
 
 PREFIX = "/api/v1"
 """Where it answers."""
@@ -169,7 +165,7 @@ _Name = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[^\x00]+$")
 """PostgreSQL takes no text with a NUL."""
 
 
-def make_api(intake: Intake) -> FastAPI:
+def make_api(intake: service.Intake) -> FastAPI:
     """The application that answers below `PREFIX`."""
     api = FastAPI(
         title="heldout",
@@ -205,7 +201,7 @@ def make_api(intake: Intake) -> FastAPI:
     return api
 
 
-def _add_public(api: FastAPI, intake: Intake) -> None:
+def _add_public(api: FastAPI, intake: service.Intake) -> None:
     @api.get(
         "/standings",
         response_model=StandingsAnswer,
@@ -237,7 +233,7 @@ def shared_answer(request: Request, data: bytes, etag: str, media: str, **header
 _TeamReader = Callable[..., Team]
 
 
-def _team_reader(intake: Intake) -> _TeamReader:
+def _team_reader(intake: service.Intake) -> _TeamReader:
     """Return whose token a call brings."""
     bearer = HTTPBearer(auto_error=False, description="The team's token.")
 
@@ -248,7 +244,7 @@ def _team_reader(intake: Intake) -> _TeamReader:
         team = None if credentials is None else intake.team_of_token(credentials.credentials)
         if team is not None:
             return team
-        address, now = network_of(request), intake.clock()
+        address, now = forms.network_of(request), intake.clock()
         wait = intake.attempts.wait(address, now=now)
         if wait is not None:
             minutes = int(wait.total_seconds()) // 60 + 1
@@ -265,7 +261,7 @@ def refuse_token() -> InputError:
     return InputError.of("team-token", "token")
 
 
-def _add_team(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
+def _add_team(api: FastAPI, intake: service.Intake, team: _TeamReader) -> None:
     @api.get("/quota", responses=_REFUSALS, tags=["team"])
     def quota(who: Annotated[Team, Depends(team)]) -> QuotaAnswer:
         """Return how much of its quota the team has used, and when the next submission may come."""
@@ -300,11 +296,11 @@ def _add_team(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
         raise InputError.of("upload-unknown", "submission", quote(submission))
 
 
-def _submission(one: ShownSubmission) -> SubmissionDocument:
+def _submission(one: board.ShownSubmission) -> SubmissionDocument:
     return SubmissionDocument(**asdict(one))
 
 
-def _add_uploads(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
+def _add_uploads(api: FastAPI, intake: service.Intake, team: _TeamReader) -> None:
     @api.post(
         "/uploads",
         status_code=201,
@@ -323,7 +319,7 @@ def _add_uploads(api: FastAPI, intake: Intake, team: _TeamReader) -> None:
         files = [
             UploadFile(name=f.name, size=f.bytes, digest=Digest(f.sha256)) for f in asked.files
         ]
-        new, upload = await run_in_threadpool(intake.begin, who, files, network_of(request))
+        new, upload = await run_in_threadpool(intake.begin, who, files, forms.network_of(request))
         response.status_code = 201 if new else 200
         return _upload(upload)
 
@@ -407,11 +403,11 @@ async def _read_model(request: Request, model: type[Model]) -> Model:
         InputError: code `upload-too-large` or `request`.
     """
     try:
-        data = await read_body(request, _MOST_JSON)
+        data = await forms.read_body(request, _MOST_JSON)
     except HTTPException as error:
         if error.status_code != 413:  # noqa: PLR2004 - HTTP's
             raise
-        raise too_large("a long document", f"at most {_MOST_JSON:,} bytes of JSON") from None
+        raise form.too_large("a long document", f"at most {_MOST_JSON:,} bytes of JSON") from None
     try:
         return model.model_validate_json(data)
     except pydantic.ValidationError as error:
@@ -438,7 +434,7 @@ def _add_handlers(api: FastAPI) -> None:
             found = Problem("request", "request", str(error.detail), "an address of the API")
             return problem_answer(found, error.status_code, dict(error.headers or {}))
         _LOG.error("the API cannot answer: %s", error)
-        return problem_answer(_UNAVAILABLE, 503, {"Retry-After": RETRY_SECONDS})
+        return problem_answer(_UNAVAILABLE, 503, {"Retry-After": guard.RETRY_SECONDS})
 
     def fail(_request: Request, _error: Exception) -> Response:
         return problem_answer(_BUG, 500, {})
@@ -457,7 +453,7 @@ def problem_answer(
     problem: Problem, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """A problem as an answer."""
-    known, more = status_of(problem.code)
+    known, more = service.status_of(problem.code)
     status = known if status is None else status
     document = {
         "title": f"found {problem.found}; expected {problem.expected}",
@@ -467,5 +463,5 @@ def problem_answer(
         "expected": problem.expected,
         "hint": problem.hint,
     }
-    sent = {**more, **(headers or {}), ERROR_CODE: problem.code}
+    sent = {**more, **(headers or {}), health.ERROR_CODE: problem.code}
     return JSONResponse(document, status, sent, media_type=_PROBLEM_TYPE)

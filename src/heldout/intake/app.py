@@ -12,14 +12,9 @@ from starlette.types import ASGIApp
 
 from heldout.board.store.uploads import FileLimits, UploadFolder
 from heldout.database.database import Database, open_database, sqlite_url
+from heldout.intake import form, mail, pages, service, sign_in, tables
 from heldout.intake.api import PREFIX, make_api
 from heldout.intake.board import PublicBoard
-from heldout.intake.form import Pace
-from heldout.intake.mail import Mailer, Notice, make_message
-from heldout.intake.pages import public_routes, team_routes
-from heldout.intake.service import Intake
-from heldout.intake.sign_in import Provider
-from heldout.intake.tables import INTAKE
 from heldout.intake.uploads import IntakeLimits, UploadStore
 from heldout.intake.worker import DueWorker
 from heldout.web.forms import make_application
@@ -46,7 +41,7 @@ def intake_database(uploads: Path, url: str, *, processes: int = 1) -> Database:
         SetupError, DatabaseError: as `open_database`.
     """
     address = url or sqlite_url(intake_file(uploads).absolute())
-    return open_database(address, INTAKE, processes=processes)
+    return open_database(address, tables.INTAKE, processes=processes)
 
 
 def make_intake(
@@ -59,12 +54,12 @@ def make_intake(
     root: str,
     key: bytes,
     clock: Callable[[], datetime],
-    mailer: Mailer | None = None,
-    providers: Sequence[Provider] = (),
+    mailer: mail.Mailer | None = None,
+    providers: Sequence[sign_in.Provider] = (),
     limits: FileLimits | None = None,
     most: IntakeLimits | None = None,
-    pace: Pace | None = None,
-) -> Intake:
+    pace: form.Pace | None = None,
+) -> service.Intake:
     """The intake of a board.
 
     Args:
@@ -99,7 +94,7 @@ def make_intake(
     )
     send = None if mailer is None else partial(_send, mailer, name, f"{root}/account", clock)
     worker = DueWorker(store=store, clock=clock, board=public, send=send)
-    return Intake(
+    return service.Intake(
         store=store,
         board=public,
         worker=worker,
@@ -108,22 +103,22 @@ def make_intake(
         key=key,
         study=Study(name=name),
         providers=tuple(providers),
-        pace=pace or Pace(),
+        pace=pace or form.Pace(),
     )
 
 
-def intake_parts(intake: Intake) -> tuple[list[APIRouter], Mapping[str, ASGIApp]]:
+def intake_parts(intake: service.Intake) -> tuple[list[APIRouter], Mapping[str, ASGIApp]]:
     """Its pages, and the API with the address below which it answers."""
-    return [public_routes(intake), team_routes(intake)], {PREFIX: make_api(intake)}
+    return [pages.public_routes(intake), pages.team_routes(intake)], {PREFIX: make_api(intake)}
 
 
-def make_intake_app(intake: Intake) -> FastAPI:
+def make_intake_app(intake: service.Intake) -> FastAPI:
     """The intake alone, where no campaign is served."""
     routers, mounts = intake_parts(intake)
     return make_application(intake.study, routers, mounts=mounts)
 
 
-def start_worker(intake: Intake) -> threading.Event:
+def start_worker(intake: service.Intake) -> threading.Event:
     """Start the intake's worker in a thread; setting what is returned ends it."""
     stop = threading.Event()
     threading.Thread(target=intake.worker.run, args=(stop,), daemon=True).start()
@@ -131,7 +126,7 @@ def start_worker(intake: Intake) -> threading.Event:
 
 
 def _send(
-    mailer: Mailer, board: str, page: str, clock: Callable[[], datetime], notice: Notice
+    mailer: mail.Mailer, board: str, page: str, clock: Callable[[], datetime], notice: mail.Notice
 ) -> None:
     """Send a notice.
 
@@ -139,7 +134,7 @@ def _send(
         InputError: the address is none.
         StoreError: the mail server did not take it.
     """
-    message = make_message(
+    message = mail.make_message(
         notice.recipient,
         f"{board}: {notice.owner} is {notice.outcome}",
         f"{notice.owner}: {notice.outcome}.",

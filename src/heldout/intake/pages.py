@@ -19,15 +19,11 @@ from starlette.exceptions import HTTPException
 
 from heldout.database.database import Database
 from heldout.errors import InputError, Problem, plural
-from heldout.intake import teams
-from heldout.intake.api import shared_answer
-from heldout.intake.service import Intake, status_of
+from heldout.intake import api, service, teams
 from heldout.intake.sign_in import Provider, SignIn, new_client, new_flow, read_flow, sign_flow
+from heldout.web import guard, health, sessions
 from heldout.web.forms import Form, go_to, network_of, read_count, refuse_elsewhere
-from heldout.web.guard import content_policy
-from heldout.web.health import ERROR_CODE
 from heldout.web.pages import render_template
-from heldout.web.sessions import SESSION
 
 UPLOAD = "/upload"
 """Where sealed files are sent by a form."""
@@ -60,7 +56,7 @@ class TeamVisitor:
 class Pages:
     """The pages of one intake."""
 
-    intake: Intake
+    intake: service.Intake
 
     @property
     def database(self) -> Database:
@@ -225,7 +221,7 @@ class Pages:
         answer.set_cookie(
             _COOKIE,
             session,
-            max_age=int(SESSION.total_seconds()),
+            max_age=int(sessions.SESSION.total_seconds()),
             path="/",
             secure=_is_secure(request),
             httponly=True,
@@ -261,7 +257,7 @@ class Pages:
         )
 
     def _no_invitation(self, error: InputError) -> Response:
-        return self._sign_in(_say(error), status=status_of(error.code)[0], code=error.code)
+        return self._sign_in(_say(error), status=service.status_of(error.code)[0], code=error.code)
 
     def _sign_in(self, problem: str = "", **answer: Any) -> Response:
         title, providers = "Sign in for your team", self.intake.providers
@@ -271,7 +267,7 @@ class Pages:
     def _leading_away(self, answer: Response) -> Response:
         """A page whose forms end at a provider: browsers follow no form to a site unnamed."""
         forms = [one.origin for one in self.intake.providers]
-        answer.headers["Content-Security-Policy"] = content_policy(forms=forms)
+        answer.headers["Content-Security-Policy"] = guard.content_policy(forms=forms)
         return answer
 
     def _account(
@@ -310,9 +306,9 @@ class Pages:
         )
 
     def _refuse(self, entered: TeamVisitor, problem: Problem) -> Response:
-        status, headers = status_of(problem.code)
+        status, headers = service.status_of(problem.code)
         answer = self._upload_form(entered, problem, status=status)
-        answer.headers.update({**headers, ERROR_CODE: problem.code})
+        answer.headers.update({**headers, health.ERROR_CODE: problem.code})
         return answer
 
     def _page(
@@ -320,7 +316,7 @@ class Pages:
     ) -> HTMLResponse:
         """Return a page; its template in `web/templates/intake` says which fields it shows."""
         page = {"study": self.intake.study, "title": title, **fields}
-        headers = {ERROR_CODE: code} if code else None
+        headers = {health.ERROR_CODE: code} if code else None
         return HTMLResponse(render_template(f"intake/{name}.html", page), status, headers)
 
     def _provider(self, key: str) -> Provider:
@@ -334,7 +330,7 @@ class Pages:
         return SignIn(provider=provider, client=client, back=back)
 
 
-def public_routes(intake: Intake) -> APIRouter:
+def public_routes(intake: service.Intake) -> APIRouter:
     """Return the address that everybody may use: the board's public files."""
     router = APIRouter()
 
@@ -342,12 +338,12 @@ def public_routes(intake: Intake) -> APIRouter:
     def board_zip(request: Request) -> Response:
         found = intake.board.view().archive()
         name = {"Content-Disposition": 'attachment; filename="board.zip"'}
-        return shared_answer(request, found.data, found.etag, "application/zip", **name)
+        return api.shared_answer(request, found.data, found.etag, "application/zip", **name)
 
     return router
 
 
-def team_routes(intake: Intake) -> APIRouter:
+def team_routes(intake: service.Intake) -> APIRouter:
     """The addresses of a team's pages."""
     pages = Pages(intake=intake)
     router = APIRouter(default_response_class=HTMLResponse)

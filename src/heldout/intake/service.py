@@ -20,15 +20,13 @@ from starlette.requests import ClientDisconnect
 from heldout.board.policy.checks import QuotaState
 from heldout.errors import InputError, StoreError
 from heldout.ids import Digest
-from heldout.intake import teams, uploads
+from heldout.intake import sign_in, teams, uploads
 from heldout.intake.board import BoardMoment, PublicBoard, ShownSubmission
 from heldout.intake.form import Pace, cut_off, list_files, read_form, read_length, read_pieces
 from heldout.intake.quota import Quota, quota_of
-from heldout.intake.sign_in import Provider
 from heldout.intake.worker import DueWorker, hand_over
+from heldout.web import pages, sessions
 from heldout.web.forms import network_of
-from heldout.web.pages import Study
-from heldout.web.sessions import SESSION, Attempts
 
 _STATUSES: Mapping[str, int] = {
     code: status
@@ -102,10 +100,10 @@ class Intake:
     clock: Callable[[], datetime]
     root: str
     key: bytes
-    study: Study
-    providers: tuple[Provider, ...] = ()
+    study: pages.Study
+    providers: tuple[sign_in.Provider, ...] = ()
     pace: Pace = field(default_factory=Pace)
-    attempts: Attempts = field(default_factory=Attempts)
+    attempts: sessions.Attempts = field(default_factory=sessions.Attempts)
     forms: Counter[int] = field(default_factory=Counter)
 
     # Who is there
@@ -126,7 +124,7 @@ class Intake:
 
     def open_session(self, by: str | tuple[str, str]) -> str | None:
         """Open a session by a token, or by provider and person, as a cookie's text; or `None`."""
-        return teams.open_session(self.store.database, by, now=self.clock(), valid=SESSION)
+        return teams.open_session(self.store.database, by, now=self.clock(), valid=sessions.SESSION)
 
     def team_of_session(self, cookie: str) -> teams.Team | None:
         """Return whose session it is; `None` where it is over."""

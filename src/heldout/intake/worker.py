@@ -25,10 +25,8 @@ from sqlalchemy import Connection
 from heldout.database.database import exclude_others
 from heldout.errors import InputError, StoreError
 from heldout.files.durable import Folder
-from heldout.intake import uploads
+from heldout.intake import mail, teams, uploads
 from heldout.intake.board import STATES, BoardMoment, PublicBoard
-from heldout.intake.mail import Notice, add_notice, remove_notices, send_notices
-from heldout.intake.teams import list_teams, remove_ended
 
 RETENTION = timedelta(days=30)
 """How long notices are stored, and invitations and tokens that have ended."""
@@ -55,7 +53,7 @@ class DueWorker:
     store: uploads.UploadStore
     clock: Callable[[], datetime]
     board: PublicBoard | None = None
-    send: Callable[[Notice], None] | None = None
+    send: Callable[[mail.Notice], None] | None = None
     _seen: BoardMoment | None = None
     _swept: datetime | None = None
 
@@ -77,7 +75,7 @@ class DueWorker:
                 for name in uploads.list_complete(self.store)
             }
             if self.send is not None:
-                send = partial(send_notices, self.store.database, self.send, now=self.clock())
+                send = partial(mail.send_notices, self.store.database, self.send, now=self.clock())
                 steps |= {"report": self._report, "send": send}
             steps["clear"] = self._clear
             due = [(name, step) for name, step in steps.items() if name not in waiting]
@@ -118,7 +116,7 @@ class DueWorker:
             self._swept = now
             uploads.sweep(self.store, now=now)
             # Mail addresses are in them. Teams and uploads stay: quota and states need them.
-            for remove in (remove_notices, remove_ended):
+            for remove in (mail.remove_notices, teams.remove_ended):
                 self.store.database.write(partial(remove, before=now - RETENTION))
 
     def _report(self) -> None:
@@ -126,7 +124,7 @@ class DueWorker:
         if self.board is None or (view := self.board.view()) is self._seen:
             return
         now = self.clock()
-        for team in list_teams(self.store.database):
+        for team in teams.list_teams(self.store.database):
             for owner in {one.owner for one in uploads.list_uploads(self.store, team.id)}:
                 known = view.history.submissions.get(owner)
                 if known is None or known.status not in _REPORTED or not known.events:
@@ -134,7 +132,7 @@ class DueWorker:
                 if now - known.events[-1][0] > _OLDEST:
                     continue
                 report = partial(
-                    add_notice,
+                    mail.add_notice,
                     team=team.id,
                     kind=known.status,
                     key=owner,
@@ -221,7 +219,7 @@ def _end(
             connection, upload.id, "failed", now=now, code=problem.code, why=str(problem)
         )
     if store.notifies:
-        add_notice(
+        mail.add_notice(
             connection,
             upload.team,
             kind="failed" if problem else "accepted",

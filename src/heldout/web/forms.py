@@ -16,8 +16,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from heldout.errors import StoreError
-from heldout.web.guard import Guard, add_handlers
-from heldout.web.pages import Study
+from heldout.web import guard, pages
 
 _DIGITS = 12
 _BODY_SECONDS = 30.0
@@ -115,7 +114,7 @@ def refuse_elsewhere(request: Request) -> None:
 
 
 def make_application(
-    study: Study,
+    study: pages.Study,
     routers: Iterable[APIRouter],
     *,
     mounts: Mapping[str, ASGIApp] | None = None,
@@ -141,6 +140,6 @@ def make_application(
     for router in routers:
         app.include_router(router)
     app.add_api_route("/health", lambda: PlainTextResponse("alive"), methods=["GET"])
-    add_handlers(app, study, mturk=mturk, is_missing=is_missing)
-    app.add_middleware(Guard, study=study, mturk=mturk)
+    guard.add_handlers(app, study, mturk=mturk, is_missing=is_missing)
+    app.add_middleware(guard.Guard, study=study, mturk=mturk)
     return app

@@ -17,9 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heldout.errors import StoreError
-from heldout.web.health import ERROR_CODE
-from heldout.web.pages import Study, render_template
-from heldout.web.signing import TokenError
+from heldout.web import health, pages, signing
 
 _LOG = logging.getLogger("heldout.web")
 RETRY_SECONDS = "5"
@@ -61,7 +59,7 @@ _HEADERS = {
 
 def respond(
     template: str,
-    study: Study,
+    study: pages.Study,
     values: Mapping[str, object],
     *,
     title: str,
@@ -82,14 +80,14 @@ def respond(
     """
     page = {"study": study, "title": title, **values}
     return HTMLResponse(
-        render_template(f"{template}.html", page, **words),
+        pages.render_template(f"{template}.html", page, **words),
         status_code=status,
         headers={"Content-Security-Policy": content_policy(mturk=mturk)},
     )
 
 
 def respond_briefly(
-    study: Study,
+    study: pages.Study,
     title: str,
     *paragraphs: str,
     status: int = 200,
@@ -103,7 +101,7 @@ def respond_briefly(
 
 def add_handlers(
     app: FastAPI,
-    study: Study,
+    study: pages.Study,
     *,
     mturk: bool = False,
     is_missing: Callable[[StoreError], bool] = lambda _: False,
@@ -124,13 +122,13 @@ def add_handlers(
         if isinstance(error, HTTPException):
             status, headers = error.status_code, error.headers or {}
             shown = 404 if status == 404 else 400  # noqa: PLR2004 - HTTP's
-        elif isinstance(error, TokenError):
+        elif isinstance(error, signing.TokenError):
             status = shown = error.status
         elif isinstance(error, StoreError) and is_missing(error):
             status = shown = 404
         elif isinstance(error, StoreError):
             _LOG.error("%s failed: %s", request.method, error)  # the address is a token
-            headers = {"Retry-After": RETRY_SECONDS, ERROR_CODE: "server-unavailable"}
+            headers = {"Retry-After": RETRY_SECONDS, health.ERROR_CODE: "server-unavailable"}
         mturked = mturk and _is_judging(request.url.path)
         page = respond_briefly(study, *_ERROR_PAGES[shown], status=status, mturk=mturked)
         page.headers.update(headers)
@@ -148,7 +146,7 @@ def _is_judging(path: str) -> bool:
 _STATUSES: Mapping[type[Exception], int] = {
     HTTPException: 404,
     RequestValidationError: 404,
-    TokenError: 403,
+    signing.TokenError: 403,
     StoreError: 503,
 }
 """Error -> status of its answer; an `HTTPException` has its own."""
@@ -173,7 +171,7 @@ class Guard:
     """
 
     app: ASGIApp
-    study: Study
+    study: pages.Study
     mturk: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -203,5 +201,5 @@ class Guard:
                 raise
             mturk = self.mturk and _is_judging(scope["path"])
             answer = respond_briefly(self.study, *_ERROR_PAGES[500], status=500, mturk=mturk)
-            answer.headers[ERROR_CODE] = "server-error"
+            answer.headers[health.ERROR_CODE] = "server-error"
             await answer(scope, receive, send_with_headers)

@@ -25,27 +25,16 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from heldout.board.audit import archive_audit
-from heldout.board.audit.audit import audit_board
-from heldout.board.log.events import Draft, Entry, format_entry, redact
+from heldout.board.audit import archive_audit, audit
+from heldout.board.log import events, reading
 from heldout.board.log.history import History, read_history
-from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
-from heldout.board.rules import changes
-from heldout.board.rules.days import may_open_runs, one_shot_deadline, rule_for_runs
+from heldout.board.rules import changes, days, spec_file, template
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import fill_template
+from heldout.board.scores import stored
 from heldout.board.scores.rescoring import open_published_runs
 from heldout.board.scores.session import Session
-from heldout.board.scores.stored import (
-    ScoreFile,
-    find_mixed,
-    read_scores,
-    say_mixed,
-)
-from heldout.board.standings.overdue import list_due_ends, say_season
-from heldout.board.standings.standings import project
+from heldout.board.standings import overdue, standings
 from heldout.errors import InputError, StoreError
 from heldout.files.zipped import write_zip
 from heldout.ids import Digest, digest_bytes, query_set_of
@@ -64,7 +53,7 @@ class OpenedBoard:
     """
 
     session: Session
-    log: tuple[Entry, ...]
+    log: tuple[events.Entry, ...]
 
     @property
     def history(self) -> History:
@@ -74,7 +63,7 @@ class OpenedBoard:
     @property
     def spec(self) -> BoardSpec:
         """The rules at the end."""
-        return parse_spec(self.history.rules[-1][1].encode())
+        return spec_file.parse_spec(self.history.rules[-1][1].encode())
 
     @property
     def entries(self) -> tuple[Submission, ...]:
@@ -88,12 +77,12 @@ class OpenedBoard:
         )
 
 
-def open_log(session: Session) -> tuple[Entry, ...]:
+def open_log(session: Session) -> tuple[events.Entry, ...]:
     """The log as the archive shows it."""
     whole = session.vault.entries()
-    public = project(whole, now=session.now)
+    public = standings.project(whole, now=session.now)
     return tuple(
-        redact(entry, {*shown.opened, *_NEVER_PUBLIC.get(entry.event.kind, ())})
+        events.redact(entry, {*shown.opened, *_NEVER_PUBLIC.get(entry.event.kind, ())})
         for entry, shown in zip(whole, public, strict=True)
     )
 
@@ -130,8 +119,8 @@ def _list_texts(opened: OpenedBoard) -> Iterator[_File]:
     spec, closed = opened.spec, opened.history.closed
     if closed is None:
         raise ValueError(spec.name)
-    yield _README, fill_template("archive.md", spec=spec, closed=f"{closed:%d %b %Y}")
-    yield LOG, b"".join(map(format_entry, opened.log))
+    yield _README, template.fill_template("archive.md", spec=spec, closed=f"{closed:%d %b %Y}")
+    yield reading.LOG, b"".join(map(events.format_entry, opened.log))
 
 
 def _list_held_out(opened: OpenedBoard, specs: Sequence[BoardSpec]) -> Iterator[_File]:
@@ -185,13 +174,13 @@ def _list_public_files(session: Session, specs: Sequence[BoardSpec]) -> Iterator
 
 def _list_scores(session: Session, submission: Submission, spec: BoardSpec) -> Iterator[_File]:
     """The scores by query in the opened views; what the vault keeps besides is left out."""
-    scores = read_scores(session.vault, submission.id)
+    scores = stored.read_scores(session.vault, submission.id)
     if scores is None:
         raise StoreError(
             f"the vault has no scores of {submission.id}; restore them from the backup"
         )
     names = changes.names_of_board(spec)
-    opened = ScoreFile(  # by name, so that what the vault may keep one day stays there
+    opened = stored.ScoreFile(  # by name, so that what the vault may keep one day stays there
         files=scores.files,
         code_version=scores.code_version,
         views={view.name: scores.views[view.name] for view in spec.views},
@@ -266,22 +255,25 @@ def check_closable(session: Session) -> None:
             f"finalists are named, and the final ({final.view}) is not opened; nothing was closed: "
             "heldout board final"
         )
-    if due := list_due_ends(history, session.spec(), session.now.date()):
+    if due := overdue.list_due_ends(history, session.spec(), session.now.date()):
         raise StoreError(
-            f"{say_season(due[0].season)} is over, and its exact scores are not published; nothing "
-            "was closed: heldout rebuild"
+            f"{overdue.say_season(due[0].season)} is over, and its exact scores are not published; "
+            "nothing was closed: heldout rebuild"
         )
     last = max(_days_to_wait_for(history), default=session.now.date() - timedelta(1))
     if session.now.date() <= last:
         raise StoreError(f"scores are still sealed until {last} is over; nothing was closed")
-    faults = audit_board(session.repository, session.vault).faults
+    faults = audit.audit_board(session.repository, session.vault).faults
     if faults:
         raise StoreError(
             f"the board is not sound, so nothing was archived: {'; '.join(faults[:3])}"
         )
-    mixed = find_mixed(session.vault, history)
+    mixed = stored.find_mixed(session.vault, history)
     if mixed:
-        found, every = "; ".join(map(say_mixed, mixed)), {n for one in mixed for n in one.earlier}
+        found, every = (
+            "; ".join(map(stored.say_mixed, mixed)),
+            {n for one in mixed for n in one.earlier},
+        )
         raise StoreError(
             f"{found}; nothing was archived: heldout correct {' '.join(sorted(every))} --why "
             '"…", or put the earlier labels back and correct the others'
@@ -290,10 +282,10 @@ def check_closable(session: Session) -> None:
 
 def _days_to_wait_for(history: History) -> Iterator[date]:
     """The days after which scores are released that are sealed until then."""
-    deadline = one_shot_deadline(history)
+    deadline = days.one_shot_deadline(history)
     if deadline is not None:
         yield deadline
-    rules = parse_spec(history.rules[-1][1].encode())
+    rules = spec_file.parse_spec(history.rules[-1][1].encode())
     for submission in archive_audit.published(history) if rules.final_views else ():
         last = rules.last_day(submission.received.date())
         if last is not None:
@@ -380,18 +372,18 @@ def close_board(session: Session, *, agreed: Sequence[str] = (), why: str = "") 
     opened = [
         submission.id
         for submission in archive_audit.published(history)
-        if may_open_runs(history, submission, agreed=agreed)
+        if days.may_open_runs(history, submission, agreed=agreed)
     ]
     public: dict[str, object] = {archive_audit.OPEN_RUNS: sorted(opened)}
     if agreed:
         public |= {archive_audit.AGREED: sorted(set(agreed)), "why": why}
-    closing = Draft(kind="closed-board", by=session.by, public=public, sealed={})
+    closing = events.Draft(kind="closed-board", by=session.by, public=public, sealed={})
     rehearse(session, closing)
     session.log(closing.kind, None, public=public)
     return True
 
 
-def rehearse(session: Session, closing: Draft) -> None:
+def rehearse(session: Session, closing: events.Draft) -> None:
     """Make and check the archive as if the board were closed: the event is for good.
 
     Args:
@@ -416,9 +408,9 @@ def rehearse(session: Session, closing: Draft) -> None:
 def _check_agreed(history: History, name: str) -> None:
     """Refuse an organiser's word against that of the rules or of the team."""
     submission = history.submissions[name]
-    if may_open_runs(history, submission, agreed=(name,)):
+    if days.may_open_runs(history, submission, agreed=(name,)):
         return
-    never = rule_for_runs(history, submission) == "never"
+    never = days.rule_for_runs(history, submission) == "never"
     found = 'archive.runs = "never"' if never else "open_runs: false, the team's own word"
     expected = "a board that opens runs, and a team that has not said no"
     hint = "" if never else "the team can change it until the closing: heldout amend"

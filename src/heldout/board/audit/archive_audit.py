@@ -27,13 +27,12 @@ import msgspec
 
 from heldout.board.audit.audit import ENDS_CHECKED, FINAL_CHECKED, Audit
 from heldout.board.audit.replay import replay_releases
-from heldout.board.log.event_fields import EVENTS
+from heldout.board.log import event_fields, reading
 from heldout.board.log.events import Entry, parse_log
 from heldout.board.log.final import Figures, Measured
 from heldout.board.log.history import History, read_history
-from heldout.board.log.reading import LOG
 from heldout.board.log.submission import Submission
-from heldout.board.rules import days
+from heldout.board.rules import days, spec_file
 from heldout.board.rules.changes import (
     held_out_file,
     is_commitment,
@@ -43,26 +42,9 @@ from heldout.board.rules.changes import (
     rules_of_scores,
 )
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores import measuring
-from heldout.board.scores.analyses_source import assemble_scores
+from heldout.board.scores import analyses_source, measuring, releasing, score, stored
 from heldout.board.scores.commitments import list_broken_keys
-from heldout.board.scores.releasing import follows_rules
-from heldout.board.scores.score import score_views
 from heldout.board.scores.sets import SetData, load_sets, scan_for_board
-from heldout.board.scores.stored import (
-    Evidence,
-    ScoreFile,
-    are_equal_scores,
-    follows_on,
-    is_score_of,
-    list_mixed,
-    make_evidence,
-    parse_evidence,
-    read_scores,
-    say_mixed,
-    scored_with,
-)
 from heldout.board.standings.overdue import list_wrong_ends
 from heldout.board.store.repository import Repository, refuse_private
 from heldout.board.store.vault import Vault
@@ -189,7 +171,7 @@ class Unpacked:
         """SHA-256 of a file."""
         return digest_bytes((self.folder / name).read_bytes())
 
-    def sets_of(self, spec: BoardSpec, scores: ScoreFile) -> Mapping[str, SetData] | None:
+    def sets_of(self, spec: BoardSpec, scores: stored.ScoreFile) -> Mapping[str, SetData] | None:
         """The opened query sets with the labels that scores were made with, by a day's rules.
 
         Returns:
@@ -223,7 +205,7 @@ class Unpacked:
             self._loaded[key] = load_sets(Repository(self.folder), spec, vault=Vault(vault))
         return self._loaded[key]
 
-    def evidence(self, digest: str) -> Evidence:
+    def evidence(self, digest: str) -> stored.Evidence:
         """Return what a score was told for.
 
         Raises:
@@ -232,7 +214,7 @@ class Unpacked:
         name = f"evidence/{digest}.json"
         if name not in self.names or self.digest(name) != digest:
             raise StoreError(f"{name} is missing, or not what the log names")
-        return parse_evidence((self.folder / name).read_bytes(), path=name)
+        return stored.parse_evidence((self.folder / name).read_bytes(), path=name)
 
     def key(self, name: str, digest: str) -> bytes:
         """The secret key of a query set.
@@ -262,14 +244,16 @@ class Unpacked:
         """Check whether its scores by query are here."""
         return f"scores/{submission.id}.json" in self.names
 
-    def scores(self, submission: Submission) -> ScoreFile:
+    def scores(self, submission: Submission) -> stored.ScoreFile:
         """Its scores by query.
 
         Raises:
             StoreError: they are not here, or damaged.
         """
         scores = (
-            read_scores(Vault(self.folder), submission.id) if self.has_scores(submission) else None
+            stored.read_scores(Vault(self.folder), submission.id)
+            if self.has_scores(submission)
+            else None
         )
         if scores is None:
             raise StoreError(f"the scores by query of {quote(submission.id)} are missing")
@@ -300,11 +284,11 @@ def unpack_archive(path: Path, folder: Path) -> Unpacked:
     names = frozenset(unpack_zip(path, folder))
     refuse_private(names, path.name)
     contents = _check_contents(folder, names)
-    log = parse_log((folder / LOG).read_bytes(), path=LOG)
+    log = parse_log((folder / reading.LOG).read_bytes(), path=reading.LOG)
     if not log:
-        raise StoreError(f"{LOG} is empty")
+        raise StoreError(f"{reading.LOG} is empty")
     if (contents.head, contents.events) != (log[-1].hash, len(log)):
-        raise StoreError(f"{MANIFEST} names another last event than {LOG} has")
+        raise StoreError(f"{MANIFEST} names another last event than {reading.LOG} has")
     history = read_history(log)
     specs = open_specs(history)
     return Unpacked(folder=folder, names=names, log=log, history=history, specs=specs)
@@ -316,8 +300,8 @@ def _check_contents(folder: Path, names: frozenset[str]) -> Contents:
     Raises:
         StoreError: one is missing, too many, or another.
     """
-    if not {MANIFEST, LOG} <= names:
-        raise StoreError(f"no archive of a board: {MANIFEST} or {LOG} is not in it")
+    if not {MANIFEST, reading.LOG} <= names:
+        raise StoreError(f"no archive of a board: {MANIFEST} or {reading.LOG} is not in it")
     try:
         contents = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Contents)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -351,7 +335,7 @@ def _check_events(unpacked: Unpacked) -> Iterator[str]:
 
 def _check_dropped(unpacked: Unpacked) -> Iterator[str]:
     """Labels that were committed to once are in every later commitment; all are from the start."""
-    first = parse_spec(unpacked.history.rules[0][1].encode())
+    first = spec_file.parse_spec(unpacked.history.rules[0][1].encode())
     held_out = {name for name, files in first.sets.items() if files.held_out} & unpacked.labels
     known = [(one.event, one.files or {}) for one in unpacked.history.commitments]
     if not known or known[0][0]:
@@ -398,7 +382,7 @@ def labels_in_force(unpacked: Unpacked, submission: Submission) -> Mapping[str, 
 
 
 def uses_labels_in_force(
-    unpacked: Unpacked, submission: Submission, view: View, scores: ScoreFile
+    unpacked: Unpacked, submission: Submission, view: View, scores: stored.ScoreFile
 ) -> bool:
     """Check whether scores were made with just those versions, as far as they say with which.
 
@@ -414,7 +398,7 @@ def uses_labels_in_force(
     if claimed is not None and force.get(name, claimed) != claimed:
         return False
     names = names_of_view(view) & unpacked.labels
-    given = make_evidence(submission.id, view, scores).labels
+    given = stored.make_evidence(submission.id, view, scores).labels
     needed = {name: digest for name, digest in force.items() if name in names}
     return needed == {name: digest for name, digest in given.items() if name in ever}
 
@@ -493,7 +477,7 @@ def _list_different(
     unpacked: Unpacked, one: Measured, compared: measuring.Compared
 ) -> frozenset[str]:
     """The fields of the figures that the scores do not give."""
-    trust = parse_spec(unpacked.history.rules_at(one.at).encode()).trust
+    trust = spec_file.parse_spec(unpacked.history.rules_at(one.at).encode()).trust
     if trust is None:
         return frozenset()  # `list_early` says so
     show = [part for part in trust.show if part in one.figures.published]
@@ -505,7 +489,7 @@ def _list_different(
 def _compare(unpacked: Unpacked, one: Measured) -> measuring.Compared | None:
     """The entries that were compared, with the scores that are here; `None` where some lack."""
     history = unpacked.history
-    spec = parse_spec(history.rules_at(one.at).encode(), path="the rules in the log")
+    spec = spec_file.parse_spec(history.rules_at(one.at).encode(), path="the rules in the log")
     season = next((s for s in spec.seasons if s.name == one.season), None)
     here = spec if season is None else spec.in_season(season)
     before = [
@@ -517,7 +501,7 @@ def _compare(unpacked: Unpacked, one: Measured) -> measuring.Compared | None:
     known = {s.id: unpacked.scores(s).views for s in before}
     if one.view not in {view.name for view in here.views} or not set(one.entries) <= known.keys():
         return None
-    board = assemble_scores(here, before, known, primary=one.view)
+    board = analyses_source.assemble_scores(here, before, known, primary=one.view)
     compared = [s for s in before if s.id in one.entries and one.view in s.scores]
     compared.sort(key=lambda s: -Decimal(s.scores[one.view]))  # equal ones as they came
     ranked, released = [s.id for s in compared], measuring.read_released(before, one.view)
@@ -592,7 +576,7 @@ def _check_public(log: Sequence[Entry], public: Sequence[Entry]) -> Iterator[str
             return
     if len(log) < len(public):
         later = {entry.event.kind for entry in public[len(log) :]}
-        if not all(EVENTS[kind].late for kind in later):
+        if not all(event_fields.EVENTS[kind].late for kind in later):
             yield f"the board's public log has {len(public) - len(log)} events that this log lacks"
 
 
@@ -627,12 +611,12 @@ def _check(unpacked: Unpacked, measured: Sequence[str]) -> Iterator[str]:
 def _check_mixed(unpacked: Unpacked) -> Iterator[str]:
     """All scores of a view were made with the same labels."""
     scored = [s for s in unpacked.published if unpacked.has_scores(s)]
-    mixed = list_mixed(
+    mixed = stored.list_mixed(
         one
         for s in scored
-        for one in scored_with(unpacked.history, s, unpacked.specs[s.id], unpacked.scores(s))
+        for one in stored.scored_with(unpacked.history, s, unpacked.specs[s.id], unpacked.scores(s))
     )
-    yield from map(say_mixed, mixed)
+    yield from map(stored.say_mixed, mixed)
 
 
 def _check_final(unpacked: Unpacked) -> Iterator[str]:
@@ -646,8 +630,10 @@ def _check_final(unpacked: Unpacked) -> Iterator[str]:
         if view is None or not unpacked.has_scores(submission):
             yield f"the scores by query of {quote(name)} on the final view are missing"
             continue
-        now = make_evidence(name, view, unpacked.scores(submission))
-        if not follows_on(unpacked.evidence(digest), now, labels_in_force(unpacked, submission)):
+        now = stored.make_evidence(name, view, unpacked.scores(submission))
+        if not stored.follows_on(
+            unpacked.evidence(digest), now, labels_in_force(unpacked, submission)
+        ):
             yield f"the final was not opened with the scores of {quote(name)} that are here"
 
 
@@ -664,7 +650,7 @@ def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
     wrong = [
         view.name
         for view in spec.views
-        if not is_score_of(view, views[view.name])
+        if not stored.is_score_of(view, views[view.name])
         or (sets is not None and _outside(sets[view.set], spec, view, scores))
     ]
     if wrong:
@@ -676,12 +662,12 @@ def _check_scores(unpacked: Unpacked, submission: Submission) -> Iterator[str]:
     for view in spec.views:
         if fault := _differs(unpacked, submission, view, scores):
             yield f"{name} was {fault}, in view {view.name}"
-    if not follows_rules(spec, submission, scores.views):
+    if not releasing.follows_rules(spec, submission, scores.views):
         yield f"the released score of {name} does not follow from its scores by query"
 
 
 def _differs(
-    unpacked: Unpacked, submission: Submission, view: View, scores: ScoreFile
+    unpacked: Unpacked, submission: Submission, view: View, scores: stored.ScoreFile
 ) -> str | None:
     """Say why scores by query cannot be what was published, "" where they can."""
     if not uses_labels_in_force(unpacked, submission, view, scores):
@@ -689,14 +675,17 @@ def _differs(
     logged = submission.evidence.get(view.name)
     if logged is None:
         return None
-    now, force = make_evidence(submission.id, view, scores), labels_in_force(unpacked, submission)
-    same = follows_on(unpacked.evidence(logged), now, force)
+    now, force = (
+        stored.make_evidence(submission.id, view, scores),
+        labels_in_force(unpacked, submission),
+    )
+    same = stored.follows_on(unpacked.evidence(logged), now, force)
     return (
         None if same else "the logged score does not belong to the per-query scores of this archive"
     )
 
 
-def _outside(data: SetData, spec: BoardSpec, view: View, scores: ScoreFile) -> bool:
+def _outside(data: SetData, spec: BoardSpec, view: View, scores: stored.ScoreFile) -> bool:
     """Check whether other queries were scored than those that count by its labels."""
     judged = {query for query, grades in data.judgments_of(view).items() if grades}
     counted = judged - data.excluded
@@ -742,7 +731,9 @@ def _rescore(
     for name, file in runs.items():
         with (unpacked.folder / file).open("rb") as stream:
             scans[name] = scan_for_board(spec, sets, kind, name, stream, path=file)
-    now = score_views(spec, sets, scans)
+    now = score.score_views(spec, sets, scans)
     for view in spec.views:
-        if view.name not in now or not are_equal_scores(now[view.name], scores.views[view.name]):
+        if view.name not in now or not stored.are_equal_scores(
+            now[view.name], scores.views[view.name]
+        ):
             yield f"the runs of {quote(submission.id)} give other scores in view {view.name}"

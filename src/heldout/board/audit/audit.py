@@ -38,30 +38,17 @@ from heldout.board.participant.receipts import (
     read_receipt,
 )
 from heldout.board.policy.registered import registration_faults, signature_faults
-from heldout.board.rules.changes import held_out_file, list_differences, parse_key, rules_of_scores
+from heldout.board.rules import changes, template
 from heldout.board.rules.days import list_early, list_early_finals, list_moved
 from heldout.board.rules.spec import BoardSpec, QuerySet
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import format_recipients
-from heldout.board.scores.commitments import compare_held_out, list_broken_keys
-from heldout.board.scores.releasing import follows_rules
+from heldout.board.scores import commitments, releasing, sets, stored
 from heldout.board.scores.score import ViewScore, open_manifest
-from heldout.board.scores.sets import find_edited, load_queries
-from heldout.board.scores.stored import (
-    ScoreFile,
-    find_mixed,
-    follows_on,
-    make_evidence,
-    read_evidence,
-    read_scores,
-    say_mixed,
-)
 from heldout.board.site.exports import format_csv, format_json
 from heldout.board.standings.overdue import list_due_ends, list_wrong_ends, say_season
 from heldout.board.standings.standings import current_standings
-from heldout.board.store.arrivals import sealed_owner
+from heldout.board.store import arrivals, sharing
 from heldout.board.store.repository import KEYS, LEADERBOARD, SPEC, Repository
-from heldout.board.store.sharing import EVENTS, result_path
 from heldout.board.store.vault import Vault
 from heldout.errors import HeldoutError, StoreError, TrustError, plural, quote
 from heldout.ids import digest_bytes
@@ -149,7 +136,7 @@ def audit_board(
                 runs = plural(len(removed), "sealed run")
                 notes.append(f"{runs} of rejected or withdrawn submissions: removed from the vault")
             notes += _note_final(vault, vault.history())
-            notes += map(say_mixed, find_mixed(vault, vault.history()))
+            notes += map(stored.say_mixed, stored.find_mixed(vault, vault.history()))
             checked.append(f"{plural(replay.releases, 'release')} by the release rule of the day")
             if history.final is not None and history.final.opened is not None:
                 checked.append(FINAL_CHECKED)
@@ -210,7 +197,7 @@ def _find_unlogged(
     files = repository.files.below("submissions")
     plain = {name for name, is_plain in files.walk() if is_plain}
     for name in files.names():
-        if name in published or sealed_owner(name, form) is None:
+        if name in published or arrivals.sealed_owner(name, form) is None:
             continue
         if name not in plain or (name, digest_bytes(files.read(name))) not in logged:
             yield (
@@ -248,7 +235,7 @@ def _check_rules(repository: Repository, history: History) -> tuple[list[str], l
     before = parse_spec(text.encode(), path="the rules in the log")
     faults, notes = [], []
     try:
-        differences = list_differences(before, repository.tree_spec())
+        differences = changes.list_differences(before, repository.tree_spec())
     except HeldoutError as error:
         return [f"board.toml is not what the log has, and wrong: {error}"], []
     decisive = [str(one) for one in differences if one.decides]
@@ -261,7 +248,7 @@ def _check_rules(repository: Repository, history: History) -> tuple[list[str], l
     if repository.tree_rules() != text and not decisive:
         keys = ", ".join(one.key for one in differences) or "comments or layout only"
         notes.append(f"board.toml was edited since the last event, and decides nothing: {keys}")
-    if repository.files.find(KEYS) not in (None, format_recipients(before.recipients)):
+    if repository.files.find(KEYS) not in (None, template.format_recipients(before.recipients)):
         faults.append(f"{KEYS} does not hold the recipients that the log has")
     return faults, notes
 
@@ -269,7 +256,7 @@ def _check_rules(repository: Repository, history: History) -> tuple[list[str], l
 def _check_public(repository: Repository, history: History) -> Iterator[str]:
     """The public files that decide scores are those that an organiser has logged."""
     spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
-    for edited in find_edited(repository, history, spec):
+    for edited in sets.find_edited(repository, history, spec):
         yield (
             f"{edited} (no score is made with it; an organiser accepts such an edit with heldout "
             "rebuild --accept-rules, or puts the log's file back with --restore-rules)"
@@ -287,11 +274,11 @@ def _read_entries(vault: Vault, public: Sequence[Entry]) -> tuple[Entry, ...]:
     half a gigabyte more.
     """
     chain, found = Chain(), list[Entry]()
-    with vault.files.open(EVENTS) as lines:
+    with vault.files.open(sharing.EVENTS) as lines:
         for line, known in zip_longest(lines, public):
             if line is None or not line.endswith(b"\n"):  # one that was never finished is none
                 break
-            entry = chain.take(line.removesuffix(b"\n"), where=f"{EVENTS}:{len(found) + 1}")
+            entry = chain.take(line.removesuffix(b"\n"), where=f"{sharing.EVENTS}:{len(found) + 1}")
             found.append(entry if known is None else _share(entry, known))
     return tuple(found)
 
@@ -368,39 +355,41 @@ def _check_stored(vault: Vault, history: History) -> Iterator[str]:
         for folder, digest in submission.stored.items():
             if now.get(folder) != digest:
                 found = "is missing" if folder not in now else "is not the file that was logged"
-                yield f"{result_path(folder, submission.id)} in the vault {found}"
+                yield f"{sharing.result_path(folder, submission.id)} in the vault {found}"
 
 
 def _check_held_out(vault: Vault, history: History) -> Iterator[str]:
     """Check that what decides scores was committed to last, and that no key changed."""
-    yield from list_broken_keys(history)
+    yield from commitments.list_broken_keys(history)
     spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
-    held = compare_held_out(vault, history, spec)
+    held = commitments.compare_held_out(vault, history, spec)
     for name in held.changed:
-        yield f"labels/{held_out_file(name)} in the vault is not the file that was committed to"
+        file = f"labels/{changes.held_out_file(name)}"
+        yield f"{file} in the vault is not the file that was committed to"
 
 
 def _check_releases(repository: Repository, vault: Vault, entries: Sequence[Entry]) -> Replay:
     """Every release was what the rule of its day gives, by the scores that were kept for it."""
 
     def read_key(name: str, digest: str) -> bytes:
-        return parse_key(vault.sealed(digest).read_bytes(), path=f"labels/{name}")
+        return changes.parse_key(vault.sealed(digest).read_bytes(), path=f"labels/{name}")
 
     @cache
     def read_queries(path: str) -> frozenset[str]:
         files = QuerySet(queries=path)
-        return frozenset(load_queries(repository, files, vault=vault).texts)
+        return frozenset(sets.load_queries(repository, files, vault=vault).texts)
 
     return replay_releases(
-        entries, lambda digest: read_evidence(vault, digest), read_key, read_queries
+        entries, lambda digest: stored.read_evidence(vault, digest), read_key, read_queries
     )
 
 
 def _note_held_out(vault: Vault, history: History) -> Iterator[str]:
     """Yield what cannot be gone over any more, or was not committed to yet."""
     spec = parse_spec(history.rules[-1][1].encode(), path="the rules in the log")
-    for name in compare_held_out(vault, history, spec).new:
-        yield f"labels/{held_out_file(name)} in the vault is not committed to yet: heldout rebuild"
+    for name in commitments.compare_held_out(vault, history, spec).new:
+        file = f"labels/{changes.held_out_file(name)}"
+        yield f"{file} in the vault is not committed to yet: heldout rebuild"
     lost = {
         (name, digest)
         for commitment in history.commitments
@@ -409,7 +398,7 @@ def _note_held_out(vault: Vault, history: History) -> Iterator[str]:
     }
     for name, digest in sorted(lost):
         yield (
-            f"labels/{held_out_file(name)} of an earlier version, SHA-256 {digest[:12]}…, "
+            f"labels/{changes.held_out_file(name)} of an earlier version, SHA-256 {digest[:12]}…, "
             f"is missing"
         )
 
@@ -427,11 +416,11 @@ def _check_scores(vault: Vault, history: History) -> Iterator[str]:
     for submission in history.submissions.values():
         if submission.status != "published":
             continue
-        scores = read_scores(vault, submission.id)
-        spec = rules_of_scores(history, submission, submission.evidence)
+        scores = stored.read_scores(vault, submission.id)
+        spec = changes.rules_of_scores(history, submission, submission.evidence)
         if scores is None:
             yield f"the vault has no scores of {submission.id}; restore them from the backup"
-        elif not scores.views or not follows_rules(spec, submission, scores.views):
+        elif not scores.views or not releasing.follows_rules(spec, submission, scores.views):
             yield f"the released score of {submission.id} is not that of the vault"
         elif any(score.mean != _find_mean(score) for score in scores.views.values()):
             yield f"a mean of {submission.id} in the vault is not that of its per-query scores"
@@ -453,12 +442,14 @@ def _check_final(vault: Vault, history: History) -> Iterator[str]:
     if view is None or opened is None:
         return
     for name, digest in opened.evidence.items():
-        scores = read_scores(vault, name)
-        published = read_evidence(vault, digest)
+        scores = stored.read_scores(vault, name)
+        published = stored.read_evidence(vault, digest)
         same = scores is not None and view.name in scores.views
         if scores is None or not same:
             yield f"the vault has no scores of {name} on the final view"
-        elif not follows_on(published, make_evidence(name, view, scores), history.labels):
+        elif not stored.follows_on(
+            published, stored.make_evidence(name, view, scores), history.labels
+        ):
             yield f"the final was not opened with the scores of {name} in the vault"
 
 
@@ -476,7 +467,7 @@ def _note_final(vault: Vault, history: History) -> Iterator[str]:
     """That the labels of a final were corrected since it was opened."""
     opened = None if history.final is None else history.final.opened
     digests = () if opened is None else opened.evidence.values()
-    labels = [read_evidence(vault, digest).labels for digest in digests]
+    labels = [stored.read_evidence(vault, digest).labels for digest in digests]
     names = {name for one in labels for name in one}
     if any(one.get(name) != history.labels.get(name) for one in labels for name in names):
         yield (
@@ -486,15 +477,19 @@ def _note_final(vault: Vault, history: History) -> Iterator[str]:
 
 
 def _follows_from(
-    vault: Vault, history: History, spec: BoardSpec, submission: Submission, scores: ScoreFile
+    vault: Vault,
+    history: History,
+    spec: BoardSpec,
+    submission: Submission,
+    scores: stored.ScoreFile,
 ) -> bool:
     """Check whether the scores of today are those of the last event, or of repaired labels."""
     published = [view for view in spec.views if view.name in submission.evidence]
     return all(
         view.name in scores.views
-        and follows_on(
-            read_evidence(vault, submission.evidence[view.name]),
-            make_evidence(submission.id, view, scores),
+        and stored.follows_on(
+            stored.read_evidence(vault, submission.evidence[view.name]),
+            stored.make_evidence(submission.id, view, scores),
             history.labels,
         )
         for view in published

@@ -18,10 +18,8 @@ from heldout.board.log.final import order_by_receipt
 from heldout.board.log.history import History, follow_history
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.organiser.finals import end_fields, final_fields
-from heldout.board.rules import release
-from heldout.board.rules.changes import key_name, names_of_view, rules_of_scores
+from heldout.board.rules import changes, release, spec_file
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores import releasing
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.stored import (
@@ -178,7 +176,7 @@ def replay_releases(
 
 def _replay_final(entry: Entry, before: History, found: _Findings) -> None:
     """Every score of a final or a season's end, and what follows: who wins, and the luck."""
-    spec = parse_spec(before.rules_at(entry.time).encode())
+    spec = spec_file.parse_spec(before.rules_at(entry.time).encode())
     view: View | None
     digests: Mapping[str, str] | None
     if entry.event.kind == "ended-season":
@@ -239,7 +237,7 @@ def _read_event(entry: Entry, before: History) -> _Event:
         entry=entry,
         before=before,
         submission=submission,
-        spec=rules_of_scores(before, submission, entry.get("evidence") or ()),
+        spec=changes.rules_of_scores(before, submission, entry.get("evidence") or ()),
         scores=entry.get("scores") or {},
         untold=tuple(entry.get("untold") or ()),
         final=final["scores"],
@@ -336,7 +334,7 @@ def _check_part(event: _Event, view: View, evidence: Evidence, found: _Findings)
 
 
 def _check_labels(evidence: Evidence, view: View, before: History) -> Iterator[str]:
-    needed = names_of_view(view) & before.labels.keys()
+    needed = changes.names_of_view(view) & before.labels.keys()
     for name in sorted(needed | evidence.labels.keys()):
         if before.labels.get(name) != evidence.labels.get(name):
             yield f"scored with other labels than were committed to on that day: {quote(name)}"
@@ -425,7 +423,7 @@ def _read_key(view: View, score: Evidence, found: _Findings) -> bytes:
         StoreError: it is not here.
         ValueError: the event does not say which it was.
     """
-    name = key_name(view.set)
+    name = changes.key_name(view.set)
     if name not in score.labels:
         raise ValueError(f"the evidence of the score does not name the key {name}")
     return found.read_key(name, score.labels[name])

@@ -16,10 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from heldout.board.log.events import Entry
+from heldout.board.log import events, manifest, registration
 from heldout.board.log.final import Figures, LeftOut
-from heldout.board.log.manifest import Costs, Identity, Program, SubmissionSignature
-from heldout.board.log.registration import Registrant
 from heldout.errors import StoreError, quote
 
 _Held = TypeVar("_Held")
@@ -101,10 +99,10 @@ class _Received(_Fields, frozen=True, kw_only=True):
 
 
 class _Metadata(_Fields, frozen=True, kw_only=True):
-    identity: Identity | None = None
+    identity: manifest.Identity | None = None
     embargo_until: date | None = None
     revision: int = 0
-    signature: SubmissionSignature | None = None
+    signature: manifest.SubmissionSignature | None = None
 
 
 class _Reviewed(_Metadata, frozen=True, kw_only=True):
@@ -114,9 +112,9 @@ class _Reviewed(_Metadata, frozen=True, kw_only=True):
 
 
 class _Ran(_Fields, frozen=True, kw_only=True):
-    program: _Sealed[Program]
+    program: _Sealed[manifest.Program]
     runs: _Sealed[_Digests]
-    costs: _Sealed[Costs]
+    costs: _Sealed[manifest.Costs]
     engine: _Sealed[str]
 
 
@@ -154,7 +152,7 @@ class _Corrected(_Scored, frozen=True, kw_only=True):
 
 class _Proposed(_Fields, frozen=True, kw_only=True):
     files: _Open[_Digests]
-    identity: Identity
+    identity: manifest.Identity
     revision: int
     fingerprint: str = ""
     source: str = ""
@@ -188,7 +186,7 @@ class _Imported(_Fields, frozen=True, kw_only=True):
     day: _Open[date]
     trophy: _Open[bool]
     baseline: _Open[bool]
-    identity: _Open[Identity]
+    identity: _Open[manifest.Identity]
     type: _Open[str]
     scores: _Scores
     line: int = 0
@@ -218,7 +216,7 @@ class _Registered(BoardFields, frozen=True, kw_only=True):
     team: _Open[_Team]
     statement: _Open[str]
     signature: _Open[str]
-    registrant: Registrant
+    registrant: registration.Registrant
     source: str = ""
 
 
@@ -371,13 +369,13 @@ EVENTS: Mapping[str, Kind] = {
 """Every kind of event; a new one needs a line here, and its name in `events.KINDS`."""
 
 
-def name_event(entry: Entry) -> str:
+def name_event(entry: events.Entry) -> str:
     """Return how an error names an event: number, kind, and line of the log."""
     event = entry.event
     return f"event {event.seq} ('{event.kind}', line {event.seq + 1} of the log)"
 
 
-def check_fields(entry: Entry) -> None:
+def check_fields(entry: events.Entry) -> None:
     """Refuse an event that does not say what its kind has to say.
 
     Args:
@@ -424,7 +422,7 @@ def _check_type(wanted: Any, value: object, where: str) -> None:
         raise StoreError(f"{where}: {quote(str(error))}") from None
 
 
-def check_order(entry: Entry, states: AbstractSet[State], *, closed: bool) -> None:
+def check_order(entry: events.Entry, states: AbstractSet[State], *, closed: bool) -> None:
     """Refuse an event that cannot come where it stands.
 
     Args:

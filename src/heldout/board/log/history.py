@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from heldout.board.log import manifest, registration
 from heldout.board.log.event_fields import State, check_fields, check_order, name_event
 from heldout.board.log.events import Entry, Signers, signers_after, verify
 from heldout.board.log.final import (
@@ -29,14 +30,6 @@ from heldout.board.log.final import (
     fold_final,
     fold_season_end,
     read_measured,
-)
-from heldout.board.log.manifest import team_key
-from heldout.board.log.registration import (
-    Agreement,
-    RegisteredTeam,
-    fold_team,
-    read_agreement,
-    submission_message,
 )
 from heldout.board.log.submission import Submission, apply_event
 from heldout.errors import StoreError
@@ -98,8 +91,8 @@ class History:
     files: Mapping[str, str] = field(default_factory=dict)
     closed: datetime | None = None
     board: str = ""
-    teams: Mapping[str, RegisteredTeam] = field(default_factory=dict)
-    agreements: tuple[Agreement, ...] = ()
+    teams: Mapping[str, registration.RegisteredTeam] = field(default_factory=dict)
+    agreements: tuple[registration.Agreement, ...] = ()
     measured: tuple[Measured, ...] = ()
     signers: Signers = field(default_factory=dict)
     final: Final | None = None
@@ -167,8 +160,8 @@ class Fold:
     files: Mapping[str, str] = field(default_factory=dict)
     closed: datetime | None = None
     board: str = ""
-    teams: Mapping[str, RegisteredTeam] = field(default_factory=dict)
-    agreements: list[Agreement] = field(default_factory=list)
+    teams: Mapping[str, registration.RegisteredTeam] = field(default_factory=dict)
+    agreements: list[registration.Agreement] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
     signers: Signers = field(default_factory=dict)
     final: Final | None = None
@@ -202,11 +195,11 @@ class Fold:
         elif entry.event.kind == "closed-board":
             self.closed = entry.time
         elif entry.event.kind == "changed-agreement":
-            self.agreements.append(read_agreement(entry))
+            self.agreements.append(registration.read_agreement(entry))
         elif entry.event.kind in ("named-finalists", "opened-final", "ended-season", "measured"):
             self._measure(entry)
         elif entry.event.kind in ("registered", "revoked-registration"):
-            self.teams = fold_team(self.teams, entry)
+            self.teams = registration.fold_team(self.teams, entry)
         elif "board.toml" in entry.event.public:
             _check_recipients(entry, self.rules)
             self.rules.append((entry.time, str(entry.get("board.toml"))))
@@ -437,8 +430,8 @@ def names_of(renamed: Iterable[Submission], teams: Iterable[str]) -> frozenset[s
         renamed: as `list_renamed` gives them.
         teams: names as teams write them; their own keys are among those returned.
     """
-    found = set(map(team_key, teams))
-    joined = [frozenset(map(team_key, submission.counts_for)) for submission in renamed]
+    found = set(map(manifest.team_key, teams))
+    joined = [frozenset(map(manifest.team_key, submission.counts_for)) for submission in renamed]
     while more := [keys for keys in joined if keys & found and not keys <= found]:
         found.update(*more)
     return frozenset(found)
@@ -457,7 +450,7 @@ def hides_tie(
     """
     renamed, teams = tuple(renamed), tuple(teams)
     open_ones = (submission for submission in renamed if not submission.is_hidden(day))
-    theirs = set(map(team_key, other.counts_for))
+    theirs = set(map(manifest.team_key, other.counts_for))
     return not theirs.isdisjoint(names_of(renamed, teams)) and theirs.isdisjoint(
         names_of(open_ones, teams)
     )
@@ -469,7 +462,7 @@ def is_signed(history: History, submission: Submission) -> bool:
     team = None if signature is None else history.teams.get(signature.team)
     if signature is None or team is None:
         return False
-    message = submission_message(
+    message = registration.submission_message(
         history.board,
         submission.id,
         revision=submission.revision,

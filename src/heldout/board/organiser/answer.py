@@ -23,16 +23,7 @@ from heldout.board.rules.spec import RULES, BoardSpec
 from heldout.board.scores.public_log import plan_public_log
 from heldout.board.scores.session import Session
 from heldout.board.standings.standings import Row, current_standings
-from heldout.board.store.arrivals import Arrival
-from heldout.board.store.forges import (
-    Forge,
-    Handle,
-    Outcome,
-    Surroundings,
-    new_client,
-    open_forge,
-    read_token,
-)
+from heldout.board.store import arrivals, forges
 from heldout.errors import HeldoutError, printable
 from heldout.ids import Digest
 from heldout.progress_bar import SILENT, Progress
@@ -190,7 +181,7 @@ class ForgeAccess:
     progress: Progress = SILENT
 
     @contextmanager
-    def open(self, session: Session) -> Iterator[Forge | None]:
+    def open(self, session: Session) -> Iterator[forges.Forge | None]:
         """The board's forge; `None` where it has none, or nothing was committed yet."""
         spec, git = session.spec(), session.repository.git
         head = git.head() if git.is_repository() else None
@@ -198,21 +189,21 @@ class ForgeAccess:
             yield None
             return
         hosted, vault = spec.forge.hosted, session.vault
-        asks = hosted and bool(read_token(self.environ)) and not vault.token_host()
+        asks = hosted and bool(forges.read_token(self.environ)) and not vault.token_host()
         if asks and self.agree(spec.forge.host):
             vault.store_token_host(spec.forge.host)
-        with new_client() as client:
-            world = Surroundings(
+        with forges.new_client() as client:
+            world = forges.Surroundings(
                 client=client,
                 environ=self.environ,
                 clock=self.clock,
                 sleep=self.sleep,
                 token_host=vault.token_host(),
             )
-            yield open_forge(spec.forge, git, spec.envelope, main=head, world=world)
+            yield forges.open_forge(spec.forge, git, spec.envelope, main=head, world=world)
 
 
-def fetch_requests(session: Session, access: ForgeAccess) -> tuple[Arrival, ...] | None:
+def fetch_requests(session: Session, access: ForgeAccess) -> tuple[arrivals.Arrival, ...] | None:
     """Return what is open on the board's forge.
 
     Returns:
@@ -240,7 +231,7 @@ def answer_all(
         reviews: of some of them, for what the comment says of the runs.
     """
 
-    def answer_one(forge: Forge, name: str) -> None:
+    def answer_one(forge: forges.Forge, name: str) -> None:
         found = reviews.get(name)
         facts = {
             run: {"queries answered": one.queries, "documents": one.documents}
@@ -269,7 +260,10 @@ def answer_registrations(session: Session, access: ForgeAccess, sources: Mapping
 
 
 def _answer_each(
-    session: Session, access: ForgeAccess, names: Sequence[str], act: Callable[[Forge, str], object]
+    session: Session,
+    access: ForgeAccess,
+    names: Sequence[str],
+    act: Callable[[forges.Forge, str], object],
 ) -> None:
     """Answer each by itself: one that fails is a note, and the others go on."""
     note = access.progress.note
@@ -288,12 +282,12 @@ def _answer_each(
 
 def answer(
     session: Session,
-    forge: Forge,
+    forge: forges.Forge,
     name: str,
     *,
     findings: Sequence[Finding] = (),
     facts: Mapping[str, Mapping[str, int]] = {},
-) -> Outcome:
+) -> forges.Outcome:
     """Tell a submission's last event where it was opened; label and close it when it is decided.
 
     Requests that copy its files are told the same.
@@ -344,7 +338,9 @@ def answer(
     return _post(forge, handle, comment, Digest(digest), label=state if state in _DECIDED else "")
 
 
-def answer_registration(session: Session, forge: Forge, team: str, *, source: str) -> Outcome:
+def answer_registration(
+    session: Session, forge: forges.Forge, team: str, *, source: str
+) -> forges.Outcome:
     """Tell a team where it registered that it is registered, or that it was revoked; close that.
 
     Args:
@@ -377,7 +373,9 @@ def answer_registration(session: Session, forge: Forge, team: str, *, source: st
     return _post(forge, handle, comment, last.hash, label=label)
 
 
-def _post(forge: Forge, handle: Handle, comment: Comment, event: Digest, *, label: str) -> Outcome:
+def _post(
+    forge: forges.Forge, handle: forges.Handle, comment: Comment, event: Digest, *, label: str
+) -> forges.Outcome:
     """Comment on a request and its copies; with a label all is decided, and they are closed."""
     text = format_comment(comment)
     outcomes = []

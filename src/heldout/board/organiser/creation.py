@@ -9,25 +9,15 @@ from statistics import median
 from heldout.board.log.events import format_entry, redact
 from heldout.board.organiser.rebuild import KEEPER, bring_up_to_date
 from heldout.board.policy.checks import add_months
-from heldout.board.rules.changes import is_key, list_stems
+from heldout.board.rules import changes, template
 from heldout.board.rules.spec import BoardSpec, ForgeSpec, Season
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import (
-    PAGE_PATHS,
-    NewBoard,
-    find_home,
-    is_generated_page,
-    list_steps,
-    new_board_files,
-    page_files,
-)
 from heldout.board.scores.commitments import new_keys, store_versions
 from heldout.board.scores.session import Session, begin_session
 from heldout.board.scores.sets import SetData, check_sets, digest_public
 from heldout.board.store.repository import SPEC, Repository
 from heldout.board.store.vault import Vault, check_apart
-from heldout.envelope.bundle import new_identity, recipient_of
-from heldout.envelope.keys import public_key
+from heldout.envelope import bundle, keys
 from heldout.errors import InputError, StoreError
 from heldout.ids import digest_bytes
 from heldout.trec.orders import Order
@@ -72,7 +62,7 @@ def choose_order(sets: Iterable[GivenSet]) -> tuple[Order, str]:
     return "msmarco", "the labels have one relevant document for a query, as on MS MARCO"
 
 
-def add_seasons(plan: NewBoard, *, number: int | None = None) -> NewBoard:
+def add_seasons(plan: template.NewBoard, *, number: int | None = None) -> template.NewBoard:
     """Plan the seasons of a new board under `clear`, each ranked by a part of the primary set.
 
     They are quarters of a year from the first day on, of which the last one stays open. A board
@@ -108,7 +98,7 @@ def add_seasons(plan: NewBoard, *, number: int | None = None) -> NewBoard:
 def create_board(
     root: Path,
     vault_root: Path,
-    plan: NewBoard,
+    plan: template.NewBoard,
     sets: Mapping[str, GivenSet],
     *,
     now: datetime,
@@ -137,7 +127,7 @@ def create_board(
     if not going_on and root.exists() and {path.name for path in root.iterdir()} - {".git"}:
         raise StoreError(f"{root} is not empty; name a folder that does not exist yet")
     Vault(vault_root).check_new(board=root)
-    spec = parse_spec(new_board_files(replace(plan, recipients=["made later"]))[SPEC])
+    spec = parse_spec(template.new_board_files(replace(plan, recipients=["made later"]))[SPEC])
     check_sets(
         spec,
         {
@@ -155,7 +145,7 @@ def create_board(
     repository.git.init()
     vault = Vault.create(vault_root, board=root)
     with vault.locked(), repository.locked():
-        files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
+        files = template.new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
         for name, given in sets.items():
             repository.write_file(f"queries/{name}.tsv", format_queries(given.queries.texts))
             labels = format_qrels(given.qrels.judgments)
@@ -173,30 +163,32 @@ def create_board(
     return session
 
 
-def is_created(root: Path, vault_root: Path, plan: NewBoard, sets: Mapping[str, GivenSet]) -> bool:
+def is_created(
+    root: Path, vault_root: Path, plan: template.NewBoard, sets: Mapping[str, GivenSet]
+) -> bool:
     """Check whether an earlier call founded just this board, so that a second one finds it done."""
     repository, vault = Repository(root), Vault(vault_root)
     entries = vault.entries()
     if vault.is_unfinished(repository.root) or not entries or not vault.identities():
         return False
-    files = new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
+    files = template.new_board_files(replace(plan, recipients=[_recipient(vault, plan)]))
     labels = {
         name: digest_bytes(format_qrels(given.qrels.judgments))
         for name, given in sets.items()
         if not given.public
     }
     held = entries[0].get("labels") or {}
-    given_then = {name: digest for name, digest in held.items() if not is_key(name)}
+    given_then = {name: digest for name, digest in held.items() if not changes.is_key(name)}
     same = entries[0].get("board.toml") == files[SPEC].decode() and given_then == labels
     public = repository.log_bytes()
     return same and public.startswith(format_entry(redact(entries[0], ())))
 
 
-def _recipient(vault: Vault, plan: NewBoard) -> str:
+def _recipient(vault: Vault, plan: template.NewBoard) -> str:
     """The public half of the vault's first key, which is made where there is none yet."""
     if not vault.identities():
-        vault.add_identity("organiser", new_identity(plan.envelope).private)
-    return recipient_of(plan.envelope, vault.identities()[0])
+        vault.add_identity("organiser", bundle.new_identity(plan.envelope).private)
+    return bundle.recipient_of(plan.envelope, vault.identities()[0])
 
 
 def first_signers(session: Session) -> dict[str, str]:
@@ -204,7 +196,7 @@ def first_signers(session: Session) -> dict[str, str]:
 
     The vault's signing key is made where there is none yet.
     """
-    return {session.by: public_key(session.vault.own_signing_key())}
+    return {session.by: keys.public_key(session.vault.own_signing_key())}
 
 
 def _open(session: Session, rules: str) -> None:
@@ -215,7 +207,7 @@ def _open(session: Session, rules: str) -> None:
     if not session.vault.entries():
         spec = parse_spec(rules.encode())
         with new_keys(session.vault, session.history(), spec):
-            labels = session.vault.held_out(list_stems(spec))
+            labels = session.vault.held_out(changes.list_stems(spec))
             store_versions(session.vault, labels)
             files = digest_public(session.repository, spec)
             public = {"board.toml": rules, "files": files, "signers": first_signers(session)}
@@ -259,9 +251,9 @@ def publish_page(repository: Repository, *, now: datetime) -> PagePublication:
     """
     spec = repository.spec()
     forge = _require_forge(spec)
-    ((path, data),) = page_files(forge, install=spec.install).items()
+    ((path, data),) = template.page_files(forge, install=spec.install).items()
     there = repository.files.find(path)
-    if there not in (None, data) and not is_generated_page(forge.kind, there or b""):
+    if there not in (None, data) and not template.is_generated_page(forge.kind, there or b""):
         found = "a file that heldout did not write, or that was edited"
         hint = f"remove it and call again, or add the jobs yourself: {_DOCS}"
         raise InputError.of("page-workflow", path, found, "the file of heldout, or none", hint)
@@ -276,16 +268,16 @@ def publish_page(repository: Repository, *, now: datetime) -> PagePublication:
         path=path,
         commit=commit,
         changed=changed,
-        home=spec.home or find_home(forge),
-        steps=list_steps(forge, home=spec.home),
+        home=spec.home or template.find_home(forge),
+        steps=template.list_steps(forge, home=spec.home),
     )
 
 
 def _require_forge(spec: BoardSpec) -> ForgeSpec:
     forge = spec.forge
-    if forge is None or forge.kind not in PAGE_PATHS:
+    if forge is None or forge.kind not in template.PAGE_PATHS:
         found = "no [forge]" if forge is None else f"kind = {forge.kind}"
-        expected = f"a project on one of: {', '.join(PAGE_PATHS)}"
+        expected = f"a project on one of: {', '.join(template.PAGE_PATHS)}"
         hint = f"any web server can show the folder leaderboard: {_DOCS}"
         raise InputError.of("page-workflow", "board.toml:forge", found, expected, hint)
     if not spec.install:

@@ -24,16 +24,13 @@ from typing import Any
 from heldout.board.log.history import is_signed
 from heldout.board.log.manifest import Identity, identity_fields
 from heldout.board.log.submission import Submission
+from heldout.board.organiser import finals, rebuild
 from heldout.board.organiser.answer import ForgeAccess, answer_all
-from heldout.board.organiser.finals import has_other_scores
-from heldout.board.organiser.rebuild import Rebuilt, catch_up
 from heldout.board.organiser.review import Review, review
 from heldout.board.policy.checks import add_months, counted
 from heldout.board.policy.identity import mentions
-from heldout.board.scores import releasing, rescoring, stored
-from heldout.board.scores.commitments import find_rule_change
+from heldout.board.scores import commitments, releasing, rescoring, score, stored
 from heldout.board.scores.rescoring import Precomputed, Taken, rules_of
-from heldout.board.scores.score import open_manifest, signature_field
 from heldout.board.scores.session import Session, commit_held_out, note_held_out, refuse_rules
 from heldout.board.scores.sets import SetData, check_seeds, load_sets
 from heldout.errors import InputError, Problem, StoreError, TrustError, quote
@@ -97,7 +94,7 @@ def publish(session: Session, result: Review, *, why: str) -> Decision:
         "findings": [finding.rule for finding in result.findings if finding.public],
     }
     if proposal is not None:  # scores and times stay
-        sealed |= {"revision": manifest.revision, **signature_field(spec, proposal.signature)}
+        sealed |= {"revision": manifest.revision, **score.signature_field(spec, proposal.signature)}
         files = {"files": dict(proposal.files)}
         return _log(session, "amended", submission.id, public=files, sealed=sealed)
     until = manifest.embargo_until
@@ -473,7 +470,7 @@ def _senders(session: Session, submission: Submission) -> Iterator[tuple[Identit
     if submission.status == "received":
         with suppress(TrustError, InputError):  # what does not open tells nobody
             spec = session.spec_at(submission.received)
-            _, manifest = open_manifest(session.vault, spec, submission)
+            _, manifest = score.open_manifest(session.vault, spec, submission)
             yield manifest, manifest.embargo_until
 
 
@@ -490,7 +487,7 @@ class Outcome:
     """
 
     decisions: tuple[Decision, ...]
-    rebuilt: Rebuilt
+    rebuilt: rebuild.Rebuilt
     earlier: tuple[str, ...] = ()
     reopens_final: bool = False
     ahead: Taken | None = None
@@ -636,7 +633,7 @@ def correct_all(
     decisions = [
         correct(session, name, found, why=why, anyway=unchanged) for name, found in scores.items()
     ]
-    rebuilt = catch_up(session, news=noted or _is_news(decisions))
+    rebuilt = rebuild.catch_up(session, news=noted or _is_news(decisions))
     entered = {entry.id for entry in entries if not entry.baseline}
     answer_all(session, forge, [d.id for d in decisions if d.kind and d.id in entered], {})
     ahead.forget(scores)
@@ -644,7 +641,7 @@ def correct_all(
         decisions=tuple(decisions),
         rebuilt=rebuilt,
         earlier=tuple(rescoring.list_earlier(session, sets)),
-        reopens_final=has_other_scores(session),
+        reopens_final=finals.has_other_scores(session),
         ahead=ahead.taken(),
     )
 
@@ -667,7 +664,7 @@ def score_part(
         InputError: one of them is not published, or cannot be scored again.
         StoreError: the board's folder has rules or files that nobody accepted.
     """
-    change = find_rule_change(session.repository, session.vault)
+    change = commitments.find_rule_change(session.repository, session.vault)
     if change is not None:
         refuse_rules(change)
     entries = {name: session.find_published(name) for name in ids}
@@ -684,7 +681,7 @@ def _conclude(
     reviews: Mapping[str, Review] | None = None,
 ) -> Outcome:
     outcome = Outcome(
-        decisions=tuple(decisions), rebuilt=catch_up(session, news=_is_news(decisions))
+        decisions=tuple(decisions), rebuilt=rebuild.catch_up(session, news=_is_news(decisions))
     )
     answer_all(session, forge, outcome.done, reviews or {})
     return outcome

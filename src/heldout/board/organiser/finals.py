@@ -11,14 +11,7 @@ from typing import Any
 
 from heldout.board.log.final import Final, SeasonEnd, order_by_receipt
 from heldout.board.log.submission import Submission
-from heldout.board.rules.changes import names_of_view
-from heldout.board.rules.release import (
-    FinalOutcome,
-    decide_final,
-    release_score,
-    release_spread,
-    score_vector,
-)
+from heldout.board.rules import changes, release
 from heldout.board.rules.spec import View
 from heldout.board.scores.session import Session, commit_held_out, list_unlogged
 from heldout.board.scores.stored import (
@@ -31,14 +24,7 @@ from heldout.board.scores.stored import (
     read_stored,
     store_evidence,
 )
-from heldout.board.standings.overdue import (
-    Ending,
-    choose_named,
-    find_ending,
-    list_scored,
-    list_waiting,
-    say_season,
-)
+from heldout.board.standings import overdue
 from heldout.errors import InputError, Problem, StoreError, quote
 
 
@@ -147,14 +133,14 @@ def final_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int)
 def end_fields(view: View, evidence: Mapping[str, Evidence], *, decimals: int) -> dict[str, Any]:
     """List the same of an `ended-season`: it has no winner, but spreads over seeds."""
     seeds = {name: one.score.seeds for name, one in evidence.items() if one.score.seeds}
-    spreads = {name: release_spread(one, decimals=decimals) for name, one in seeds.items()}
+    spreads = {name: release.release_spread(one, decimals=decimals) for name, one in seeds.items()}
     _, fields = _decide(view, evidence, decimals=decimals)
     return {**fields, "spreads": spreads}
 
 
 def _decide(
     view: View, evidence: Mapping[str, Evidence], *, decimals: int
-) -> tuple[FinalOutcome, dict[str, Any]]:
+) -> tuple[release.FinalOutcome, dict[str, Any]]:
     """Decide what the scores say, and list the fields of both events.
 
     The luck has one digit more than the scores: it is about as small as their last one.
@@ -163,16 +149,16 @@ def _decide(
     known = [{q for q, value in one.per_query.items() if value is not None} for one in scores]
     if any(queries != known[0] for queries in known):
         raise ValueError("the entries were scored on different queries")
-    outcome = decide_final([score_vector(one.per_query, n=one.n) for one in scores])
+    outcome = release.decide_final([release.score_vector(one.per_query, n=one.n) for one in scores])
     luck = outcome.luck
     return outcome, {
         "view": view.name,
         "final_scores": {
-            name: release_score(score.mean, decimals=decimals)
+            name: release.release_score(score.mean, decimals=decimals)
             for name, score in zip(evidence, scores, strict=True)
         },
         "queries": {view.name: scores[0].n},
-        "luck": "" if luck is None else release_score(luck, decimals=decimals + 1),
+        "luck": "" if luck is None else release.release_score(luck, decimals=decimals + 1),
     }
 
 
@@ -212,19 +198,19 @@ class EndStep:
     waits: str = ""
 
 
-def end_season(session: Session, ending: Ending) -> EndStep:
+def end_season(session: Session, ending: overdue.Ending) -> EndStep:
     """Publish the exact scores of a season that is over; what has to wait changes nothing."""
     history, day = session.history(), session.now.date()
-    if waiting := list_waiting(history, ending):
+    if waiting := overdue.list_waiting(history, ending):
         more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
         why = f"{waiting[0]}{more} received in it: decide first, heldout inbox lists them"
         return EndStep(season=ending.season, waits=why)
     if unlogged := list_unlogged(session):
         why = f"labels/{unlogged[0]} was changed, and nobody logged why"
         return EndStep(season=ending.season, waits=why)
-    named = choose_named(history, ending, day)
+    named = overdue.choose_named(history, ending, day)
     try:
-        fields = _score_end(session, ending.view, list_scored(history, ending, named))
+        fields = _score_end(session, ending.view, overdue.list_scored(history, ending, named))
     except StoreError as error:
         return EndStep(season=ending.season, waits=str(error))
     return _log_end(session, ending.season, {**fields, "named": named, "why": ""})
@@ -259,14 +245,14 @@ def check_ended(session: Session) -> None:
     """
     spec = session.spec()
     season = spec.season_on(session.now.date())
-    ending = find_ending(spec, "" if season is None else season.name)
+    ending = overdue.find_ending(spec, "" if season is None else season.name)
     if session.history().season_ends:
         return
     if ending is None:
         find_final_view(session)
         return
     found = f"{session.now:%d %b %Y}"
-    expected = f"a day after the last one of {say_season(ending.season)}, {ending.last}"
+    expected = f"a day after the last one of {overdue.say_season(ending.season)}, {ending.last}"
     hint = "from then on heldout rebuild publishes the exact scores of the named entries"
     raise InputError.of("final-too-early", f"view {ending.view}", found, expected, hint)
 
@@ -376,7 +362,7 @@ def _read_scores(session: Session, view: View, name: str) -> ScoreFile:
     Raises:
         StoreError: it was made with others.
     """
-    stored, names = _read(session, name), names_of_view(view)
+    stored, names = _read(session, name), changes.names_of_view(view)
     wanted = {n: digest for n, digest in session.history().labels.items() if n in names}
     if view.name not in stored.views or make_evidence(name, view, stored).labels != wanted:
         raise StoreError(

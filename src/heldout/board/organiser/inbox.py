@@ -23,42 +23,24 @@ from pathlib import Path
 
 import msgspec
 
-from heldout.board.log import registration
-from heldout.board.log.events import Entry, parse_time
+from heldout.board.log import events, manifest, reading, registration
 from heldout.board.log.history import History, is_signed
-from heldout.board.log.manifest import (
-    Manifest,
-    SubmissionSignature,
-    identity_fields,
-    parse_manifest,
-    split_signature,
-    team_key,
-)
-from heldout.board.log.reading import decode_memory, encode_memory
 from heldout.board.log.submission import Submission
-from heldout.board.organiser.answer import (
-    ForgeAccess,
-    answer_all,
-    answer_registrations,
-    fetch_requests,
-)
-from heldout.board.organiser.rebuild import Rebuilt, catch_up
+from heldout.board.organiser import answer, rebuild
 from heldout.board.participant.team import (
     current_agreement,
     registration_closed,
     require_registration,
 )
-from heldout.board.policy.amending import refuse_changed_terms, refuse_closed_runs
-from heldout.board.policy.checks import Case, judge
+from heldout.board.policy import amending, checks
 from heldout.board.policy.registered import check_registrant, revoked_before
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.public_log import find_public_log
 from heldout.board.scores.score import check_id, open_manifest, open_own_key, signature_field
 from heldout.board.scores.session import NotedRules, Session, note_held_out
 from heldout.board.standings.overdue import Overdue, list_overdue_at
-from heldout.board.store import arrivals
+from heldout.board.store import arrivals, fetching
 from heldout.board.store.arrivals import Arrival, Taken, blob_id, find_merged, list_metadata
-from heldout.board.store.fetching import BRANCHES, fetch_arrivals
 from heldout.envelope.bundle import SealedMessage, file_names, open_message, open_metadata
 from heldout.envelope.keys import Form
 from heldout.errors import InputError, Problem, StoreError, TrustError, plural, quote
@@ -108,12 +90,12 @@ class TakenIn:
     receipts: tuple[ArrivalReceipt, ...]
     silent: tuple[str, ...]
     unfetched: tuple[str, ...]
-    rebuilt: Rebuilt
+    rebuilt: rebuild.Rebuilt
 
 
 def take_in(
     session: Session,
-    forge: ForgeAccess,
+    forge: answer.ForgeAccess,
     *,
     folders: Sequence[Path] = (),
     accepted: Sequence[str] = (),
@@ -139,8 +121,8 @@ def take_in(
     registered = receive_registrations(session, registrations)
     submissions = [one for one in here if one.source not in sources]
     receipts = (*registered, *receive(session, submissions, accepted=accepted))
-    rebuilt = catch_up(session, news=False)
-    answer_all(session, forge, [str(r.id) for r in receipts if r.kind == "received"], {})
+    rebuilt = rebuild.catch_up(session, news=False)
+    answer.answer_all(session, forge, [str(r.id) for r in receipts if r.kind == "received"], {})
     # Where registered teams wait for an answer: a request may have had none.
     registered_at = {
         receipt.team: receipt.source
@@ -148,7 +130,7 @@ def take_in(
         if receipt.team
         and (receipt.kind == "registered" or receipt.source.startswith("pull request "))
     }
-    answer_registrations(session, forge, registered_at)
+    answer.answer_registrations(session, forge, registered_at)
     return TakenIn(
         rules=rules, receipts=receipts, silent=silent, unfetched=unfetched, rebuilt=rebuilt
     )
@@ -208,7 +190,7 @@ def list_public_overdue(session: Session) -> tuple[Overdue, ...]:
 
 
 def _list_arrivals(
-    session: Session, forge: ForgeAccess, folders: Sequence[Path], *, ask_remote: bool
+    session: Session, forge: answer.ForgeAccess, folders: Sequence[Path], *, ask_remote: bool
 ) -> tuple[list[arrivals.Arrival], tuple[str, ...]]:
     """List what lies there, and which remotes, or the forge, did not answer."""
     git = session.repository.git
@@ -235,7 +217,7 @@ def _list_arrivals(
             # What is open there, the forge says better: closed requests keep their refs.
             if hosted is None or arrival.source.startswith("branch ")
         ]
-        requests = fetch_requests(session, forge) if ask_remote else ()
+        requests = answer.fetch_requests(session, forge) if ask_remote else ()
         found += [*(requests or ()), *list_merged(session, main=head)]
         silent += ["the forge"] * (requests is None)
     for folder in folders:
@@ -244,21 +226,21 @@ def _list_arrivals(
 
 
 def _fetch(
-    session: Session, forge: ForgeAccess, *, requests: bool
+    session: Session, forge: answer.ForgeAccess, *, requests: bool
 ) -> tuple[Mapping[str, str], list[str], tuple[str, ...]]:
     """Ask all remotes: ref -> why it was not fetched; refs that wait; and what did not answer.
 
     A remote that does not answer gets a note, and the others are asked.
     """
     registers = session.spec().registration is not None
-    kinds = BRANCHES if registers else BRANCHES[:1]
+    kinds = fetching.BRANCHES if registers else fetching.BRANCHES[:1]
     git = session.repository.git
     unread: dict[str, str] = {}
     waiting: list[str] = []
     silent: list[str] = []
     remotes = {remote: remote for remote in git.remotes()}
     form = session.spec().envelope
-    done_at = fetch_arrivals(git, remotes, form, kinds=kinds, requests=requests)
+    done_at = fetching.fetch_arrivals(git, remotes, form, kinds=kinds, requests=requests)
     for remote, done in done_at.items():
         if isinstance(done, StoreError):
             forge.progress.note("note", f"remote {remote} was not asked: {done}")
@@ -384,7 +366,7 @@ def list_merged(session: Session, *, main: str) -> tuple[Arrival, ...]:
         main: the commit of the main branch.
     """
     git, form = session.repository.git, session.spec().envelope
-    known = decode_memory(session.vault.recall(_MERGED), _Merged) or _Merged()
+    known = reading.decode_memory(session.vault.recall(_MERGED), _Merged) or _Merged()
     tree = git.blob_of(main, "submissions") or ""
     if tree == known.tree:
         return ()
@@ -401,7 +383,7 @@ def list_merged(session: Session, *, main: str) -> tuple[Arrival, ...]:
     found = tuple(find_merged(git, form, files, known=blobs, published=published))
     if not found and len(here) >= _MANY:
         memory = _Merged(tree=tree, blobs=blobs & here.keys())
-        session.vault.remember(_MERGED, encode_memory(memory))
+        session.vault.remember(_MERGED, reading.encode_memory(memory))
     return found
 
 
@@ -417,7 +399,7 @@ class _Merged(msgspec.Struct, frozen=True, kw_only=True):
     blobs: frozenset[str] = frozenset()
 
 
-def _blobs_of(session: Session, entries: Iterable[Entry], *, like: str) -> frozenset[str]:
+def _blobs_of(session: Session, entries: Iterable[events.Entry], *, like: str) -> frozenset[str]:
     """The sealed metadata that events name, as git names it; the bytes of each are read."""
     digests = {
         digest
@@ -542,14 +524,14 @@ def _update(
     if _was_sent(session, before.id, names.metadata, digest_bytes(sealed)):
         raise InputError(_stale("the very file that was sent before", "a file of its own"))
     key = open_own_key(session.vault, session.spec_at(before.received), before)
-    metadata, signature = split_signature(open_metadata(spec.envelope, sealed, key=key))
-    new = parse_manifest(metadata)
+    metadata, signature = manifest.split_signature(open_metadata(spec.envelope, sealed, key=key))
+    new = manifest.parse_manifest(metadata)
     check_id(spec, new, before.id)
     old = _metadata_in_force(session, before)
     if old is not None:
         _check_revision(spec, old, new, before)
     if before.status == "published":
-        refuse_closed_runs(session.spec_at(before.received), new)
+        amending.refuse_closed_runs(session.spec_at(before.received), new)
         _check_metadata(session, before, new)
     _check_signer(session, before, new, signature)
     if spoiled:
@@ -566,7 +548,7 @@ def _update(
     kind = "proposed" if proposed else "withdrawn" if new.withdrawn else "updated"
     public = {"files": {names.metadata: digest}, "fingerprint": arrival.fingerprint}
     public |= {"source": arrival.source} if kind == "proposed" else {}
-    fields = {"identity": identity_fields(new), "revision": new.revision}
+    fields = {"identity": manifest.identity_fields(new), "revision": new.revision}
     fields |= signature_field(session.spec_at(before.received), signature)
     session.log(kind, before.id, public=public, sealed=fields)
     return kind
@@ -584,9 +566,9 @@ def _restore_runs(session: Session, arrival: Arrival, before: Submission) -> Non
         session.vault.store_sealed(files[name])
 
 
-def _check_metadata(session: Session, before: Submission, new: Manifest) -> None:
+def _check_metadata(session: Session, before: Submission, new: manifest.Manifest) -> None:
     """Check what metadata have to say at the start, and an entry's for good."""
-    case = Case(
+    case = checks.Case(
         spec=session.spec_at(before.received),
         history=session.history(),
         id=SubmissionId(before.id),
@@ -603,7 +585,7 @@ def _check_metadata(session: Session, before: Submission, new: Manifest) -> None
             expected="what the board asks of every submission (docs/reference/policy.md)",
             hint="the entry stays as it is; fix it and call heldout amend",
         )
-        for finding in judge(case, again="amended")
+        for finding in checks.judge(case, again="amended")
     ]
     if problems:
         raise InputError(problems)
@@ -612,8 +594,8 @@ def _check_metadata(session: Session, before: Submission, new: Manifest) -> None
 def _check_signer(
     session: Session,
     before: Submission,
-    new: Manifest,
-    signature: SubmissionSignature | None,
+    new: manifest.Manifest,
+    signature: manifest.SubmissionSignature | None,
 ) -> None:
     """Check that nobody changes what another team has signed."""
     if before.signature is None:
@@ -628,7 +610,7 @@ def _check_signer(
         raise InputError.of("bad-signature", "metadata.json", found, expected, hint)
 
 
-def _metadata_in_force(session: Session, before: Submission) -> Manifest | None:
+def _metadata_in_force(session: Session, before: Submission) -> manifest.Manifest | None:
     """The metadata that an update replaces; `None` where it is so wrong that it says nothing."""
     try:
         return open_manifest(session.vault, session.spec_at(before.received), before)[1]
@@ -650,7 +632,9 @@ def _stale(found: str, expected: str) -> Problem:
     return Problem("stale-revision", "metadata.json:revision", found, expected, hint)
 
 
-def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submission) -> None:
+def _check_revision(
+    spec: BoardSpec, old: manifest.Manifest, new: manifest.Manifest, before: Submission
+) -> None:
     if (new.digests, new.program) != (old.digests, old.program):
         raise TrustError
     # The scripts of the MS MARCO boards write no revision: there it stays at 1.
@@ -663,7 +647,7 @@ def _check_revision(spec: BoardSpec, old: Manifest, new: Manifest, before: Submi
         return
     if new.withdrawn:
         raise InputError.of("published-stays", "metadata.json:withdrawn")
-    refuse_changed_terms((old.type, old.embargo_until), new)
+    amending.refuse_changed_terms((old.type, old.embargo_until), new)
 
 
 def _taken(submission: SubmissionId, before: Submission) -> Problem:
@@ -771,7 +755,7 @@ def _check_newer(known: registration.RegisteredTeam, statement: registration.Sta
     if known.revoked is not None:
         code, found = "registration-revoked", f"revoked on {known.revoked:%d %b %Y}: {known.why}"
         expected = "a registration that stands"
-    elif parse_time(statement.at) <= known.signed:
+    elif events.parse_time(statement.at) <= known.signed:
         code, found = "stale-registration", f"signed at {statement.at}"
         expected = f"one signed after {known.signed:%d %b %Y %H:%M:%S} UTC, as the one in force"
     else:
@@ -809,7 +793,7 @@ def _check_names(
     for other in history.teams.values():
         if other.registrant is None or other.revoked is not None:
             continue
-        same = team_key(other.registrant.team) == team_key(registrant.team)
+        same = manifest.team_key(other.registrant.team) == manifest.team_key(registrant.team)
         if same != (other.handle == team):
             problems.append(
                 Problem.of(

@@ -21,12 +21,9 @@ from heldout.board.log.history import History
 from heldout.board.log.reading import CLOSED, LOG, Log, read_log
 from heldout.board.organiser.finals import EndStep, end_season
 from heldout.board.participant.checks import check_tree_rules
-from heldout.board.rules import template
-from heldout.board.rules.changes import Difference, list_open
+from heldout.board.rules import changes, spec_file, template
 from heldout.board.rules.spec import BoardSpec, Example
-from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores import public_log
-from heldout.board.scores.releasing import list_without_baseline
+from heldout.board.scores import public_log, releasing
 from heldout.board.scores.session import (
     NotedRules,
     Session,
@@ -159,7 +156,7 @@ class Rebuilt:
     revealed: tuple[str, ...] = ()
     rules: NotedRules | None = None
     unlogged: tuple[str, ...] = ()
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[changes.Difference, ...] = ()
     unknown: tuple[str, ...] = ()
     no_baseline: tuple[str, ...] = ()
     overdue: tuple[Overdue, ...] = ()
@@ -237,7 +234,7 @@ def rebuild(session: Session, *, rules: NotedRules | None = None) -> Rebuilt:
         rules=rules,
         unlogged=list_unlogged(session),
         unknown=pages.unknown,
-        no_baseline=list_without_baseline(session),
+        no_baseline=releasing.list_without_baseline(session),
     )
 
 
@@ -255,7 +252,7 @@ def catch_up(session: Session, *, news: bool) -> Rebuilt:
         changed=0,
         commit=None,
         unlogged=list_unlogged(session),
-        no_baseline=list_without_baseline(session),
+        no_baseline=releasing.list_without_baseline(session),
         ends=ends,
     )
 
@@ -305,7 +302,7 @@ def _write_readme(session: Session) -> int:
     files = session.repository.files
     if not files.exists(README):
         return 0
-    rules = [parse_spec(text.encode()) for _, text in session.history().rules]
+    rules = [spec_file.parse_spec(text.encode()) for _, text in session.history().rules]
     if not template.is_generated_readme(files.read(README), rules):
         return 0
     return int(session.repository.write_file(README, template.format_readme(session.spec())))
@@ -386,7 +383,7 @@ def _list_versions(history: History, standings: Standings) -> Iterator[tuple[dat
         return
     ended = [moment for moment, _ in history.rules[1:]]
     for (moment, text), end in zip_longest(history.rules, ended):
-        spec = parse_spec(text.encode(), path="the rules in the log")
+        spec = spec_file.parse_spec(text.encode(), path="the rules in the log")
         season = next((one for one in spec.seasons if one.name == standings.season), None)
         if end is None or end > first:
             yield moment.date(), spec if season is None else spec.in_season(season)
@@ -421,7 +418,7 @@ def _example(repository: Repository, spec: BoardSpec) -> Example | None:
 
 
 def _public_paths(spec: BoardSpec) -> tuple[str, ...]:
-    paths = (*_PUBLIC, *list_open(spec))
+    paths = (*_PUBLIC, *changes.list_open(spec))
     registration = spec.registration
     if registration is None or registration.agreement is None:
         return paths

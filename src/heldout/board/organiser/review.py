@@ -8,12 +8,10 @@ from heldout.board.log.manifest import Manifest, identity_fields
 from heldout.board.log.submission import Submission
 from heldout.board.policy.checks import Case, Finding, QuotaState, judge, quota_state
 from heldout.board.policy.similarity import compare_seeds
-from heldout.board.scores import rescoring
-from heldout.board.scores.compared import compare_runs, list_distances, list_others, signatures_of
+from heldout.board.scores import compared, rescoring, stored
 from heldout.board.scores.score import ViewScore, open_manifest, open_signed, signature_field
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData
-from heldout.board.scores.stored import ScoreFile, read_stored
 from heldout.ids import SubmissionId
 from heldout.scoring.cache import code_version
 
@@ -38,7 +36,7 @@ class Review:
 
     submission: Submission
     manifest: Manifest | None
-    scores: ScoreFile
+    scores: stored.ScoreFile
     findings: tuple[Finding, ...]
     quota: QuotaState | None
     done_before: bool
@@ -67,12 +65,12 @@ def review(session: Session, sets: Mapping[str, SetData], submission_id: str) ->
         InputError: the log knows no such submission.
     """
     submission = session.find(submission_id)
-    scores = read_stored(session.vault, submission)
+    scores = stored.read_stored(session.vault, submission)
     known = scores is not None and _is_known(session, submission, scores, sets)
     gone = {d for d in submission.scored_files.values() if not session.vault.has_sealed(d)}
     if scores is None and session.vault.unneeded_runs(gone.__contains__):  # rejected or withdrawn
         why = f"its sealed run was removed when it was {submission.status}"
-        scores = ScoreFile(
+        scores = stored.ScoreFile(
             files=dict(submission.scored_files), code_version=code_version(), refusal=why
         )
     elif scores is None or not known:
@@ -125,13 +123,13 @@ def _is_news(session: Session, submission: Submission) -> bool:
     return submission.status == "received" or again
 
 
-def _may_be_ours(session: Session, scores: ScoreFile) -> bool:
+def _may_be_ours(session: Session, scores: stored.ScoreFile) -> bool:
     """Check whether a refusal may only mean that our key is not among the recipients."""
     return bool(scores.refusal) and session.vault.is_shared()
 
 
 def _is_known(
-    session: Session, submission: Submission, scores: ScoreFile, sets: Mapping[str, SetData]
+    session: Session, submission: Submission, scores: stored.ScoreFile, sets: Mapping[str, SetData]
 ) -> bool:
     """Check whether what is kept can be gone by."""
     if not submission.pending:  # decided by these scores
@@ -140,7 +138,7 @@ def _is_known(
     return as_logged and not session.vault.is_shared() and _holds(scores, submission, sets)
 
 
-def _holds(scores: ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:
+def _holds(scores: stored.ScoreFile, submission: Submission, sets: Mapping[str, SetData]) -> bool:
     """Check whether scoring again could only give the same."""
     return (
         scores.files == dict(submission.scored_files)
@@ -193,7 +191,7 @@ def _judge(
     sets: Mapping[str, SetData],
     submission: Submission,
     manifest: Manifest | None,
-    scores: ScoreFile,
+    scores: stored.ScoreFile,
 ) -> tuple[tuple[Finding, ...], QuotaState | None, tuple[str, ...]]:
     """The findings, the team's quota, and what it could not be compared with."""
     if manifest is None:
@@ -210,7 +208,7 @@ def _judge(
             repaired[name] = rescoring.repair_stored(session, sets, name)
         return repaired[name]
 
-    signatures = signatures_of(session.vault, submission, repair=repair)
+    signatures = compared.signatures_of(session.vault, submission, repair=repair)
     case = Case(
         spec=spec,
         history=history,
@@ -218,11 +216,11 @@ def _judge(
         received=submission.received,
         manifest=manifest,
         problems={name: run.problems for name, run in scores.runs.items()},
-        entrants=list_others(session.vault, history, submission, repair=repair),
+        entrants=compared.list_others(session.vault, history, submission, repair=repair),
         key=scores.key,
         reader="organiser",
-        likenesses=compare_runs(session.vault, history, submission, repair=repair),
-        distances=list_distances(session.vault, history, spec, scores),
+        likenesses=compared.compare_runs(session.vault, history, submission, repair=repair),
+        distances=compared.list_distances(session.vault, history, spec, scores),
         seeds=compare_seeds(signatures),
     )
     quota = quota_state(history, manifest.team, spec, now=session.now)

@@ -15,14 +15,12 @@ from importlib import import_module
 
 import msgspec
 
-from heldout.board.log.events import Entry
-from heldout.board.log.manifest import Costs, Program
+from heldout.board.log import events, manifest
 from heldout.board.log.submission import Submission
 from heldout.board.organiser import containers
 from heldout.board.rules.spec import Programs
-from heldout.board.scores.score import open_manifest
+from heldout.board.scores import score, sets
 from heldout.board.scores.session import Session
-from heldout.board.scores.sets import load_queries
 from heldout.board.store.vault import Vault
 from heldout.envelope.keys import RUN_LIMIT
 from heldout.errors import InputError
@@ -57,7 +55,7 @@ class RunPlan:
     """
 
     id: str
-    program: Program
+    program: manifest.Program
     files: Mapping[str, str]
     programs: Programs
     queries: Mapping[str, Mapping[str, str]]
@@ -77,7 +75,7 @@ class Ran:
     """
 
     runs: Mapping[str, bytes]
-    costs: Costs
+    costs: manifest.Costs
     engine: str
 
 
@@ -97,7 +95,7 @@ def plan_run(session: Session, submission_id: str) -> RunPlan | None:
     """
     submission = session.find(submission_id)
     spec = session.spec_at(submission.received)
-    program = open_manifest(session.vault, spec, submission)[1].program
+    program = score.open_manifest(session.vault, spec, submission)[1].program
     if program is None or spec.programs is None:
         found = "run files" if program is None else "a program, on a board that takes none"
         raise InputError.of("no-program", submission_id, found, submission_id=submission_id)
@@ -111,7 +109,7 @@ def plan_run(session: Session, submission_id: str) -> RunPlan | None:
         files=dict(submission.files),
         programs=spec.programs,
         queries={
-            name: load_queries(session.repository, one, vault=session.vault).texts
+            name: sets.load_queries(session.repository, one, vault=session.vault).texts
             for name, one in spec.sets.items()
         },
         candidates={
@@ -153,7 +151,7 @@ def run_plan(plan: RunPlan, engine: containers.Engine, *, meter: Meter | None = 
                 seconds, usage = running.seconds, running.usage
             energy = spent()
             runs = {name: _read_run(folder, name) for name in plan.queries}
-    costs = Costs(
+    costs = manifest.Costs(
         seconds=round_cost(seconds),
         query_latency_ms=round_cost(1000 * seconds / max(sum(map(len, plan.queries.values())), 1)),
         processor_seconds=_round_known(usage.processor_seconds),
@@ -164,7 +162,7 @@ def run_plan(plan: RunPlan, engine: containers.Engine, *, meter: Meter | None = 
     return Ran(runs=runs, costs=costs, engine=str(engine))
 
 
-def record_run(session: Session, plan: RunPlan, ran: Ran) -> Entry:
+def record_run(session: Session, plan: RunPlan, ran: Ran) -> events.Entry:
     """Store the runs and log them, with what was run and what it cost.
 
     Args:
@@ -178,7 +176,7 @@ def record_run(session: Session, plan: RunPlan, ran: Ran) -> Entry:
     submission = session.find(plan.id)
     _check_waits(submission)
     spec = session.spec_at(submission.received)
-    if open_manifest(session.vault, spec, submission)[1].program != plan.program:
+    if score.open_manifest(session.vault, spec, submission)[1].program != plan.program:
         found = "other sealed files than those whose program was run"
         expected = "the same submission as before"
         raise InputError.of("already-decided", plan.id, found, expected, "call it again")

@@ -18,9 +18,8 @@ from heldout.board.log.manifest import MEANINGS, Manifest, team_key
 from heldout.board.log.submission import Submission
 from heldout.board.participant import draft
 from heldout.board.participant.team import check_registration_file, with_own_registration
-from heldout.board.policy.amending import refuse_closed
+from heldout.board.policy import amending, identity
 from heldout.board.policy.checks import Case, Finding, QuotaState, judge, quota_state
-from heldout.board.policy.identity import list_entrants
 from heldout.board.policy.similarity import compare_seeds
 from heldout.board.rules import changes
 from heldout.board.rules.spec import RULES, BoardSpec
@@ -227,7 +226,7 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
     differences = check_tree_rules(repository, log)
     check_public_files(repository)
     public = read_history(log)
-    refuse_closed(public)
+    amending.refuse_closed(public)
     spec = repository.spec().on(submission_date(submission))
     folder = draft.require_draft(repository, submission)
     manifest, metadata = draft.try_metadata(repository, submission)
@@ -253,7 +252,7 @@ def check(repository: Repository, submission: SubmissionId, *, now: datetime) ->
                 received=now,
                 manifest=manifest,
                 problems={},
-                entrants=list_entrants(signed, day=now.date(), keys={}),
+                entrants=identity.list_entrants(signed, day=now.date(), keys={}),
                 seeds=seeds,
             )
         )

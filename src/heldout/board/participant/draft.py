@@ -22,8 +22,7 @@ from heldout.board.log.manifest import (
     read_manifest,
 )
 from heldout.board.participant import run_header
-from heldout.board.policy.amending import refuse_closed
-from heldout.board.policy.checks import add_months
+from heldout.board.policy import amending, checks
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.scores.sets import check_seeds
 from heldout.board.store.repository import Repository
@@ -78,7 +77,7 @@ def draft(
             cannot be read, or the id has a folder already, or the board is closed.
     """
     log = repository.log()
-    refuse_closed(read_history(log))
+    amending.refuse_closed(read_history(log))
     repository.pin(log)
     spec = repository.spec().on(ids.submission_date(submission))
     folder = draft_folder(repository, submission)
@@ -211,7 +210,7 @@ def check_embargo(spec: BoardSpec, until: date, *, today: date) -> None:
     Raises:
         InputError: the day is not after today, or beyond the board's limit.
     """
-    latest = add_months(today, spec.policy.embargo_months)
+    latest = checks.add_months(today, spec.policy.embargo_months)
     limited = "embargo" not in spec.policy.off
     if today < until and (until <= latest or not limited):
         return

@@ -9,9 +9,7 @@ from pathlib import Path
 import msgspec
 
 from heldout.board.log.manifest import Manifest
-from heldout.board.participant import draft, team
-from heldout.board.participant.checks import check_public_files, rules_to_seal_by
-from heldout.board.participant.receipts import store_receipt
+from heldout.board.participant import checks, draft, receipts, team
 from heldout.board.participant.server import Server
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.store.arrivals import branch_name
@@ -56,8 +54,8 @@ def pack(repository: Repository, submission: SubmissionId, manifest: Manifest) -
         InputError: a run is not compressed as the board's envelope wants it, or a public file that
             decides scores was edited: the draft was checked by another.
     """
-    check_public_files(repository)
-    spec = rules_to_seal_by(repository).on(submission_date(submission))
+    checks.check_public_files(repository)
+    spec = checks.rules_to_seal_by(repository).on(submission_date(submission))
     runs = _read_runs(repository, spec, submission)
     digests = {name: str(digest_bytes(data)) for name, (_, data) in runs.items()}
     before = draft.read_sealed(repository, submission) or draft.SealedDraft(
@@ -96,7 +94,7 @@ def update(
     Raises:
         InputError: the key of this submission is not in this clone.
     """
-    spec = rules_to_seal_by(repository).on(submission_date(submission))
+    spec = checks.rules_to_seal_by(repository).on(submission_date(submission))
     key, before = _read_key(repository, submission)
     name = file_names(spec.envelope, submission).metadata
     inputs = {
@@ -214,7 +212,7 @@ def send(
         since = note.sent_at or now
         sent = msgspec.structs.replace(note, sent=packed.receipt, sent_at=since, server=server)
         draft.write_sealed(repository, submission, sent)
-    store_receipt(repository, submission, log)
+    receipts.store_receipt(repository, submission, log)
     return Sent(sent=where, sent_before=known)
 
 

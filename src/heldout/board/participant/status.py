@@ -7,17 +7,13 @@ from datetime import date, datetime
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History, LastProposal, last_proposal, read_history
 from heldout.board.log.submission import Submission
-from heldout.board.participant import draft
-from heldout.board.participant.checks import quota_of
-from heldout.board.participant.receipts import store_receipt
+from heldout.board.participant import checks, draft, receipts
 from heldout.board.participant.server import Server, ServerState
 from heldout.board.policy.amending import check_update
-from heldout.board.rules.days import one_shot_deadline
+from heldout.board.rules import days, spec_file
 from heldout.board.rules.spec import BoardSpec, read_table
-from heldout.board.rules.spec_file import parse_spec
 from heldout.board.scores.releasing import describe_released
-from heldout.board.standings.overdue import find_ending
-from heldout.board.standings.standings import NOT_NAMED
+from heldout.board.standings import overdue, standings
 from heldout.board.store.repository import Repository
 from heldout.errors import InputError, plural
 from heldout.ids import SubmissionId
@@ -110,15 +106,15 @@ def describe_submission(
     known = history.submissions.get(name)
     if known is None:
         _require_known(repository, history, name)
-    store_receipt(repository, name, log)
-    quota = None if history.closed else quota_of(repository, history, name, now=now)
+    receipts.store_receipt(repository, name, log)
+    quota = None if history.closed else checks.quota_of(repository, history, name, now=now)
     again = None if quota is None else quota.next_allowed
     if known is None:
         note = draft.read_sealed(repository, name)
         status = "draft" if note is None or not note.sent else "not received yet"
         return SubmissionStatus(id=name, status=status, next_allowed=again)
-    spec = parse_spec(history.rules[-1][1].encode())
-    deadline = one_shot_deadline(history)
+    spec = spec_file.parse_spec(history.rules[-1][1].encode())
+    deadline = days.one_shot_deadline(history)
     waits = known.status == "published" and deadline is not None and now.date() <= deadline
     asked = last_proposal(log, name)
     return SubmissionStatus(
@@ -265,7 +261,7 @@ def _final_result(history: History, name: str) -> FinalResult | None:
 def _say_season(history: History, spec: BoardSpec, known: Submission) -> str:
     season = spec.season_on(known.received.date())
     name = "" if season is None else season.name
-    end, ending = history.season_ends.get(name), find_ending(spec, name)
+    end, ending = history.season_ends.get(name), overdue.find_ending(spec, name)
     if known.baseline or not (known.pending or known.status == "published"):
         return ""
     if end is None and ending is not None:
@@ -276,7 +272,7 @@ def _say_season(history: History, spec: BoardSpec, known: Submission) -> str:
     if end is None or known.pending:
         return ""
     if known.id not in end.opened.scores:
-        return NOT_NAMED
+        return standings.NOT_NAMED
     return f"ended on {end.opened.at:%d %b %Y}; the exact score is published"
 
 

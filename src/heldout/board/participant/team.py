@@ -37,11 +37,9 @@ from heldout.board.log.registration import (
 from heldout.board.log.submission import Submission
 from heldout.board.policy.registered import check_registrant
 from heldout.board.rules.spec import BoardSpec, Registration
-from heldout.board.store.arrivals import Arrival, registration_branch, registration_path
-from heldout.board.store.git import Author
+from heldout.board.store import arrivals, git
 from heldout.board.store.repository import Repository
-from heldout.envelope.bundle import seal_message
-from heldout.envelope.keys import new_signing_key, public_key, sign
+from heldout.envelope import bundle, keys
 from heldout.errors import InputError, Problem, StoreError
 from heldout.files.durable import Folder
 from heldout.ids import SubmissionId, digest_bytes
@@ -152,7 +150,7 @@ def make_key(repository: Repository) -> bytes:
     """The team's private key, made where there is none yet."""
     file = team_folder(repository).file("key")
     if not file.is_file():
-        file.write_whole(new_signing_key(), mode=0o600)
+        file.write_whole(keys.new_signing_key(), mode=0o600)
     return file.read_bytes()
 
 
@@ -181,7 +179,7 @@ def _sign(
         agreement=own.agreement,
         metadata=metadata,
     )
-    value = sign(read_key(repository), message)
+    value = keys.sign(read_key(repository), message)
     return SubmissionSignature(
         team=own.handle, agreement=own.agreement, value=value, metadata=metadata
     )
@@ -201,7 +199,7 @@ def team_folder(repository: Repository) -> Folder:
     return repository.state.below("team")
 
 
-NEUTRAL = Author(name="Anonymous", email="anonymous@localhost")
+NEUTRAL = git.Author(name="Anonymous", email="anonymous@localhost")
 """Whose commits a team's git name must not show."""
 
 
@@ -235,7 +233,7 @@ def require_registration(spec: BoardSpec) -> Registration:
     raise InputError.of("no-registration", spec.name)
 
 
-def check_registration_file(repository: Repository, arrival: Arrival) -> str:
+def check_registration_file(repository: Repository, arrival: arrivals.Arrival) -> str:
     """The team of a registration that says in the open what it has to say.
 
     Raises:
@@ -323,13 +321,13 @@ def register(
     key = make_key(repository) if before.own is None else read_key(repository)
     statement = Statement(
         board=history.board,
-        key=public_key(key),
+        key=keys.public_key(key),
         agreement="" if agreement is None else agreement.digest,
         at=format_time(now),
         private=registrant_digest(registrant),
     )
     text = msgspec.json.encode(statement).decode()
-    signature = sign(key, registration_message(text))
+    signature = keys.sign(key, registration_message(text))
     own = OwnTeam(
         board=history.board,
         handle=team_handle(statement.key),
@@ -345,11 +343,11 @@ def register(
 
 def push_registration(repository: Repository, own: OwnTeam, base: str, *, now: datetime) -> str:
     """Put the registration on a branch of its own, under a neutral author; gives the branch."""
-    branch = registration_branch(own.handle)
+    branch = arrivals.registration_branch(own.handle)
     repository.git.commit_on(
         branch,
         base,
-        {registration_path(own.handle): own.file},
+        {arrivals.registration_path(own.handle): own.file},
         message=f"Registration of {own.handle}",
         author=NEUTRAL,
         at=now,
@@ -373,7 +371,7 @@ def _seal_again(repository: Repository, spec: BoardSpec, own: OwnTeam) -> OwnTea
 
 
 def _sealed_file(spec: BoardSpec, text: str, signature: str, registrant: Registrant) -> bytes:
-    message = seal_message(spec.envelope, msgspec.json.encode(registrant), spec.recipients)
+    message = bundle.seal_message(spec.envelope, msgspec.json.encode(registrant), spec.recipients)
     file = RegistrationFile(
         statement=text, signature=signature, key=message.key, registrant=message.words
     )

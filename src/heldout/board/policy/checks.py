@@ -24,10 +24,8 @@ from typing import Literal
 from heldout.board.log.history import History, hides_tie, is_signed, list_renamed, names_of
 from heldout.board.log.manifest import Manifest, team_key
 from heldout.board.log.submission import Submission
-from heldout.board.policy import identity
+from heldout.board.policy import identity, registered, similarity
 from heldout.board.policy.ensembles import RunLikeness, say_ensemble, say_neighbour
-from heldout.board.policy.registered import list_unsigned
-from heldout.board.policy.similarity import Neighbour, SeedFault, Verdict, say_fault
 from heldout.board.rules.spec import RULES, BoardSpec, FindingSeverity
 from heldout.errors import Problem, quote
 from heldout.ids import SubmissionId, submission_date
@@ -76,7 +74,7 @@ class Case:
     key: str = ""
     reader: identity.Reader = "team"
     likenesses: Mapping[str, RunLikeness] = field(default_factory=dict)
-    seeds: tuple[SeedFault, ...] = ()
+    seeds: tuple[similarity.SeedFault, ...] = ()
     distances: tuple[Distance, ...] = ()
 
 
@@ -104,7 +102,7 @@ def check_registered(case: Case) -> Iterator[str]:
     submission = case.history.submissions.get(case.id) or Submission(
         id=case.id, received=case.received, files={}, status="received"
     )
-    yield from list_unsigned(case.spec, case.history, submission, case.manifest.team)
+    yield from registered.list_unsigned(case.spec, case.history, submission, case.manifest.team)
 
 
 def check_look_alikes(case: Case) -> Iterator[str]:
@@ -150,7 +148,7 @@ def check_id_words(case: Case) -> Iterator[str]:
         yield found
 
 
-def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str]]:
+def check_alike(verdict: similarity.Verdict, *, own: bool) -> Callable[[Case], Iterator[str]]:
     """A rule's check: whether an earlier run, of the same team or of another, is so like it.
 
     A team may send a system again in a new season: that ranks by queries of its own.
@@ -159,7 +157,7 @@ def check_alike(verdict: Verdict, *, own: bool) -> Callable[[Case], Iterator[str
     def check(case: Case) -> Iterator[str]:
         season = case.spec.season_on(case.received.date())
         keys = names_of(list_renamed(case.history), [case.manifest.team])
-        alike: dict[str, dict[str, Neighbour]] = defaultdict(dict)
+        alike: dict[str, dict[str, similarity.Neighbour]] = defaultdict(dict)
         for name, found in case.likenesses.items():
             for other in found.neighbours:
                 submission = case.history.submissions.get(other.id)
@@ -188,7 +186,7 @@ def check_ensemble(case: Case) -> Iterator[str]:
 
 def check_seeds(*, copied: bool) -> Callable[[Case], Iterator[str]]:
     """A rule's check: whether two seeds are copies of each other, or too unlike to be seeds."""
-    return lambda case: (say_fault(f) for f in case.seeds if f.copied == copied)
+    return lambda case: (similarity.say_fault(f) for f in case.seeds if f.copied == copied)
 
 
 def paired_distance(

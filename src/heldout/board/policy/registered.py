@@ -4,13 +4,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from heldout.board.log import registration
-from heldout.board.log.events import GENESIS, Entry, verify
+from heldout.board.log import events, manifest, registration
 from heldout.board.log.history import History, is_signed
-from heldout.board.log.manifest import SubmissionSignature, team_key
 from heldout.board.log.submission import Submission
-from heldout.board.policy.identity import name_evidence
-from heldout.board.policy.names import compare_names
+from heldout.board.policy import identity, names
 from heldout.board.rules.spec import BoardSpec
 from heldout.errors import Problem, quote
 from heldout.ids import digest_bytes
@@ -27,7 +24,7 @@ def check_registrant(registrant: registration.Registrant, spec: BoardSpec) -> It
     """
     fields = {"institution": registrant.institution, "contact": registrant.contact}
     reserved, most = (spec.name, spec.title), registration.LONGEST_NAME
-    for evidence in name_evidence(registrant.team, "team", reserved=reserved):
+    for evidence in identity.name_evidence(registrant.team, "team", reserved=reserved):
         yield Problem.of("team-named", "registration:team", evidence)
     for name, text in {"team": registrant.team, **fields}.items():
         if not text.isprintable() or len(text) > most:
@@ -65,15 +62,15 @@ def _shared(
         "contact": (one.contact, other.contact),
     }
     for field, (mine, theirs) in pairs.items():
-        if not team_key(mine) or not team_key(theirs):
+        if not manifest.team_key(mine) or not manifest.team_key(theirs):
             continue
-        if team_key(mine) == team_key(theirs):
+        if manifest.team_key(mine) == manifest.team_key(theirs):
             yield f"the same {field}"
-        elif compare_names(mine, theirs) is not None:
+        elif names.compare_names(mine, theirs) is not None:
             yield f"nearly the same {field}, {quote(theirs)}"
 
 
-def registration_faults(entries: Iterable[Entry]) -> Iterator[str]:
+def registration_faults(entries: Iterable[events.Entry]) -> Iterator[str]:
     """Yield what does not hold of the registrations and agreements in a log."""
     board = ""
     for entry in entries:
@@ -118,7 +115,7 @@ def list_unsigned(
         if team.revoked is not None and (decided is None or team.revoked <= decided):
             yield f"the registration of {team.handle} was revoked on {team.revoked:%d %b %Y}"
         yield from _agreed(spec, history, submission, signature, team)
-        if who is not None and team_key(who.team) != team_key(name):
+        if who is not None and manifest.team_key(who.team) != manifest.team_key(name):
             yield f"the team is {quote(name)}, but the key is registered for {quote(who.team)}"
 
 
@@ -126,7 +123,7 @@ def _agreed(
     spec: BoardSpec,
     history: History,
     submission: Submission,
-    signature: SubmissionSignature,
+    signature: manifest.SubmissionSignature,
     team: registration.RegisteredTeam,
 ) -> Iterator[str]:
     """Yield a fault where a team agreed neither to the text in force then nor to a later one."""
@@ -142,18 +139,18 @@ def _agreed(
         )
 
 
-def _statement_faults(entry: Entry, board: str) -> Iterator[str]:
+def _statement_faults(entry: events.Entry, board: str) -> Iterator[str]:
     text = str(entry.get("statement"))
     try:
         statement = registration.parse_statement(text)
     except ValueError:
         yield "holds no registration"
         return
-    if statement.board != board or board == GENESIS:
+    if statement.board != board or board == events.GENESIS:
         yield "the registration is for another board"
     if registration.team_handle(statement.key) != entry.get("team"):
         yield "the registration is not of the key that its team is named after"
-    if not verify(
+    if not events.verify(
         statement.key, registration.registration_message(text), str(entry.get("signature"))
     ):
         yield "the registration's signature is not that of its key"

@@ -24,9 +24,8 @@ import msgspec
 
 from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
-from heldout.board.rules.days import Term, list_terms
+from heldout.board.rules import days, spec_file
 from heldout.board.rules.spec import BoardSpec, View, Wrong, wrong
-from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import StoreError
 
 _VIEW = (
@@ -118,7 +117,7 @@ def list_changed_terms(history: History, after: BoardSpec) -> Iterator[Wrong]:
         history: what the organisers' log says, with every field opened.
         after: the new rules.
     """
-    rules = [parse_spec(text.encode()) for _, text in reversed(history.rules)]
+    rules = [spec_file.parse_spec(text.encode()) for _, text in reversed(history.rules)]
     named = _list_views(history)
     for index, view in enumerate(after.views):
         if view.name in named:
@@ -147,7 +146,7 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
         after: the new rules.
         now: the moment, UTC.
     """
-    today, term = now.date(), list_terms(history, now)[-1]
+    today, term = now.date(), days.list_terms(history, now)[-1]
     before = term.spec
     if term.deadline is not None and today > term.deadline and after.kind != "one-shot":
         yield wrong("day-over", "kind", after.kind, was='"one-shot"')
@@ -168,7 +167,7 @@ def list_moved_days(history: History, after: BoardSpec, *, now: datetime) -> Ite
             yield wrong("day-over", path, now_it_is.closes, was=season.closes)
 
 
-def _compare_openings(term: Term, after: BoardSpec, today: date) -> Iterator[Wrong]:
+def _compare_openings(term: days.Term, after: BoardSpec, today: date) -> Iterator[Wrong]:
     """List what would open scores of entries before their day, or seal later ones behind."""
     was = "sequential" if term.deadline is None else "one-shot"
     sealed = term.deadline is not None and today <= term.deadline
@@ -185,7 +184,7 @@ def _list_views(history: History) -> frozenset[str]:
     if history.final is not None:
         scored.add(history.final.view)
     waiting = (s for s in every if s.pending)
-    specs = (parse_spec(history.rules_at(s.received).encode()) for s in waiting)
+    specs = (spec_file.parse_spec(history.rules_at(s.received).encode()) for s in waiting)
     shown = ({v.name for v in (*s.public_views, *s.final_views)} for s in specs)
     return frozenset(scored.union(*shown))
 
@@ -445,8 +444,8 @@ def rules_of_scores(history: History, submission: Submission, named: Collection[
         submission: the entry.
         named: views that it was told in.
     """
-    rules = parse_spec(history.rules_at(submission.received).encode())
-    later = parse_spec(history.rules[-1][1].encode())
+    rules = spec_file.parse_spec(history.rules_at(submission.received).encode())
+    later = spec_file.parse_spec(history.rules[-1][1].encode())
     then = rules.on(submission.received.date(), baseline=submission.baseline)
     return add_label_views(then, later, named=named)
 

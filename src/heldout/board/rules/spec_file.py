@@ -19,8 +19,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import inspect
 
-from heldout.board.log.history import MOST_BYTES, MOST_DOTS
-from heldout.board.log.manifest import is_link
+from heldout.board.log import history, manifest
 from heldout.board.rules.spec import (
     RULES,
     BoardSpec,
@@ -182,8 +181,8 @@ def check_spec(spec: BoardSpec) -> Iterator[Wrong]:
         spec,
         (spec.programs and spec.envelope == "openssl", "envelope", "openssl-programs"),
         (not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", spec.name), "name", "name"),
-        (spec.repository and not is_link(spec.repository), "repository", "link"),
-        (spec.home and not is_link(spec.home), "home", "link"),
+        (spec.repository and not manifest.is_link(spec.repository), "repository", "link"),
+        (spec.home and not manifest.is_link(spec.home), "home", "link"),
         (spec.install and not install, "install", "install"),
         (spec.kind == "one-shot" and spec.closes is None, "kind", "one-shot-day"),
         (spec.closes and spec.closes < spec.opens, "closes", "closes-early"),
@@ -529,7 +528,7 @@ def parse_spec(data: bytes, *, path: str = "board.toml") -> BoardSpec:
     Raises:
         InputError: with the line of every mistake that could be told apart, of 50 at most.
     """
-    lines = data[:MOST_BYTES].decode("utf-8", errors="replace").splitlines()
+    lines = data[: history.MOST_BYTES].decode("utf-8", errors="replace").splitlines()
     _check_size(data, lines, path)
     try:
         table = tomllib.loads(data.decode("utf-8"))
@@ -548,13 +547,13 @@ def _check_size(data: bytes, lines: list[str], path: str) -> None:
     if data.startswith(BOM_UTF8):
         found, hint = "a byte order mark before the first word", "save it as UTF-8 without BOM"
         raise InputError.of("not-toml", path, found, hint=hint, line=1)
-    if len(data) > MOST_BYTES:
-        found, expected = f"{len(data):,} bytes", f"at most {MOST_BYTES:,} bytes"
+    if len(data) > history.MOST_BYTES:
+        found, expected = f"{len(data):,} bytes", f"at most {history.MOST_BYTES:,} bytes"
         raise InputError.of("too-large", path, found, expected)
     for number, line in enumerate(lines, 1):
-        if len(line) > _LONGEST_LINE or line.count(".") > MOST_DOTS:
+        if len(line) > _LONGEST_LINE or line.count(".") > history.MOST_DOTS:
             found = f"{len(line):,} characters, {line.count('.'):,} of them dots"
-            expected = f"a line of at most {_LONGEST_LINE:,} and {MOST_DOTS}"
+            expected = f"a line of at most {_LONGEST_LINE:,} and {history.MOST_DOTS}"
             raise InputError.of("too-large", path, found, expected, line=number)
 
 

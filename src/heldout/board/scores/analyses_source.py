@@ -12,18 +12,15 @@ from functools import cached_property
 import msgspec
 
 from heldout.analyses.entries import AlikeRuns, BoardEntry, BoardScores, ViewScores
-from heldout.board.log.history import list_renamed, names_of
-from heldout.board.log.manifest import team_key
+from heldout.board.log import history, manifest
 from heldout.board.log.submission import Status, Submission
-from heldout.board.policy.similarity import TOP, Neighbour, list_alike
-from heldout.board.policy.sketches import propose_pairs
+from heldout.board.policy import similarity, sketches
 from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.scores import rescoring, stored
 from heldout.board.scores.compared import signatures_of
-from heldout.board.scores.rescoring import is_earlier, rescore
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, load_sets
-from heldout.board.scores.stored import read_stored
 from heldout.errors import StoreError
 from heldout.scoring.measures import parse_measure
 from heldout.scoring.table import table_of
@@ -101,10 +98,10 @@ def find_alike_runs(session: Session, board: BoardScores) -> tuple[AlikeRuns, ..
         board: what `read_board_scores` gave.
     """
     teams = {entry.id: entry.team for entry in board.entries if not entry.baseline}
-    renamed = list_renamed(session.history())
+    renamed = history.list_renamed(session.history())
 
     def are_apart(one: str, other: str) -> bool:
-        return team_key(teams[other]) not in names_of(renamed, [teams[one]])
+        return manifest.team_key(teams[other]) not in history.names_of(renamed, [teams[one]])
 
     found = find_alike(session, [*teams], board.view().queries, are_apart)
     return tuple(AlikeRuns(a=o.id, b=name, rbo=o.likeness.rbo) for name, o in found)
@@ -115,7 +112,7 @@ def find_alike(
     entries: Iterable[str],
     query_set: str,
     are_apart: Callable[[str, str], bool] = lambda _one, _other: True,
-) -> Iterator[tuple[str, Neighbour]]:
+) -> Iterator[tuple[str, similarity.Neighbour]]:
     """Find entries whose runs are nearly the same, each with one that came before it.
 
     Of several such runs each one is paired with the nearest. Runs whose first documents the vault
@@ -136,12 +133,12 @@ def find_alike(
         if query_set in signatures:
             # The documents that decide; all of every run would be half a gigabyte on a large board.
             run = signatures[query_set]
-            runs[name] = replace(run, documents=run.documents[:, :TOP].copy())
+            runs[name] = replace(run, documents=run.documents[:, : similarity.TOP].copy())
     known = [*runs.items()]
-    for number, earlier in propose_pairs([*runs.values()]):
+    for number, earlier in sketches.propose_pairs([*runs.values()]):
         name, run = known[number]
         others = (known[at] for at in earlier if are_apart(name, known[at][0]))
-        yield from ((name, one) for one in list_alike(run, others))
+        yield from ((name, one) for one in similarity.list_alike(run, others))
 
 
 class _Scores:
@@ -158,9 +155,9 @@ class _Scores:
         """View -> true score; none where there is no run, or it has errors."""
         if submission.status in ("imported", "received"):
             return {}
-        scores = read_stored(self._session.vault, submission)
-        if scores is None or is_earlier(scores, self._sets):
-            scores = rescore(self._session, self._sets, submission.id)
+        scores = stored.read_stored(self._session.vault, submission)
+        if scores is None or rescoring.is_earlier(scores, self._sets):
+            scores = rescoring.rescore(self._session, self._sets, submission.id)
         return scores.views
 
 

@@ -31,10 +31,8 @@ from numpy.typing import NDArray
 
 from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
-from heldout.board.policy import ensembles, similarity, sketches
-from heldout.board.policy.checks import Distance, paired_distance
+from heldout.board.policy import checks, ensembles, identity, similarity, sketches
 from heldout.board.policy.ensembles import RunLikeness, search_likeness
-from heldout.board.policy.identity import Entrant, list_entrants
 from heldout.board.policy.similarity import TOP
 from heldout.board.policy.sketches import Sketches, sketch
 from heldout.board.rules.spec import BoardSpec
@@ -60,7 +58,7 @@ Repair = Callable[[str], bool]
 
 def list_others(
     vault: Vault, history: History, submission: Submission, *, repair: Repair
-) -> tuple[Entrant, ...]:
+) -> tuple[identity.Entrant, ...]:
     """Everybody who ever submitted, with their keys where the vault knows them.
 
     Args:
@@ -76,7 +74,7 @@ def list_others(
         return _read(partial(read_key, vault, name), name, "", lost=lost, repair=repair)
 
     keys = list_keys(vault, history.submissions, read)
-    return list_entrants(history, day=submission.received.date(), keys=keys)
+    return identity.list_entrants(history, day=submission.received.date(), keys=keys)
 
 
 def compare_runs(
@@ -179,7 +177,7 @@ def _read(read: Callable[[], T], name: str, otherwise: T, *, lost: bool, repair:
 
 def list_distances(
     vault: Vault, history: History, spec: BoardSpec, scores: ScoreFile
-) -> tuple[Distance, ...]:
+) -> tuple[checks.Distance, ...]:
     """The distance of a submission from each baseline, in the view that ranks.
 
     Args:
@@ -203,9 +201,9 @@ def list_distances(
         theirs = None if known is None else known.views.get(view.name)
         if known is None or theirs is None or known.labels.get(labels) != scores.labels.get(labels):
             continue
-        errors = paired_distance(own.per_query, theirs.per_query, better=better)
+        errors = checks.paired_distance(own.per_query, theirs.per_query, better=better)
         if errors is not None:
-            distances.append(Distance(baseline=submission.id, errors=errors))
+            distances.append(checks.Distance(baseline=submission.id, errors=errors))
     return tuple(distances)
 
 

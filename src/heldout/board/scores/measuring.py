@@ -14,15 +14,12 @@ import numpy as np
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
-from heldout.analyses.entries import BoardScores
-from heldout.analyses.progress import trace_progress
-from heldout.analyses.stability import rank_ranges
+from heldout.analyses import entries, progress, stability
 from heldout.board.log.final import Figures, LeftOut, Ranges, Step, TrustPart
 from heldout.board.log.submission import Submission
 from heldout.board.scores.analyses_source import find_alike, read_board_scores
 from heldout.board.scores.session import Session
-from heldout.board.standings.overdue import DueFigures
-from heldout.board.standings.standings import FEWEST_DIFFERENT, choose_comparable, read_pairs
+from heldout.board.standings import overdue, standings
 from heldout.errors import InputError
 from heldout.scoring.table import Better, ScoreTable, table_of
 
@@ -40,7 +37,7 @@ def find_near_scores(table: ScoreTable) -> Apart:
     near: dict[str, frozenset[str]] = {}
     for row, name in enumerate(table.systems):
         different = (table.values != table.values[row]).sum(axis=1)
-        others = np.flatnonzero(different < FEWEST_DIFFERENT).tolist()
+        others = np.flatnonzero(different < standings.FEWEST_DIFFERENT).tolist()
         near[name] = frozenset(table.systems[other] for other in others if other != row)
     return near
 
@@ -59,7 +56,7 @@ def measure_ranges(table: ScoreTable, apart: Apart, rng: Generator, *, better: B
     Raises:
         InputError: as `rank_ranges`.
     """
-    found = rank_ranges(table, rng, better=better, level=_LEVEL)
+    found = stability.rank_ranges(table, rng, better=better, level=_LEVEL)
     n = len(found.systems)
     significant = np.triu(np.nan_to_num(found.p, nan=1.0) <= round(1 - _LEVEL, 12), 1)
     significant &= ~_mark(found.systems, apart)
@@ -94,7 +91,7 @@ class Compared:
         alike: pairs that are not compared, the earlier entry first.
     """
 
-    board: BoardScores
+    board: entries.BoardScores
     table: ScoreTable
     ranked: tuple[str, ...]
     bar: bool
@@ -104,11 +101,11 @@ class Compared:
     @property
     def apart(self) -> Apart:
         """Id -> those that it is not compared with."""
-        return read_pairs(self.alike, self.table.systems)
+        return standings.read_pairs(self.alike, self.table.systems)
 
 
 def choose_compared(
-    board: BoardScores,
+    board: entries.BoardScores,
     ranked: Sequence[str],
     *,
     released: Mapping[str, float],
@@ -186,7 +183,7 @@ def _say(error: InputError) -> str:
 def _trace_records(compared: Compared) -> tuple[Step, ...]:
     board, view, apart = compared.board, compared.board.view(), compared.apart
     shown = {name: compared.released[name] for name in view.means if name in compared.released}
-    found = trace_progress(board, replace(view, means=shown), bar=compared.bar)
+    found = progress.trace_progress(board, replace(view, means=shown), bar=compared.bar)
     return tuple(
         Step(
             entry=step.entry.id,
@@ -203,7 +200,7 @@ SEED = 0
 """Of everything that is drawn for a page; the event names it."""
 
 
-def log_figures(session: Session, every_due: Sequence[DueFigures]) -> None:
+def log_figures(session: Session, every_due: Sequence[overdue.DueFigures]) -> None:
     """Compute and log the figures of each season in which some are due.
 
     Args:
@@ -219,7 +216,7 @@ def log_figures(session: Session, every_due: Sequence[DueFigures]) -> None:
         _log(session, replace(board, primary=due.spec.primary), due)
 
 
-def _log(session: Session, board: BoardScores, due: DueFigures) -> None:
+def _log(session: Session, board: entries.BoardScores, due: overdue.DueFigures) -> None:
     view = board.view()
     rows = () if view.table is None else zip(view.table.systems, view.table.known, strict=True)
     complete = [name for name, known in rows if known.all() and name in set(due.ranked)]
@@ -235,7 +232,7 @@ def _log(session: Session, board: BoardScores, due: DueFigures) -> None:
     for name, others in find_near_scores(every.table).items():
         alike[name] |= others
     hidden = {name for name in due.ranked if submissions[name].is_hidden(today)}
-    chosen = choose_comparable(complete, alike, hidden)
+    chosen = standings.choose_comparable(complete, alike, hidden)
     ranked = [name for name in due.ranked if name in chosen.entries]
     compared = choose_compared(board, ranked, released=released, bar=due.spec.baselines.bar)
     if compared is None:

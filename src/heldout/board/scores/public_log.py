@@ -19,9 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from heldout.board.log import reading
+from heldout.board.log import final, reading
 from heldout.board.log.events import Chain, Entry, format_entry, redact
-from heldout.board.log.final import apply_season_end
 from heldout.board.log.history import Fold, History, list_renamed
 from heldout.board.log.submission import Submission, apply_event
 from heldout.board.standings.standings import Projector
@@ -108,7 +107,7 @@ class PublicLog:
             own.sort(key=lambda entry: entry.event.seq)
         for entry in own:
             if entry.event.submission is None:
-                found |= apply_season_end(entry, found)
+                found |= final.apply_season_end(entry, found)
             else:
                 name = entry.event.submission
                 found[name] = apply_event(found.get(name), entry, name)

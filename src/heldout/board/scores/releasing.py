@@ -24,35 +24,17 @@ from numpy.typing import NDArray
 from heldout.board.log.events import Entry
 from heldout.board.log.history import History
 from heldout.board.log.submission import Submission
-from heldout.board.rules.days import one_shot_deadline
-from heldout.board.rules.release import (
-    RuleName,
-    draw_jitter,
-    is_clear,
-    is_higher,
-    raise_number,
-    release_mean,
-    release_score,
-    release_spread,
-    score_vector,
-    standard_error,
-)
+from heldout.board.rules import days, release
 from heldout.board.rules.spec import BoardSpec, View
+from heldout.board.scores import stored
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import Session
-from heldout.board.scores.stored import (
-    Evidence,
-    first_baseline,
-    has_labels_in_force,
-    make_noisy,
-    read_evidence,
-)
 from heldout.errors import InputError, StoreError, printable
 
 _ANSWERS = ("baseline", "published")
 _AGAIN = ("corrected", "reviewed")
 _SHOWN = 5
-Read = Callable[[str], Evidence]
+Read = Callable[[str], stored.Evidence]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +47,9 @@ class Best:
         baseline: the baseline with the best published score, by which the jitter is measured.
     """
 
-    run: Evidence
+    run: stored.Evidence
     digest: str
-    baseline: Evidence
+    baseline: stored.Evidence
 
 
 def is_answered(submission: Submission, view: str) -> bool:
@@ -101,10 +83,10 @@ def list_without_baseline(session: Session) -> tuple[str, ...]:
 
 def values_of(score: ViewScore) -> NDArray[np.float64]:
     """Its scores by query, as the release rule takes them."""
-    return score_vector(score.per_query, n=score.n)
+    return release.score_vector(score.per_query, n=score.n)
 
 
-def best_of(runs: Iterable[Evidence]) -> Evidence:
+def best_of(runs: Iterable[stored.Evidence]) -> stored.Evidence:
     """The best of some runs by their mean, of equal ones the first.
 
     Args:
@@ -120,7 +102,7 @@ def best_of(runs: Iterable[Evidence]) -> Evidence:
                 f"{printable(run.id)} is scored on other queries than {printable(best.id)} in view "
                 f'{run.view}; score it again first: heldout correct {printable(run.id)} --why "…"'
             )
-        best = run if is_higher(values_of(run.score), values_of(best.score)) else best
+        best = run if release.is_higher(values_of(run.score), values_of(best.score)) else best
     return best
 
 
@@ -189,7 +171,7 @@ def _are_in_force(names: Iterable[str], history: History, view: View, read: Read
     """Check whether the scores by query of all these runs are known, by the labels of today."""
     digests = (history.submissions[name].evidence.get(view.name) for name in names)
     return all(
-        digest is not None and has_labels_in_force(read(digest), view, history)
+        digest is not None and stored.has_labels_in_force(read(digest), view, history)
         for digest in digests
     )
 
@@ -247,10 +229,10 @@ def release_entry(
         best = _find_best(session, submission, view, views[name])
         bars[name], compared[name] = best.run.id, best.digest
         values = values_of(views[name])
-        jitter = draw_jitter(
+        jitter = release.draw_jitter(
             session.vault.set_key(view.set), name, values, values_of(best.baseline.score)
         )
-        if is_clear(values, values_of(best.run.score), jitter=jitter):
+        if release.is_clear(values, values_of(best.run.score), jitter=jitter):
             noisy[name] = _number(session, spec, submission, view, views[name])
         else:
             untold.append(name)
@@ -282,11 +264,11 @@ def _number(
 ) -> str:
     """The number with noise that `clear` publishes of a score."""
     first = _need_first(session, view)
-    text = make_noisy(spec, view, score, first, key=session.vault.set_key(view.set))
+    text = stored.make_noisy(spec, view, score, first, key=session.vault.set_key(view.set))
     entries, history = [*session.vault.log().select(*_ANSWERS)], session.history()
     answered = _list_all(entries, history, view.name)
     before = numbers_before(submission.id, answered, history, view.name)
-    return raise_number(text, before, decimals=spec.decimals)
+    return release.raise_number(text, before, decimals=spec.decimals)
 
 
 def numbers_before(name: str, answered: Iterable[str], history: History, view: str) -> list[str]:
@@ -353,7 +335,7 @@ def released(
             name not in held or rule_of(spec, name) == "rounded"
         ):
             values = values_of(views[name])
-            scores[name] = release_mean(values, decimals=spec.decimals)
+            scores[name] = release.release_mean(values, decimals=spec.decimals)
     # beside each what it is a mean over, queries and seeds
     queries = {name: views[name].n for name in scores}
     fields: dict[str, Any] = {"scores": scores, "queries": queries}
@@ -374,7 +356,7 @@ def spreads_of(
         names: the views, none whose number has noise: two seeds would show which run is luckier.
     """
     return {
-        name: release_spread(views[name].seeds, decimals=spec.decimals)
+        name: release.release_spread(views[name].seeds, decimals=spec.decimals)
         for name in names
         if views[name].seeds
     }
@@ -401,7 +383,7 @@ def _assemble(
     final = _final(spec, views)
     last = spec.last_day(submission.received.date())
     over = last is not None and session.now.date() > last
-    deadline = one_shot_deadline(session.history())
+    deadline = days.one_shot_deadline(session.history())
     waits = deadline is not None and session.now.date() <= deadline and not submission.baseline
     later = {**(fields if waits else {}), **hidden, **(final if not over else {})}
     return EntryRelease(
@@ -417,7 +399,9 @@ def _final(spec: BoardSpec, scores: Mapping[str, ViewScore]) -> dict[str, Any]:
     given = {view.name: scores[view.name] for view in spec.final_views if view.name in scores}
     if not given:
         return {}
-    texts = {name: release_score(one.mean, decimals=spec.decimals) for name, one in given.items()}
+    texts = {
+        name: release.release_score(one.mean, decimals=spec.decimals) for name, one in given.items()
+    }
     fields = {"scores": texts, "queries": {name: one.n for name, one in given.items()}}
     spreads = spreads_of(spec, given, given)
     return {"final": {**fields, **({"spreads": spreads} if spreads else {})}}
@@ -444,7 +428,7 @@ def follows_rules(spec: BoardSpec, submission: Submission, views: Mapping[str, V
     if {*submission.untold} != untold or submission.final.keys() - later or names - views.keys():
         return False
     final = {name: views[name] for name in submission.final}
-    texts = {n: release_score(one.mean, decimals=spec.decimals) for n, one in final.items()}
+    texts = {n: release.release_score(one.mean, decimals=spec.decimals) for n, one in final.items()}
     counts = {**fields["queries"], **{name: one.n for name, one in final.items()}}
     seeds = {len(views[name].seeds) or 1 for name in names}
     spreads = spreads_of(spec, views, names - noisy.keys())
@@ -470,7 +454,7 @@ def noisy_scores(
     """
     noisy = [view for view in spec.public_views if view.noise is not None and view.name in views]
     return {
-        view.name: make_noisy(
+        view.name: stored.make_noisy(
             spec,
             view,
             views[view.name],
@@ -516,16 +500,16 @@ def error_of(spec: BoardSpec, view: View, score: ViewScore, first: ViewScore) ->
     """
     if view.summary != "mean":
         return ""
-    error = standard_error(values_of(score if view.noise is None else first))
-    return release_score(error * math.hypot(view.noise or 0, 1), decimals=spec.decimals)
+    error = release.standard_error(values_of(score if view.noise is None else first))
+    return release.release_score(error * math.hypot(view.noise or 0, 1), decimals=spec.decimals)
 
 
 def _first_score(session: Session, view: View) -> ViewScore | None:
-    first = first_baseline(session.vault.log().entries(), view.name)
+    first = stored.first_baseline(session.vault.log().entries(), view.name)
     return (
         None
         if first is None
-        else read_evidence(session.vault, first.get("evidence")[view.name]).score
+        else stored.read_evidence(session.vault, first.get("evidence")[view.name]).score
     )
 
 
@@ -538,7 +522,7 @@ def _need_first(session: Session, view: View, *, own: ViewScore | None = None) -
     raise InputError.of("no-baseline", f"view {view.name}", "no such baseline", wanted=wanted)
 
 
-def rule_of(spec: BoardSpec, view: str) -> RuleName:
+def rule_of(spec: BoardSpec, view: str) -> release.RuleName:
     """The board's rule, or plain rounding of a score that anybody can compute, or that informs."""
     named = spec.view(view)
     if named.for_information or not spec.sets[named.set].held_out:
@@ -565,7 +549,7 @@ def _find_best(session: Session, submission: Submission, view: View, new: ViewSc
         ],
         session.history(),
         view,
-        lambda one: read_evidence(session.vault, one),
+        lambda one: stored.read_evidence(session.vault, one),
     )
     for run in (best.run, best.baseline):
         if _queries(run.score) != _queries(new):
@@ -613,7 +597,7 @@ def describe_released(entry: _Released, view: str, spec: BoardSpec) -> str:
 
 def describe_true(score: ViewScore, *, decimals: int) -> str:
     """A true score, with as many digits as are released."""
-    spread = release_spread(score.seeds, decimals=decimals) if score.seeds else ""
+    spread = release.release_spread(score.seeds, decimals=decimals) if score.seeds else ""
     return _with_spread(f"{score.mean:.{decimals}f}", spread, len(score.seeds))
 
 

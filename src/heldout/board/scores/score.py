@@ -28,9 +28,8 @@ from heldout.envelope.bundle import OpenedRun, file_names, open_key, open_metada
 from heldout.envelope.keys import Binding
 from heldout.errors import InputError, Problem, TrustError
 from heldout.ids import Digest, SubmissionId
+from heldout.scoring import fairness, measures
 from heldout.scoring.evaluate import MeasureScores, evaluate
-from heldout.scoring.fairness import Weighting, weigh_facets
-from heldout.scoring.measures import parse_measure
 from heldout.trec.scans import Scan
 
 T = TypeVar("T")
@@ -238,7 +237,7 @@ def _score_view(spec: BoardSpec, view: View, data: SetData, scans: Sequence[Scan
     whole = average_seeds(scores)
     if view.facets is None:
         return whole
-    weighting = weigh_facets(
+    weighting = fairness.weigh_facets(
         {query: value for query, value in whole.per_query.items() if value is not None},
         data.files.facets[view.facets],
         summary=view.summary,
@@ -251,7 +250,7 @@ def _score_view(spec: BoardSpec, view: View, data: SetData, scans: Sequence[Scan
     return average_seeds([_weigh(score, weighting) for score in scores])
 
 
-def _weigh(score: ViewScore, weighting: Weighting) -> ViewScore:
+def _weigh(score: ViewScore, weighting: fairness.Weighting) -> ViewScore:
     weights = weighting.weights
     per_query = {
         q: weights[q] * v for q, v in score.per_query.items() if q in weights and v is not None
@@ -297,7 +296,7 @@ def average_seeds(scores: Sequence[ViewScore]) -> ViewScore:
 
 
 def _score(spec: BoardSpec, view: View, data: SetData, scan: Scan) -> ViewScore:
-    measure = parse_measure(view.measure)
+    measure = measures.parse_measure(view.measure)
     evaluation = evaluate(
         data.rankings(scan.rankings, view.labels),
         data.judgments_of(view),

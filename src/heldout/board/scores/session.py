@@ -21,15 +21,13 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.event_fields import EVENTS
+from heldout.board.log import event_fields, reading
 from heldout.board.log.events import Draft, Entry, format_time, parse_time
 from heldout.board.log.history import History
-from heldout.board.log.reading import LOG, Log
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.scores import commitments, public_log
-from heldout.board.scores.sets import check_excluded, digest_public, find_edited, restore_public
+from heldout.board.scores import commitments, public_log, sets
 from heldout.board.standings.overdue import list_due_ends, say_season
 from heldout.board.store.repository import LEADERBOARD, SPEC, Repository
 from heldout.board.store.vault import Vault
@@ -122,7 +120,7 @@ class Session:
             InputError: the board is closed.
         """
         closed = self.history().closed
-        if closed is not None and not EVENTS[kind].late:
+        if closed is not None and not event_fields.EVENTS[kind].late:
             found = f"'{kind}' on a board that was closed on {closed:%d %b %Y}"
             raise InputError.of("board-closed", self.spec().name, found)
 
@@ -187,7 +185,7 @@ def accept_rules(session: Session, *, why: str = "") -> NotedRules | None:
         StoreError: a file that the new text names is missing, or labels that were committed to.
     """
     commitments.check_new_rules(session.repository, session.vault, now=session.now)
-    public = digest_public(session.repository, session.repository.tree_spec())
+    public = sets.digest_public(session.repository, session.repository.tree_spec())
     noted = _note_rules(session, session.repository.tree_rules(), why, public=public)
     _note_agreement(session)
     return noted
@@ -232,7 +230,7 @@ def _note_rules(
         commitments.check_keys(held)
         files = held.grown if _has_published(history) else held.files
         if files != held.before:
-            check_excluded(session.repository, spec, vault=session.vault)
+            sets.check_excluded(session.repository, spec, vault=session.vault)
         commitments.store_versions(session.vault, files)
         now = known if public is None else public
         if before == text and files == held.before and now == known:
@@ -348,15 +346,15 @@ def check_clock(session: Session, *, sure: bool = False) -> None:
     hidden = public_log.list_hidden(shown, session.repository, session.vault, now=session.now)
     if hidden:
         raise StoreError(
-            f"the clock here says {format_time(session.now)}, and the committed {LOG} shows what "
-            f"is sealed until later: {'; '.join(hidden[:3])}; nothing was done: set the clock, or "
-            "see docs/how-to/wrong-clock.md"
+            f"the clock here says {format_time(session.now)}, and the committed {reading.LOG} "
+            f"shows what is sealed until later: {'; '.join(hidden[:3])}; nothing was done: set "
+            "the clock, or see docs/how-to/wrong-clock.md"
         )
     if not sure:
         _check_ahead(session, shown)
 
 
-def _check_ahead(session: Session, shown: Log) -> None:
+def _check_ahead(session: Session, shown: reading.Log) -> None:
     history = session.history()
     known = max(session.vault.log().last.time, _page_time(session.repository))
     due, today = dict(_list_due(history, shown, session.now.date())), session.now.date()
@@ -399,7 +397,7 @@ def _page_time(repository: Repository) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _list_due(history: History, shown: Log, today: date) -> Iterator[tuple[str, date]]:
+def _list_due(history: History, shown: reading.Log, today: date) -> Iterator[tuple[str, date]]:
     """The entries that a rebuild would reveal now, and since when they might be."""
     for public in shown.history.submissions.values():
         if public.status == "published" and not public.baseline and public.identity is None:
@@ -571,7 +569,7 @@ def _check_newer_files(repository: Repository, before: History, vault: Vault) ->
     spec, history = parse_spec(vault.history().rules[-1][1].encode(), path=SPEC), vault.history()
     newer = [
         one.path
-        for one in find_edited(repository, history, spec)
+        for one in sets.find_edited(repository, history, spec)
         if one.found == before.files.get(one.path)
     ]
     if newer:
@@ -594,7 +592,7 @@ def _restore_rules(session: Session, report: Report) -> None:
     for path, text in files.items():
         if session.repository.write_file(path, text.encode()):
             report(f"{path} is again as the log has it")
-    for path, commit in restore_public(session.repository, history, session.spec()):
+    for path, commit in sets.restore_public(session.repository, history, session.spec()):
         report(f"{path} is again as the log has it, from commit {commit[:12]}")
 
 

@@ -33,16 +33,13 @@ from heldout.board.store.vault import Vault
 from heldout.errors import InputError, Problem, StoreError, plural, quote
 from heldout.files.durable import File
 from heldout.ids import Digest, digest_bytes, find_near, query_set_of, run_name, say_near, seed_of
-from heldout.scoring.evaluate import prepare
-from heldout.scoring.fairness import Exposures, read_target
-from heldout.scoring.measures import parse_measure
+from heldout.scoring import evaluate, fairness, measures
+from heldout.trec import ranking, scans
 from heldout.trec.groups import DocumentGroups, read_document_groups, read_facets, read_query_list
 from heldout.trec.qrels import GradeBook, Qrels, combine, regrade
 from heldout.trec.queries import Queries, parse_queries
-from heldout.trec.ranking import Rankings
 from heldout.trec.reading.streams import Limits
 from heldout.trec.runs import scan_run
-from heldout.trec.scans import Expected, Scan, Signature
 
 T = TypeVar("T")
 
@@ -117,13 +114,13 @@ class ViewFiles:
         """Check whether everything that a view names is here."""
         return all(file in self.digests for file in view.files)
 
-    def expose(self, view: View, signature: Signature) -> Exposures | None:
+    def expose(self, view: View, signature: scans.Signature) -> fairness.Exposures | None:
         """A run's tops through the groups of a view; `None` for a view without groups."""
         if view.groups is None:
             return None
         groups = self.groups[view.groups]
-        target = read_target(groups, view.target, path=view.groups)
-        return Exposures(signature=signature, groups=groups, target=target)
+        target = fairness.read_target(groups, view.target, path=view.groups)
+        return fairness.Exposures(signature=signature, groups=groups, target=target)
 
 
 def load_view_files(
@@ -155,7 +152,7 @@ def load_view_files(
     groups = read("groups", read_document_groups)
     for view in views:
         if view.groups in groups:  # told before any run is read
-            read_target(groups[view.groups], view.target, path=view.groups)
+            fairness.read_target(groups[view.groups], view.target, path=view.groups)
     return ViewFiles(
         queries=read("queries", read_query_list),
         facets=read("facets", read_facets),
@@ -279,7 +276,7 @@ class SetData:
         asked = self.asked(view)
         return {query: grades for query, grades in given.items() if query in asked}
 
-    def rankings(self, scanned: Rankings, labels: str | None) -> Rankings:
+    def rankings(self, scanned: ranking.Rankings, labels: str | None) -> ranking.Rankings:
         """A run that was scanned with `grades`, as these labels see it."""
         if self.book is None:
             return scanned
@@ -449,7 +446,7 @@ def scan_for_board(
     stream: BinaryIO,
     *,
     path: str = "",
-) -> Scan:
+) -> scans.Scan:
     """Scan one run file by board.toml and the type of its submission.
 
     Args:
@@ -461,7 +458,7 @@ def scan_for_board(
         path: of the file, for messages; by default the run's name.
     """
     data = sets[query_set_of(name)]
-    expected = Expected(
+    expected = scans.Expected(
         queries=data.queries.texts,
         min_depth=spec.runs.min_depth,
         max_depth=spec.runs.depth,
@@ -520,8 +517,8 @@ def _list_undefined(spec: BoardSpec, sets: Mapping[str, SetData]) -> Iterator[Pr
 
 def _find_undefined(view: View, data: SetData) -> str | None:
     """Return why no run can have a score, or any but 0; `None` where one can."""
-    measure = parse_measure(view.measure)
-    judged = prepare(_judgments_of(view, data), [measure], excluded=data.excluded)
+    measure = measures.parse_measure(view.measure)
+    judged = evaluate.prepare(_judgments_of(view, data), [measure], excluded=data.excluded)
     count = len(judged.queries)
     if not count:
         return f"0 of {len(data.queries.texts):,} queries are judged and count"

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from heldout.board.standings.standings import WITH_NOISE, Row
-from heldout.charts.axes import day_words
-from heldout.charts.svg import cut
+from heldout.charts import axes, svg
 
 Value = int | float | str | None
 """What a row has in a column; `None` for nothing."""
@@ -169,7 +168,7 @@ def make_cell(column: EntryColumn, row: Row) -> EntryCell:
     if value is None:
         return EntryCell(value="", text="", whole=column.why(row))
     if isinstance(value, str):
-        return EntryCell(value=value, text=cut(value, _MOST_TEXT), whole=value)
+        return EntryCell(value=value, text=svg.cut(value, _MOST_TEXT), whole=value)
     number = Decimal(repr(value)).normalize()
     return EntryCell(value=f"{number:f}", text=_short(number), whole=f"{number:,f}")
 
@@ -182,7 +181,7 @@ def full_text(column: EntryColumn, row: Row) -> str:
     if value is True:
         return "yes"
     if isinstance(value, str):
-        return day_words(date.fromisoformat(value)) if column.kind == "day" else value
+        return axes.day_words(date.fromisoformat(value)) if column.kind == "day" else value
     return f"{Decimal(repr(value)).normalize():,f} {column.unit}".strip()
 
 

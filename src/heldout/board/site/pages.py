@@ -18,8 +18,8 @@ from heldout.answers.text import clean
 from heldout.board.log.final import Measured
 from heldout.board.rules.spec import BoardSpec, Example, QuerySet, Season
 from heldout.board.rules.template import draft_command
+from heldout.board.site import exports, sections
 from heldout.board.site.entries import EntryPage, EntrySource, digest_code, list_entry_sources
-from heldout.board.site.exports import FEED, format_csv, format_feed, format_json
 from heldout.board.site.figures import Figure, make_cost_figures, make_figures
 from heldout.board.site.rows import (
     Leaf,
@@ -36,27 +36,6 @@ from heldout.board.site.rows import (
     public_rows,
     read_template,
     safe_link,
-)
-from heldout.board.site.sections import (
-    BoardFacts,
-    FinalSection,
-    Frame,
-    Listing,
-    RankingTrust,
-    RuleText,
-    SeasonEndSection,
-    TrustLine,
-    figures_file,
-    format_figures,
-    list_rules,
-    listing_path,
-    make_final,
-    make_frame,
-    make_listing,
-    make_listings,
-    make_ranking_trust,
-    make_season_end,
-    rules_of,
 )
 from heldout.board.standings.standings import (
     Row,
@@ -104,17 +83,17 @@ class BoardPage:
         seasons: whether there is a page of seasons.
     """
 
-    frame: Frame
+    frame: sections.Frame
     lead: str
     task: str
     facts: tuple[str, ...]
     waiting: int
     example: Example | None
     standing: str
-    ends: SeasonEndSection | None
+    ends: sections.SeasonEndSection | None
     table: StandingsTable
-    final: FinalSection | None
-    listings: tuple[Listing, ...]
+    final: sections.FinalSection | None
+    listings: tuple[sections.Listing, ...]
     empty: bool
     figures: tuple[Figure, ...]
     record: bool
@@ -122,9 +101,9 @@ class BoardPage:
     spec: BoardSpec
     sets: Mapping[str, QuerySet]
     draft: str
-    rules: tuple[RuleText, ...]
-    ranking_trust: RankingTrust | None
-    trust: tuple[TrustLine, ...]
+    rules: tuple[sections.RuleText, ...]
+    ranking_trust: sections.RankingTrust | None
+    trust: tuple[sections.TrustLine, ...]
     repository: str
     seasons: bool
 
@@ -143,14 +122,18 @@ class RowsPage:
             is made.
     """
 
-    frame: Frame
+    frame: sections.Frame
     table: StandingsTable
     ranked: str = ""
     unranked: str = ""
 
 
 def make_board_page(
-    standings: Standings, spec: BoardSpec, facts: BoardFacts, *, table: StandingsTable | None = None
+    standings: Standings,
+    spec: BoardSpec,
+    facts: sections.BoardFacts,
+    *,
+    table: StandingsTable | None = None,
 ) -> BoardPage:
     """The page of the whole board.
 
@@ -178,7 +161,7 @@ def make_board_page(
     title, task = clean(spec.title), clean(spec.task)
     lead = _first_sentences(task)
     return BoardPage(
-        frame=make_frame(title, standing.striptags(), standings, spec, facts),
+        frame=sections.make_frame(title, standing.striptags(), standings, spec, facts),
         lead=lead,
         task="" if lead == task else task,
         facts=(
@@ -190,10 +173,10 @@ def make_board_page(
         waiting=standings.waiting,
         example=_example(facts.example),
         standing=standing,
-        ends=make_season_end(standings, spec),
+        ends=sections.make_season_end(standings, spec),
         table=cut_table(table)[0],
-        final=make_final(standings, spec),
-        listings=make_listings(standings, spec),
+        final=sections.make_final(standings, spec),
+        listings=sections.make_listings(standings, spec),
         empty=all(row.baseline for row in shown),
         figures=(
             *make_figures(
@@ -212,8 +195,8 @@ def make_board_page(
         draft=draft_command(
             map(clean, spec.sets), programs=spec.programs is not None and spec.programs.required
         ),
-        rules=list_rules(spec, facts.versions),
-        ranking_trust=make_ranking_trust(standings, table.rows, spec, closed=facts.closed),
+        rules=sections.list_rules(spec, facts.versions),
+        ranking_trust=sections.make_ranking_trust(standings, table.rows, spec, closed=facts.closed),
         trust=facts.trust,
         repository=safe_link(facts.repository),
         seasons=bool(spec.seasons),
@@ -221,7 +204,7 @@ def make_board_page(
 
 
 def make_rows_pages(
-    table: StandingsTable, standings: Standings, spec: BoardSpec, facts: BoardFacts
+    table: StandingsTable, standings: Standings, spec: BoardSpec, facts: sections.BoardFacts
 ) -> tuple[RowsPage, ...]:
     """The pages on which a long table goes on; none where it is short.
 
@@ -234,7 +217,7 @@ def make_rows_pages(
     title = clean(spec.title)
     return tuple(
         RowsPage(
-            frame=make_frame(
+            frame=sections.make_frame(
                 f"{part.leaf.words} \u2013 {title}",
                 f"Entries {part.leaf.words} by {part.columns[0].title}",
                 standings,
@@ -272,7 +255,7 @@ def _say_entries(rows: tuple[Row, ...]) -> str:
     return ", ".join(parts)
 
 
-def _say_queries(spec: BoardSpec, facts: BoardFacts) -> list[str]:
+def _say_queries(spec: BoardSpec, facts: sections.BoardFacts) -> list[str]:
     name = spec.view(spec.primary).set
     sizes = facts.sets.get(name)
     if sizes is None:
@@ -370,14 +353,14 @@ class SeasonsPage:
         seasons: the latest first.
     """
 
-    frame: Frame
-    seasons: tuple[Listing, ...]
+    frame: sections.Frame
+    seasons: tuple[sections.Listing, ...]
 
 
 def make_seasons_page(
     seasons: Sequence[SeasonStandings],
     spec: BoardSpec,
-    facts: BoardFacts,
+    facts: sections.BoardFacts,
     *,
     standings: Standings,
 ) -> SeasonsPage:
@@ -391,7 +374,7 @@ def make_seasons_page(
     """
     said = f"{plural(len(seasons), 'season')} of {clean(spec.title)}"
     return SeasonsPage(
-        frame=make_frame(f"Seasons – {clean(spec.title)}", said, standings, spec, facts),
+        frame=sections.make_frame(f"Seasons – {clean(spec.title)}", said, standings, spec, facts),
         seasons=tuple(_table(one, spec, facts) for one in seasons),
     )
 
@@ -401,9 +384,9 @@ def _season_path(season: Season) -> str:
     return f"seasons/{season.name}"
 
 
-def _table(one: SeasonStandings, spec: BoardSpec, facts: BoardFacts) -> Listing:
+def _table(one: SeasonStandings, spec: BoardSpec, facts: sections.BoardFacts) -> sections.Listing:
     here = spec.in_season(one.season)
-    made = make_listing(
+    made = sections.make_listing(
         one.standings,
         here,
         anchor=f"season-{one.season.name}",
@@ -416,8 +399,8 @@ def _table(one: SeasonStandings, spec: BoardSpec, facts: BoardFacts) -> Listing:
         made,
         rows=rows,
         days=f"{_say_days(one.season)}; {plural(entries, 'entry', 'entries')}",
-        trust=make_ranking_trust(one.standings, rows, here, closed=facts.closed),
-        ends=make_season_end(one.standings, here),
+        trust=sections.make_ranking_trust(one.standings, rows, here, closed=facts.closed),
+        ends=sections.make_season_end(one.standings, here),
     )
 
 
@@ -456,7 +439,7 @@ class PageSource:
 def render_board(
     standings: Standings,
     spec: BoardSpec,
-    facts: BoardFacts,
+    facts: sections.BoardFacts,
     *,
     seasons: Sequence[SeasonStandings] = (),
 ) -> dict[str, bytes]:
@@ -468,7 +451,7 @@ def render_board(
 def list_sources(
     standings: Standings,
     spec: BoardSpec,
-    facts: BoardFacts,
+    facts: sections.BoardFacts,
     *,
     seasons: Sequence[SeasonStandings] = (),
 ) -> Iterator[PageSource]:
@@ -493,13 +476,13 @@ def list_sources(
     }
     for view in listing_views(here):
         own = rank_listed(standings, view)
-        files |= _render_standings(listing_path(view), own, rules_of(here, view))
+        files |= _render_standings(sections.listing_path(view), own, sections.rules_of(here, view))
     if seasons:
         page = make_seasons_page(seasons, spec, facts, standings=standings)
         files["seasons.html"] = _render(page)
     boards = [(one.standings, spec.in_season(one.season)) for one in seasons]
     boards = boards or [(standings, here)]
-    files[FEED] = format_feed(boards, spec, facts)
+    files[exports.FEED] = exports.format_feed(boards, spec, facts)
     for one, (_, rules) in zip(seasons, boards, strict=False):
         files |= _figures_file(one.standings)
         files |= _render_standings(_season_path(one.season), one.standings, rules)
@@ -528,14 +511,14 @@ def _source(digest: bytes, make: Callable[[], Mapping[str, bytes]], *paths: str)
 
 def _render_standings(path: str, standings: Standings, spec: BoardSpec) -> dict[str, bytes]:
     return {
-        f"{path}.csv": format_csv(standings, spec),
-        f"{path}.json": format_json(standings, spec),
+        f"{path}.csv": exports.format_csv(standings, spec),
+        f"{path}.json": exports.format_json(standings, spec),
     }
 
 
 def _figures_file(standings: Standings) -> dict[str, bytes]:
-    data = format_figures(standings)
-    return {} if data is None else {figures_file(standings): data}
+    data = sections.format_figures(standings)
+    return {} if data is None else {sections.figures_file(standings): data}
 
 
 def _render_entry(path: str, entry: EntrySource) -> dict[str, bytes]:
@@ -543,7 +526,7 @@ def _render_entry(path: str, entry: EntrySource) -> dict[str, bytes]:
 
 
 def _list_rows(
-    table: StandingsTable, standings: Standings, spec: BoardSpec, facts: BoardFacts
+    table: StandingsTable, standings: Standings, spec: BoardSpec, facts: sections.BoardFacts
 ) -> Iterator[PageSource]:
     """List how a long table goes on: pages, and the same rows for the script of the first page.
 

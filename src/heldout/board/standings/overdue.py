@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from heldout.board.log import final, reading
 from heldout.board.log.events import Entry
-from heldout.board.log.final import order_by_receipt
 from heldout.board.log.history import Fold, History, list_renamed, names_of, read_history
-from heldout.board.log.reading import Log
 from heldout.board.log.submission import Submission
 from heldout.board.rules.days import list_terms, one_shot_deadline, shows_final
 from heldout.board.rules.spec import BoardSpec, Trust, due_day
@@ -41,14 +40,14 @@ class Overdue:
         return f"{self.what}, due since {self.since:%d %b %Y}"
 
 
-def list_overdue_at(log: Sequence[Entry] | Log, *, now: datetime) -> tuple[Overdue, ...]:
+def list_overdue_at(log: Sequence[Entry] | reading.Log, *, now: datetime) -> tuple[Overdue, ...]:
     """Return what waits for the organisers, by a public log alone; the earliest first.
 
     Args:
         log: a verified public log; its rules are those in force.
         now: the moment, UTC.
     """
-    if isinstance(log, Log):
+    if isinstance(log, reading.Log):
         history, entries, last = log.history, log.entries(), log.last
     else:
         history, entries, last = read_history(log), iter(log), log[-1]
@@ -304,7 +303,7 @@ def list_entries(history: History, ending: Ending) -> list[Submission]:
         and ending.has(one)
         and ending.view in (*one.scores, *one.untold)
     }
-    return [known[name] for name in order_by_receipt(of_season, known)]
+    return [known[name] for name in final.order_by_receipt(of_season, known)]
 
 
 def list_waiting(history: History, ending: Ending) -> tuple[str, ...]:
@@ -331,7 +330,7 @@ def choose_named(history: History, ending: Ending, day: date) -> tuple[str, ...]
         known = one.identity is not None and not one.is_hidden(day)
         teams.setdefault(names_of(renamed, one.counts_for) if known else one.id, []).append(one)
     chosen = {_choose(entries, ending.informs).id for entries in teams.values()}
-    return order_by_receipt(chosen, history.submissions)
+    return final.order_by_receipt(chosen, history.submissions)
 
 
 def _choose(entries: Sequence[Submission], informs: Iterable[str]) -> Submission:
@@ -348,7 +347,7 @@ def _choose(entries: Sequence[Submission], informs: Iterable[str]) -> Submission
 def list_scored(history: History, ending: Ending, named: Iterable[str]) -> tuple[str, ...]:
     """List whose exact scores a season's end publishes: the named, and who had a score."""
     before = {one.id for one in list_entries(history, ending) if ending.view in one.scores}
-    return order_by_receipt(before.union(named), history.submissions)
+    return final.order_by_receipt(before.union(named), history.submissions)
 
 
 def list_wrong_ends(entries: Sequence[Entry], history: History) -> Iterator[str]:

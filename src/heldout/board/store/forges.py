@@ -38,8 +38,7 @@ from heldout.board.store.fetching import Fetched, fetch_arrivals, fetch_requests
 from heldout.board.store.git import Git, add_settings
 from heldout.envelope.keys import Form
 from heldout.errors import SetupError, StoreError, quote
-from heldout.files.durable import write_whole
-from heldout.files.executors import work_within
+from heldout.files import durable, executors
 from heldout.ids import Digest, parse_submission_id
 
 if TYPE_CHECKING:
@@ -493,7 +492,7 @@ class Rest:
                 return self._read(response, begun)
 
         try:
-            return work_within(_SECONDS, ask)
+            return executors.work_within(_SECONDS, ask)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
             raise _NoAnswerError("the forge cannot be reached", sent=False) from None
         except (httpx2.TimeoutException, TimeoutError):
@@ -817,7 +816,7 @@ class FolderForge(Forge):
         block = f"{text.rstrip()}\n\n{marker}\n"
         if not path.is_file():
             path.unlink(missing_ok=True)  # a pipe that a stranger left: a reply is no way to it
-        write_whole(path, (f"{before}\n{block}" if before else block).encode())
+        durable.write_whole(path, (f"{before}\n{block}" if before else block).encode())
         return "done"
 
 

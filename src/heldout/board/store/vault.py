@@ -46,8 +46,7 @@ from heldout.envelope.keys import new_signing_key, public_key, sign
 from heldout.errors import InputError, StoreError, printable
 from heldout.files.durable import ASIDE, File, Folder, Mark
 from heldout.ids import Digest, digest_bytes
-from heldout.trec.groups import read_query_list
-from heldout.trec.qrels import Qrels, read_qrels
+from heldout.trec import groups, qrels
 
 _FOUNDING = "founding"
 _LOG = "events"
@@ -266,14 +265,14 @@ class Vault:
         found = ((name, key) for name, key in signers.items() if key in ours)
         return next((OwnSigner(name=n, key=k, private=ours[k]) for n, k in found), None)
 
-    def labels(self, name: str) -> Qrels:
+    def labels(self, name: str) -> qrels.Qrels:
         """A held-out set's labels.
 
         Raises:
             StoreError: they are missing.
         """
         with self._existing_labels(name).open("rb") as source:
-            return read_qrels(source, path=f"{name}.qrels")
+            return qrels.read_qrels(source, path=f"{name}.qrels")
 
     def labels_digest(self, name: str) -> Digest:
         """Digest of a held-out set's labels.
@@ -307,7 +306,7 @@ class Vault:
         if not self.files.exists(path):
             return frozenset()
         with self.files.open(path) as source:
-            return read_query_list(source, path=path)
+            return groups.read_query_list(source, path=path)
 
     def set_key(self, name: str) -> bytes:
         """The secret key of a held-out query set, 32 bytes.

@@ -17,39 +17,19 @@ from heldout.analyses.report import Heading, Kinds, render_report, write_chapter
 from heldout.answers.answer import Answer
 from heldout.answers.sentence import name_one
 from heldout.answers.table import Column, Table
-from heldout.cli.analyses.sources import (
-    SOURCES,
-    BoardSource,
-    KindSource,
-    load_alike,
-    load_board,
-    load_scores,
-)
+from heldout.cli import printing
+from heldout.cli.analyses import sources
 from heldout.cli.options import Dask, command
-from heldout.cli.printing import (
-    TERMINAL,
-    Output,
-    answers,
-    print_answer,
-    print_facts,
-    print_json,
-    print_notes_last,
-    waiting,
-)
 from heldout.collections.named import load_qrels
 from heldout.errors import StoreError, plural
-from heldout.files.durable import Folder, write_whole
-from heldout.files.executors import open_executor
-from heldout.files.frames import PARQUET
+from heldout.files import durable, executors, frames
 from heldout.options import Jobs, Json, Opt, Seed
+from heldout.scoring import query_facets, score, table_files
 from heldout.scoring.options import FacetSource
-from heldout.scoring.query_facets import check_size, load_facet, load_only, load_texts
-from heldout.scoring.score import find_reading
 from heldout.scoring.table import cut_table
-from heldout.scoring.table_files import write_table
 
 
-def write_subset(source: KindSource, facets: FacetSource, folder: Path) -> Answer:
+def write_subset(source: sources.KindSource, facets: FacetSource, folder: Path) -> Answer:
     """Write the queries of `--only` into a folder: what there is of texts, judgments and scores.
 
     Args:
@@ -64,22 +44,22 @@ def write_subset(source: KindSource, facets: FacetSource, folder: Path) -> Answe
         click.UsageError: no queries are named, or nothing that could be written.
         InputError: code `no-facet`, or a file has errors.
     """
-    chosen = load_only(facets)
+    chosen = query_facets.load_only(facets)
     if chosen is None:
         raise click.UsageError("which queries should be written? --only FACET=KIND")
     subset = _cut(source, facets, chosen)
     files, written = subset.files(), list[str]()
     if source.table is not None or source.board.folder is not None:
         # Judgments are for the files here; the scores have theirs behind them.
-        scores = load_scores(replace(source, qrels=None)).table
-        columns = source.table is not None and source.table.lower().endswith(PARQUET)
+        scores = sources.load_scores(replace(source, qrels=None)).table
+        columns = source.table is not None and source.table.lower().endswith(frames.PARQUET)
         table = cut_table(scores, chosen)
         written = [str(folder / ("scores.parquet" if columns else "scores.csv"))]
-        write_table(table, written[0])
+        table_files.write_table(table, written[0])
     if not files and not written:
         raise click.UsageError("nothing to write: name --queries, --qrels or --scores")
     for file, data in files.items():
-        write_whole(folder / file, data)
+        durable.write_whole(folder / file, data)
     written = [*(str(folder / file) for file in files), *written]
     name = " and ".join(facets.only)
     counts = {
@@ -113,8 +93,8 @@ def write_subset(source: KindSource, facets: FacetSource, folder: Path) -> Answe
     )
 
 
-def _cut(source: KindSource, facets: FacetSource, chosen: frozenset[str]) -> Subset:
-    texts = load_texts(facets) if facets.texts else {}
+def _cut(source: sources.KindSource, facets: FacetSource, chosen: frozenset[str]) -> Subset:
+    texts = query_facets.load_texts(facets) if facets.texts else {}
     judgments: Mapping[str, Mapping[str, int]] = {}
     if source.qrels is not None:
         judgments = load_qrels(source.qrels).judgments
@@ -122,7 +102,10 @@ def _cut(source: KindSource, facets: FacetSource, chosen: frozenset[str]) -> Sub
 
 
 def print_each(
-    facets: FacetSource, output: Output, loaded: Loaded, analyse: Callable[[Loaded], Answer]
+    facets: FacetSource,
+    output: printing.Output,
+    loaded: Loaded,
+    analyse: Callable[[Loaded], Answer],
 ) -> None:
     """Analyse what was loaded, as a whole or each kind of query apart, and print it.
 
@@ -141,11 +124,11 @@ def print_each(
             "a chart shows one kind of query: --only FACET=KIND instead of --facet"
         )
     part = _select_only(facets, loaded)
-    with waiting("computing"):
+    with printing.waiting("computing"):
         if facets.facet is None:
             answer = analyse(part)
         else:
-            kinds = load_facet(facets.facet, facets)
+            kinds = query_facets.load_facet(facets.facet, facets)
             answer = answer_each(facets.facet, kinds, part, analyse, least=facets.least)
     if facets.only:
         part_of = f"{' and '.join(facets.only)}: {part.size:,} of {loaded.size:,} queries"
@@ -154,15 +137,15 @@ def print_each(
             summary=(*answer.summary, ("only", part_of)),
             document={**answer.document, "only": list(facets.only)},
         )
-    print_answer(answer, output)
+    printing.print_answer(answer, output)
 
 
 def _select_only(facets: FacetSource, loaded: Loaded) -> Loaded:
-    queries = load_only(facets)
+    queries = query_facets.load_only(facets)
     if queries is None:
         return loaded
     part = loaded.cut(queries)
-    check_size(part.size, facets.least, path="--only")
+    query_facets.check_size(part.size, facets.least, path="--only")
     return part
 
 
@@ -183,32 +166,32 @@ def make_command(analysis: Analysis[Any, Any]) -> click.Command:
         dask: str | None = None,
     ) -> None:
         if analysis.source == "kinds" and source.write is not None:
-            print_answer(write_subset(source, facets, source.write), output)
+            printing.print_answer(write_subset(source, facets, source.write), output)
             return
         given = source.load(analysis, facets)
-        with open_executor(jobs=source.jobs, dask=dask) as executor:
+        with executors.open_executor(jobs=source.jobs, dask=dask) as executor:
             draws = Draws(seed=seed, executor=executor)
 
             def analyse(part: Any) -> Answer:
                 return analysis.answer(part, options, draws)
 
             if whole:
-                print_answer(analyse(given), output)
+                printing.print_answer(analyse(given), output)
             else:
                 apart = None if analysis.source == "kinds" else facets.facet
                 print_each(replace(facets, facet=apart), output, given, analyse)
 
-    declared: dict[str, Any] = {"source": SOURCES[analysis.source]}
+    declared: dict[str, Any] = {"source": sources.SOURCES[analysis.source]}
     declared |= {} if whole else {"facets": FacetSource}
     declared["options"] = analysis.options
     declared |= {"seed": (Seed, 0)} if analysis.seeded else {}
     declared |= {"dask": (Dask, None)} if analysis.parallel else {}
     run.__doc__ = analysis.help
-    return command(run, **declared, output=Output)
+    return command(run, **declared, output=printing.Output)
 
 
 @command
-def compare(*, options: CompareOptions, seed: Seed = 0, output: Output) -> None:
+def compare(*, options: CompareOptions, seed: Seed = 0, output: printing.Output) -> None:
     """Is B better than A? By a measure, and by which queries each answers and how high.
 
     A and B are run files. Each may be a group of runs that differ in their random seed: a pattern
@@ -229,21 +212,21 @@ def compare(*, options: CompareOptions, seed: Seed = 0, output: Output) -> None:
       heldout compare dense.run monot5.run --qrels dev.qrels --queries dev.tsv --html out.html
     """
     comparison = find_comparison(options, seed)
-    reading = find_reading(os.environ, progress=TERMINAL)
+    reading = score.find_reading(os.environ, progress=printing.TERMINAL)
     if options.page.html is not None:
         comparison.check_page(options.page.html)
     scores = comparison.load(reading)
-    print_notes_last(scores.ranks.notes)
+    printing.print_notes_last(scores.ranks.notes)
     if options.page.html is not None:
         folder = comparison.list_failures(reading).write(options.page.html)
-        TERMINAL.note("page", f"{options.page.html}; its data are in {folder}")
+        printing.TERMINAL.note("page", f"{options.page.html}; its data are in {folder}")
     print_each(options.facets, output, scores, comparison.answer)
 
 
 @command
 def report(
     *,
-    board: BoardSource,
+    board: sources.BoardSource,
     out: Annotated[Path, Opt("New folder, outside of the board.", path="folder", metavar="FOLDER")],
     facets: FacetSource,
     jobs: Jobs = None,
@@ -267,23 +250,23 @@ def report(
     _check_folder(out)
     kinds = None
     if facets.facet is not None:
-        kinds = Kinds(queries=load_facet(facets.facet, facets), least=facets.least)
-    known = load_board(board)
-    with open_executor(jobs=jobs, dask=dask) as executor:
+        kinds = Kinds(queries=query_facets.load_facet(facets.facet, facets), least=facets.least)
+    known = sources.load_board(board)
+    with executors.open_executor(jobs=jobs, dask=dask) as executor:
         draws = Draws(seed=seed, executor=executor)
-        pairs, view = load_alike(board, known), board.view
+        pairs, view = sources.load_alike(board, known), board.view
         chapters = tuple(write_chapters(known, alike=pairs, draws=draws, view=view, kinds=kinds))
     heading = Heading(board=known.board, entries=len(known.entries), as_of=board.now, seed=seed)
     files = render_report(heading, chapters)
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path, data in files.items():
-        Folder(out).write_whole(path, data, mode=0o600)
+        durable.Folder(out).write_whole(path, data, mode=0o600)
     if as_json:
         made = [
             {"name": c.name, "title": c.title, "made": c.answer is not None, "why": c.why_not}
             for c in chapters
         ]
-        print_json({"folder": str(out), "files": sorted(files), "analyses": made})
+        printing.print_json({"folder": str(out), "files": sorted(files), "analyses": made})
         return
     written = sum(chapter.answer is not None for chapter in chapters)
     facts = [
@@ -291,7 +274,7 @@ def report(
         *(("not made", f"{c.title}: {c.why_not}") for c in chapters if c.answer is None),
         ("open", str(out / "index.html")),
     ]
-    print_facts(answers(), facts)
+    printing.print_facts(printing.answers(), facts)
 
 
 def _check_folder(out: Path) -> None:

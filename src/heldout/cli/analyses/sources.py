@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
 
-from heldout.analyses import analysis
-from heldout.analyses.agreement import read_judges, read_tops
-from heldout.analyses.agreement_of_judges import Ratings
-from heldout.analyses.agreement_of_runs import Tops
+from heldout.analyses import agreement, agreement_of_judges, agreement_of_runs, analysis
 from heldout.analyses.analysis import Analysis
 from heldout.analyses.entries import (
     Dated,
@@ -27,13 +24,12 @@ from heldout.cli.printing import TERMINAL, print_notes_last
 from heldout.collections.named import load_qrels
 from heldout.errors import InputError, StoreError
 from heldout.options import Jobs, Now, Opt
+from heldout.scoring import query_facets, score, table_files, transforms
 from heldout.scoring.measures import needs_whole
 from heldout.scoring.names import read_measure
 from heldout.scoring.options import JUDGMENTS, FacetSource, RunOrder, RunPatterns
 from heldout.scoring.other_measures import need_subtopics
-from heldout.scoring.query_facets import load_facet
 from heldout.scoring.run_files import find_runs, read_table_text
-from heldout.scoring.score import find_reading
 from heldout.scoring.sources import (
     Scores,
     check_complete,
@@ -42,8 +38,6 @@ from heldout.scoring.sources import (
     score_runs,
     transform_scores,
 )
-from heldout.scoring.table_files import read_means
-from heldout.scoring.transforms import Transform
 from heldout.trec.qrels import Qrels
 from heldout.trec.reading.sources import open_input
 
@@ -140,7 +134,7 @@ class Source:
     board: BoardSource = field(default_factory=BoardSource)
     jobs: Jobs = None
     transform: Annotated[
-        Transform | None,
+        transforms.Transform | None,
         Opt(
             "Transformation of the scores of runs: interval for ranks among attainable scores, "
             "preference for what people prefer."
@@ -240,7 +234,7 @@ def _load(source: Source, measures: Sequence[str], qrels: Qrels) -> Mapping[str,
         find_named(source.runs),
         qrels,
         measures,
-        find_reading(os.environ, jobs=source.jobs, progress=TERMINAL),
+        score.find_reading(os.environ, jobs=source.jobs, progress=TERMINAL),
         judgments=source.qrels or "",
         order=source.order,
     )
@@ -288,7 +282,7 @@ class KindSource(Source):
         """Scores, and the queries of each kind."""
         if facets.facet is None:
             raise click.UsageError("which facet? --facet length, question, words:FILE, or FILE")
-        kinds = load_facet(facets.facet, facets)
+        kinds = query_facets.load_facet(facets.facet, facets)
         scores = Source.load(self, analysis, facets)
         return ScoresByKind(scores=scores, kinds=kinds, least=facets.least)
 
@@ -482,7 +476,7 @@ class ViewSource:
         if self.transfer is not None:
             if files or self.board.folder is not None:
                 raise click.UsageError("--transfer has means of everything: leave the others away")
-            return Means(table=read_means(self.transfer), path=str(self.transfer))
+            return Means(table=table_files.read_means(self.transfer), path=str(self.transfer))
         if self.board.folder is not None:
             if files or self.measures or self.board.view:
                 raise click.UsageError(
@@ -564,7 +558,9 @@ class JudgeSource:
     ] = 100
     order: RunOrder = None
 
-    def load(self, _: Analysis[Any, Any], _facets: FacetSource, /) -> Ratings | Tops:
+    def load(
+        self, _: Analysis[Any, Any], _facets: FacetSource, /
+    ) -> agreement_of_judges.Ratings | agreement_of_runs.Tops:
         """Return what judges said, or the first documents of runs."""
         named = (self.qrels, self.ratings, self.preferences, self.runs)
         if sum(map(bool, named)) != 1:
@@ -575,8 +571,8 @@ class JudgeSource:
             raise click.UsageError("--relevant is for grades: preferences have none")
         if self.runs:
             paths = find_runs(self.runs)
-            return read_tops(paths, order=self.order, depth=self.depth, progress=TERMINAL)
-        return read_judges(
+            return agreement.read_tops(paths, order=self.order, depth=self.depth, progress=TERMINAL)
+        return agreement.read_judges(
             qrels=self.qrels,
             ratings=self.ratings,
             preferences=self.preferences,

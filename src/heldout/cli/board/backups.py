@@ -9,9 +9,8 @@ from typing import Annotated
 import click
 import msgspec
 
-from heldout.cli.context import VaultCall
+from heldout.cli import context, printing
 from heldout.cli.options import command
-from heldout.cli.printing import fill_facts
 from heldout.errors import StoreError
 from heldout.options import Opt
 
@@ -34,7 +33,7 @@ def backup(
         tuple[Path, ...],
         Opt("Further folder, as uploads or a campaign.", path="folder", exists=True),
     ] = (),
-    call: VaultCall,
+    call: context.VaultCall,
 ) -> None:
     """Write board, vault, database and other folders into one encrypted file.
 
@@ -63,7 +62,7 @@ def backup(
         folders=folder,
     )
     made = back_up(file, sources, recipients=recipient, now=call.now, program=__version__)
-    facts = fill_facts("backup", file=file, made=made)
+    facts = printing.fill_facts("backup", file=file, made=made)
     call.answer({"file": str(file), **msgspec.to_builtins(made)}, facts)
 
 
@@ -83,7 +82,7 @@ def restore(
     check: Annotated[
         bool, Opt("Restore into a temporary folder, audit it, and remove it again.")
     ] = False,
-    call: VaultCall,
+    call: context.VaultCall,
 ) -> None:
     """Restore a backup into an empty folder, or check that it could be.
 
@@ -115,15 +114,15 @@ def restore(
         whole = msgspec.to_builtins(done.manifest)  # without its files
         whole["folders"] = sorted(whole["folders"])
         document |= {"folder": str(done.folder), "manifest": whole}
-        call.answer(document, fill_facts("restored", done=done))
+        call.answer(document, printing.fill_facts("restored", done=done))
         return
     drill = check_backup(file, identities=keys, newer=newer)
-    call.answer(msgspec.to_builtins(drill), fill_facts("backup_checked", drill=drill))
+    call.answer(msgspec.to_builtins(drill), printing.fill_facts("backup_checked", drill=drill))
     if drill.audit is not None and drill.audit.faults:
         raise click.exceptions.Exit(1)
 
 
-def _read_keys(call: VaultCall, files: tuple[Path, ...]) -> list[str]:
+def _read_keys(call: context.VaultCall, files: tuple[Path, ...]) -> list[str]:
     """The private keys of --identity, and those of a vault that is still there."""
     from heldout.board.store.vault import Vault
 

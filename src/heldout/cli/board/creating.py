@@ -15,15 +15,8 @@ import click
 import msgspec
 
 from heldout.board.rules.template import Stake
+from heldout.cli import context
 from heldout.cli.board.participant import RunFiles
-from heldout.cli.context import (
-    BoardCall,
-    Identifier,
-    OrganiserCall,
-    VaultCall,
-    next_facts,
-    read_clock,
-)
 from heldout.cli.options import command
 from heldout.cli.printing import (
     TERMINAL,
@@ -168,7 +161,7 @@ def new(
     if stake == "known" and seasons is not None:
         raise click.UsageError("--seasons goes with --stake open or --stake prize")
     chosen, why = (order, "as --order says") if order else choose_order(sets.values())
-    name, now = folder.resolve().name, time or read_clock()
+    name, now = folder.resolve().name, time or context.read_clock()
     labelled = {query for query, grades in sets["eval"].qrels.judgments.items() if grades}
     judged = len(sets["eval"].queries.texts.keys() & labelled)
     plan = NewBoard(
@@ -241,20 +234,19 @@ def _new_board_facts(
     folder: Path, vault: Path, plan: NewBoard, now: datetime
 ) -> list[tuple[str, str]]:
     """The release rule, and what to do now: commands can be called as they stand."""
-    from heldout.board.rules.changes import FIXED_BY_SCORES
-    from heldout.board.rules.template import PRICES, SPLIT_ABOVE, list_steps, page_files
+    from heldout.board.rules import changes, template
 
     steps: Sequence[str] = ("put the page on the web: heldout board publish-page",)
-    if plan.forge is not None and page_files(plan.forge, install=plan.install):
-        steps = list_steps(plan.forge, home="")
+    if plan.forge is not None and template.page_files(plan.forge, install=plan.install):
+        steps = template.list_steps(plan.forge, home="")
     board = shlex.quote(str(folder))
     runs = (f"--{n} FILE" if n in ("dev", "eval") else f"--run {n}=FILE" for n in plan.sets)
     return fill_facts(
         "board_new",
         plan=plan,
-        prices=PRICES,
-        split_above=SPLIT_ABOVE,
-        fixed=FIXED_BY_SCORES,
+        prices=template.PRICES,
+        split_above=template.SPLIT_ABOVE,
+        fixed=changes.FIXED_BY_SCORES,
         board=board,
         folders=f"--board {board} --vault {shlex.quote(str(vault))}",
         page_steps=steps,
@@ -274,7 +266,7 @@ def describe(
             metavar="NAME|DIR",
         ),
     ] = None,
-    call: VaultCall,
+    call: context.VaultCall,
 ) -> None:
     """Describe the query sets: sizes, lengths, judgments, overlaps, and what they can show.
 
@@ -343,10 +335,10 @@ def describe(
 @command
 def baseline(
     *,
-    name: Identifier,
+    name: context.Identifier,
     runs: RunFiles,
     description: Annotated[str, Opt("Description of the system.", metavar="TEXT")],
-    call: OrganiserCall,
+    call: context.OrganiserCall,
 ) -> None:
     """Score an organiser's own run and show it: no rank, no trophy, no quota.
 
@@ -355,19 +347,18 @@ def baseline(
       heldout board baseline 20261101-bm25 --dev d.tsv --eval e.tsv \\
       --description "BM25, k1 0.9, b 0.4"
     """
-    from heldout.board.organiser.decide import add_baseline
-    from heldout.board.organiser.rebuild import catch_up
+    from heldout.board.organiser import decide, rebuild
     from heldout.cli.board.reports import rebuilt_facts, released_text
 
     with call.session() as session:
-        decision = add_baseline(session, name, runs.files, description=description)
-        rebuilt = catch_up(session, news=decision.event is not None)
+        decision = decide.add_baseline(session, name, runs.files, description=description)
+        rebuilt = rebuild.catch_up(session, news=decision.event is not None)
     row = next(row for row in rebuilt.standings.rows if row.id == name)
     before = "   (done before)" if decision.done_before else ""
     facts = [("baseline", f"{name}{before}"), ("released", released_text(row, session.spec()))]
     call.answer(
         {"id": name, "scores": {key: float(v) for key, v in row.scores.items()}},
-        [*facts, *rebuilt_facts(rebuilt), *next_facts(session.repository)],
+        [*facts, *rebuilt_facts(rebuilt), *context.next_facts(session.repository)],
     )
 
 
@@ -449,7 +440,7 @@ def import_msmarco(
 
     old = parse_table(table.read_bytes(), path=str(table))
     session, standings, done_before = import_board(
-        folder, vault.absolute(), old, now=time or read_clock()
+        folder, vault.absolute(), old, now=time or context.read_clock()
     )
     differing = differing_trophies(standings)
     trophies = [entry.id for entry in old.entries if entry.mark == "trophy"]
@@ -493,7 +484,7 @@ def import_msmarco(
 
 
 @command
-def publish_page(*, call: BoardCall) -> None:
+def publish_page(*, call: context.BoardCall) -> None:
     """Publish the leaderboard on GitHub Pages or GitLab Pages.
 
     Writes the workflow of the board's forge and commits it. After each push, and once a day, the
@@ -515,5 +506,5 @@ def publish_page(*, call: BoardCall) -> None:
     facts = [("workflow", f"{made.path}{before}")]
     if made.home:
         facts.append(("page", made.home))
-    following = next_facts(repository, made.steps)
+    following = context.next_facts(repository, made.steps)
     call.answer(msgspec.to_builtins(made), [*facts, *following])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from heldout.cli import printing
 from heldout.cli.context import (
     Identifier,
     Identifiers,
@@ -19,15 +20,6 @@ from heldout.cli.context import (
     require_yes,
 )
 from heldout.cli.options import check_reason, command
-from heldout.cli.printing import (
-    TERMINAL,
-    answers,
-    fill_facts,
-    messages,
-    print_facts,
-    print_json,
-    print_problems,
-)
 from heldout.errors import plural, printable
 from heldout.options import Opt
 
@@ -72,13 +64,15 @@ def review(
             if call.as_json:
                 shown.append(reports.review_document(result, scores, spec))
             else:
-                print_facts(answers(), reports.review_facts(result, now=call.now))
-                print_problems(answers(), result.scores.metadata_problems)
+                printing.print_facts(printing.answers(), reports.review_facts(result, now=call.now))
+                printing.print_problems(printing.answers(), result.scores.metadata_problems)
                 for run in result.scores.runs.values():
-                    print_problems(answers(), run.problems, counts=run.counts)
-                print_facts(answers(), reports.verdict_facts(result, scores, spec))
+                    printing.print_problems(printing.answers(), run.problems, counts=run.counts)
+                printing.print_facts(
+                    printing.answers(), reports.verdict_facts(result, scores, spec)
+                )
     if call.as_json:
-        print_json({"reviews": shown})
+        printing.print_json({"reviews": shown})
     if against:
         raise click.exceptions.Exit(1)
 
@@ -239,14 +233,17 @@ def _score_part(ids: Sequence[str], part: str, call: OrganiserCall) -> None:
     shard = parse_shard(part)
     session = look_at(call.board(), call.need_vault(), now=call.now)
     ids = ids or _list_earlier(session)
-    found, entries = score_part(session, ids, shard, progress=TERMINAL), len(dict.fromkeys(ids))
+    found, entries = (
+        score_part(session, ids, shard, progress=printing.TERMINAL),
+        len(dict.fromkeys(ids)),
+    )
     document = reports.part_document(found, shard, entries=entries)
     call.answer(document, reports.part_facts(found, shard, entries=entries))
     failed = found.failed
     if failed and not call.as_json:
         for problems in failed.values():
-            messages().print()
-            print_problems(messages(), problems)
+            printing.messages().print()
+            printing.print_problems(printing.messages(), problems)
     if failed:
         some = found.scored or found.before or found.left
         raise click.exceptions.Exit(1 if some else 2)
@@ -366,7 +363,7 @@ def _report(call: OrganiserCall, session: Session, outcome: Outcome, verb: str) 
     left = sum(s.waits_since is not None for s in session.history().submissions.values())
     commands += [f"heldout inbox   ({left} left)"] if left else []
     addresses = {"repository": session.spec().repository, "install": session.spec().install}
-    facts += fill_facts(
+    facts += printing.fill_facts(
         "reported",
         missing=[key for key in addresses if verb == "published" and not addresses[key]],
         earlier=earlier,
@@ -401,14 +398,13 @@ def finalists(
     Example:
       heldout board finalists 20261120-lighthouse-monot5 20261121-coast-colbert
     """
-    from heldout.board.organiser.decide import check_text
-    from heldout.board.organiser.finals import name_finalists
+    from heldout.board.organiser import decide, finals
     from heldout.board.organiser.rebuild import catch_up
 
     with call.session() as session:
         if why is not None:
-            check_text(session, why, *ids, anyway=yes)
-        step = name_finalists(session, ids, why=why or "")
+            decide.check_text(session, why, *ids, anyway=yes)
+        step = finals.name_finalists(session, ids, why=why or "")
         rebuilt = catch_up(session, news=step.event is not None)
         _report_final(call, session, step, rebuilt)
 
@@ -438,8 +434,7 @@ def final(
     Example:
       heldout board final --vault ../kb-vault
     """
-    from heldout.board.organiser.decide import check_text
-    from heldout.board.organiser.finals import check_ended, end_seasons_again, open_final
+    from heldout.board.organiser import decide, finals
     from heldout.board.organiser.rebuild import catch_up
     from heldout.cli.board import reports
 
@@ -448,13 +443,13 @@ def final(
         if why is not None:
             about = {name for one in ends.values() for name in one.opened.scores}
             about |= set(() if known is None else known.finalists)
-            check_text(session, why, *about, anyway=yes)
-        again = end_seasons_again(session, why=why or "")
+            decide.check_text(session, why, *about, anyway=yes)
+        again = finals.end_seasons_again(session, why=why or "")
         if session.spec().finalists_view is None:
             rebuilt = catch_up(session, news=bool(again))
             ended = replace(rebuilt, ends=(*again, *rebuilt.ends))
             if not ended.ends:
-                check_ended(session)
+                finals.check_ended(session)
             call.answer(
                 reports.rebuilt_document(ended),
                 [*reports.rebuilt_facts(ended), *next_facts(session.repository)],
@@ -469,7 +464,7 @@ def final(
                 err=True,
             )
             require_yes("Open the final?")
-        step = open_final(session, why=why or "")
+        step = finals.open_final(session, why=why or "")
         rebuilt = catch_up(session, news=step.event is not None or bool(again))
         _report_final(call, session, step, replace(rebuilt, ends=(*again, *rebuilt.ends)))
 

@@ -6,18 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.context import (
-    BoardCall,
-    OrganiserCall,
-    SendTo,
-    Why,
-    find_target,
-    next_facts,
-    require_yes,
-    show_path,
-)
+from heldout.cli import context, printing
 from heldout.cli.options import command
-from heldout.cli.printing import fail, fill_facts
 from heldout.errors import InputError, plural, printable
 from heldout.options import Opt
 
@@ -32,8 +22,8 @@ def register(
     institution: Annotated[str, Opt("University, company or other.", metavar="NAME")] = "",
     contact: Annotated[str, Opt("Address for messages from the organisers.", metavar="TEXT")] = "",
     agree: Annotated[bool, Opt("Agree to the board's agreement, which you have read.")] = False,
-    to: SendTo = None,
-    call: BoardCall,
+    to: context.SendTo = None,
+    call: context.BoardCall,
 ) -> None:
     """Register a team, once, and again when the agreement has changed.
 
@@ -46,14 +36,13 @@ def register(
       heldout register --team "Lighthouse Retrieval Group" --contact ada@example.org
     """
     from heldout.board.log.history import read_history
-    from heldout.board.participant.checks import rules_to_seal_by
-    from heldout.board.participant.send import send_registration
+    from heldout.board.participant import checks, send
     from heldout.board.participant.team import current_agreement, own_registration, team_folder
     from heldout.board.participant.team import register as register_team
 
     repository = call.board()
     log = repository.newest_log()
-    spec, history = rules_to_seal_by(repository), read_history(log)
+    spec, history = checks.rules_to_seal_by(repository), read_history(log)
     names = {"team": team, "institution": institution, "contact": contact}
     before = own_registration(repository, spec, history)
     agreement = current_agreement(spec, history)
@@ -65,16 +54,18 @@ def register(
             repository.pin(log)
             own = register_team(repository, spec, history, names=names, now=call.now)
             if not before.taken_in or before.own != own:
-                sent = send_registration(repository, own, find_target(repository, to), now=call.now)
+                sent = send.send_registration(
+                    repository, own, context.find_target(repository, to), now=call.now
+                )
     except InputError as error:
-        fail(error, status=1)
-    own_folder = show_path(team_folder(repository).path())
-    facts = fill_facts("registered", own=own, sent=sent, folder=own_folder)
+        printing.fail(error, status=1)
+    own_folder = context.show_path(team_folder(repository).path())
+    facts = printing.fill_facts("registered", own=own, sent=sent, folder=own_folder)
     call.answer({"team": own.handle, "agreement": own.agreement or None, "sent": sent}, facts)
 
 
 @command
-def teams(*, call: OrganiserCall) -> None:
+def teams(*, call: context.OrganiserCall) -> None:
     """List the teams that have registered, with what only the organisers know of them.
 
     \b
@@ -99,7 +90,10 @@ def teams(*, call: OrganiserCall) -> None:
 
 @command
 def revoke(
-    *, team: Annotated[str, Opt(argument=True, metavar="TEAM")], why: Why, call: OrganiserCall
+    *,
+    team: Annotated[str, Opt(argument=True, metavar="TEAM")],
+    why: context.Why,
+    call: context.OrganiserCall,
 ) -> None:
     """End a team's registration: what it sends is refused from now on.
 
@@ -120,7 +114,7 @@ def revoke(
         facts = [("revoked", f"{team}{logged}"), *rebuilt_facts(rebuilt)]
         call.answer(
             {"team": team, "event": event, **rebuilt_document(rebuilt)},
-            [*facts, *next_facts(session.repository)],
+            [*facts, *context.next_facts(session.repository)],
         )
 
 
@@ -132,7 +126,7 @@ def _consent(agreement: Agreement, *, agreed: bool, as_json: bool) -> None:
     digest = printable(f"{agreement.path}, SHA-256 {agreement.digest}")
     click.echo(f"{digest}, in force since {agreement.since:%d %b %Y}", err=True)
     if not agreed:
-        require_yes(
+        context.require_yes(
             "Do you agree to it for your team?",
             "nothing was sent; --agree agrees without a question",
         )

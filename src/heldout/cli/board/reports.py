@@ -10,15 +10,11 @@ from typing import Any
 import msgspec
 
 from heldout.board.log.final import ExactScores, Final
-from heldout.board.organiser.decide import Decision, Outcome
-from heldout.board.organiser.finals import EndStep
-from heldout.board.organiser.rebuild import Rebuilt
-from heldout.board.organiser.review import Review
+from heldout.board.organiser import decide, finals, rebuild, review
 from heldout.board.rules.changes import difference_facts, held_out_file
 from heldout.board.rules.release import INDEPENDENT, release_score
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.releasing import describe_released, describe_true
-from heldout.board.scores.rescoring import ScoredAhead
+from heldout.board.scores import releasing, rescoring
 from heldout.board.scores.score import ViewScore
 from heldout.board.scores.session import NotedRules, Session
 from heldout.board.standings.overdue import Overdue
@@ -34,7 +30,7 @@ _OF_A_NAME = ("amended", "declined")
 """What `publish` and `reject` do where a published entry's team asks for another name."""
 
 
-def review_facts(result: Review, *, now: datetime) -> Facts:
+def review_facts(result: review.Review, *, now: datetime) -> Facts:
     """Return what was sent, by whom and when; the problems of its files follow."""
     efficiency = None if result.manifest is None else result.manifest.efficiency
     stated = msgspec.to_builtins(efficiency) or {}
@@ -44,10 +40,10 @@ def review_facts(result: Review, *, now: datetime) -> Facts:
     )
 
 
-def verdict_facts(result: Review, scores: Scores, spec: BoardSpec) -> Facts:
+def verdict_facts(result: review.Review, scores: Scores, spec: BoardSpec) -> Facts:
     """Return the findings, the scores where they were asked for, and what to call next."""
     return fill_facts(
-        "judged", result=result, scores=scores, spec=spec, describe_true=describe_true
+        "judged", result=result, scores=scores, spec=spec, describe_true=releasing.describe_true
     )
 
 
@@ -62,7 +58,7 @@ def waited(span: timedelta) -> str:
     return plural(hours, "hour") if hours else plural(int(span.total_seconds() // 60), "minute")
 
 
-def review_document(result: Review, scores: Scores, spec: BoardSpec) -> dict[str, Any]:
+def review_document(result: review.Review, scores: Scores, spec: BoardSpec) -> dict[str, Any]:
     """A review as JSON; scores with the released digits, and only where they were asked for."""
     shown = None
     if scores is not None:
@@ -102,7 +98,7 @@ def rules_facts(rules: NotedRules | None) -> Facts:
     return fill_facts("rules_logged", rules=rules, held_out=_list_held_out)
 
 
-def rebuilt_facts(rebuilt: Rebuilt) -> Facts:
+def rebuilt_facts(rebuilt: rebuild.Rebuilt) -> Facts:
     """Say what a rebuild logged, revealed and changed; baselines are no entries."""
     return fill_facts(
         "rebuilt",
@@ -125,7 +121,7 @@ def overdue_document(overdue: Sequence[Overdue]) -> list[dict[str, Any]]:
     return [{"what": one.what, "since": one.since} for one in overdue]
 
 
-def rebuilt_document(rebuilt: Rebuilt) -> dict[str, Any]:
+def rebuilt_document(rebuilt: rebuild.Rebuilt) -> dict[str, Any]:
     """Return what a rebuild did, for a program."""
     return {
         "entries": sum(not row.baseline for row in rebuilt.standings.every),
@@ -148,15 +144,15 @@ def released_text(row: Row, spec: BoardSpec) -> str:
         spec: the board's rules; of a board of seasons those of the entry's season count.
     """
     first = spec.on(row.received.date()).primary
-    texts = {name: f"{name} {describe_released(row, name, spec)}" for name in row.scores}
+    texts = {name: f"{name} {releasing.describe_released(row, name, spec)}" for name in row.scores}
     own = str(row.unranked)
     if texts.pop(first, ""):
-        score = describe_released(row, first, spec)
+        score = releasing.describe_released(row, first, spec)
         own = f"{spec.view(first).measure} {score}, n = {row.counts[first]:,}"
     return own + (f" ({'; '.join(texts.values())})" if texts else "")
 
 
-def decision_document(decision: Decision) -> dict[str, Any]:
+def decision_document(decision: decide.Decision) -> dict[str, Any]:
     """A decision for a program."""
     return {
         "id": decision.id,
@@ -168,7 +164,7 @@ def decision_document(decision: Decision) -> dict[str, Any]:
     }
 
 
-def decision_facts(session: Session, outcome: Outcome, verb: str) -> Facts:
+def decision_facts(session: Session, outcome: decide.Outcome, verb: str) -> Facts:
     """Return what became of some submissions.
 
     Args:
@@ -197,7 +193,7 @@ def decision_facts(session: Session, outcome: Outcome, verb: str) -> Facts:
     )
 
 
-def part_facts(found: ScoredAhead, shard: Shard, *, entries: int) -> Facts:
+def part_facts(found: rescoring.ScoredAhead, shard: Shard, *, entries: int) -> Facts:
     """Say what was scored of a part of a correction, and what is left.
 
     Args:
@@ -208,7 +204,7 @@ def part_facts(found: ScoredAhead, shard: Shard, *, entries: int) -> Facts:
     return fill_facts("part", found=found, shard=shard, entries=entries)
 
 
-def part_document(found: ScoredAhead, shard: Shard, *, entries: int) -> dict[str, Any]:
+def part_document(found: rescoring.ScoredAhead, shard: Shard, *, entries: int) -> dict[str, Any]:
     """The same for a program."""
     return {
         "shard": shard.number,
@@ -235,7 +231,7 @@ def _rank(opened: ExactScores) -> list[tuple[str, str]]:
     return sorted(opened.scores.items(), key=lambda one: -float(one[1]))
 
 
-def _end_document(one: EndStep) -> dict[str, Any]:
+def _end_document(one: finals.EndStep) -> dict[str, Any]:
     """A season that ended, or waits, for a program."""
     if one.end is None:
         return {"season": one.season, "waits": one.waits}

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import msgspec
 
-from heldout.cli.context import (
-    OrganiserCall,
-    VaultCall,
-    Why,
-    next_facts,
-    require_yes,
-)
+from heldout.cli import context
 from heldout.cli.options import check_reason, command
 from heldout.cli.printing import fill_facts
 from heldout.errors import StoreError
@@ -60,7 +54,7 @@ def audit(
         Path | None, Opt("Older copy of log.jsonl.", path="file", exists=True, metavar="LOG")
     ] = None,
     root: _Root = None,
-    call: VaultCall,
+    call: context.VaultCall,
 ) -> None:
     """Verify the public log, and with a vault also its own: chain, openings, scores, files.
 
@@ -78,9 +72,8 @@ def audit(
       heldout audit --receipt .git/heldout/receipts/20261120-lighthouse-monot5.json
       heldout audit kb-archive.zip
     """
-    from heldout.board.audit.archive_audit import audit_archive
+    from heldout.board.audit import archive_audit, timestamps
     from heldout.board.audit.audit import audit_board, hold_against
-    from heldout.board.audit.timestamps import read_roots
     from heldout.board.log.events import format_time
 
     checked: tuple[ReceiptCheck, ...] = ()
@@ -89,9 +82,9 @@ def audit(
             raise click.UsageError(
                 "an archive is audited by itself, without --receipt, --earlier or --timestamp-root"
             )
-        found = audit_archive(archived, public=_public_log(call))
+        found = archive_audit.audit_archive(archived, public=_public_log(call))
     else:
-        roots = () if root is None else read_roots(root)
+        roots = () if root is None else timestamps.read_roots(root)
         board = call.board()
         found = audit_board(board, call.vault, roots=roots)
         if receipt or earlier is not None or board.has_seen_more(found.events):
@@ -120,7 +113,7 @@ def archive(
         Opt("Evidence of the agreement, for --agreed; public.", check=check_reason, metavar="TEXT"),
     ] = None,
     yes: _Yes = False,
-    call: OrganiserCall,
+    call: context.OrganiserCall,
 ) -> None:
     """Close the board for good, and open it: one file by which anyone can score it again.
 
@@ -145,7 +138,7 @@ def archive(
         catch_up(session, news=False)
         if session.history().closed is None and not yes:
             click.echo("This closes the board for good and opens its labels.", err=True)
-            require_yes("Close it?")
+            context.require_yes("Close it?")
         closed = close_board(session, agreed=agreed, why=why or "")
         rebuilt = catch_up(session, news=closed)
         made = write_archive(session, file)
@@ -157,7 +150,7 @@ def archive(
             [
                 *facts,
                 *rebuilt_facts(rebuilt),
-                *next_facts(session.repository, [f"heldout audit {file}"]),
+                *context.next_facts(session.repository, [f"heldout audit {file}"]),
             ],
         )
 
@@ -165,7 +158,7 @@ def archive(
 @command
 def rekey(
     *,
-    why: Why,
+    why: context.Why,
     add: Annotated[
         tuple[str, ...], Opt("Public key of an organiser who joins.", metavar="KEY")
     ] = (),
@@ -201,7 +194,7 @@ def rekey(
         ),
     ] = 14,
     yes: _Yes = False,
-    call: OrganiserCall,
+    call: context.OrganiserCall,
 ) -> None:
     """Change the organisers' keys: a new one for this vault, others that join or leave.
 
@@ -234,7 +227,7 @@ def rekey(
             )
             text = "Submissions are sealed for the new keys from now on."
             click.echo(text + lost * destroy_old, err=True)
-            require_yes("Change the keys?")
+            context.require_yes("Change the keys?")
         done = change_keys(
             session,
             KeyChange(
@@ -255,7 +248,7 @@ def rekey(
         )
         short = partial(short_recipient, session.spec().envelope)
         facts = [*fill_facts("rekey", done=done, short=short), *rebuilt_facts(done.rebuilt)]
-        facts += next_facts(session.repository, following)
+        facts += context.next_facts(session.repository, following)
         call.answer({**document, "rebuilt": rebuilt_document(done.rebuilt)}, facts)
 
 
@@ -265,7 +258,7 @@ def signer(
     name: Annotated[
         str | None, Opt("Name to print the key under [that of your public key].", metavar="NAME")
     ] = None,
-    call: VaultCall,
+    call: context.VaultCall,
 ) -> None:
     """Print the public key with which this vault signs events; it is made where there is none.
 
@@ -284,7 +277,7 @@ def signer(
     facts = [("signer", text), ("state", signs)]
     if not own.signs:
         command = f"heldout board rekey --keep-key --add-signer '{text}' --why \"…\""
-        facts += next_facts(repository, [f"another organiser: {command}"])
+        facts += context.next_facts(repository, [f"another organiser: {command}"])
     call.answer(own, facts)
 
 
@@ -303,7 +296,7 @@ def timestamp(
         Opt("Response to a request, to be stored.", path="file", exists=True),
     ] = None,
     root: _Root = None,
-    call: VaultCall,
+    call: context.VaultCall,
 ) -> None:
     """Have an authority sign what the public log is now, and when: timestamps/SEQ.tsr.
 
@@ -363,7 +356,7 @@ def _read_signers(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _public_log(call: VaultCall) -> tuple[Entry, ...]:
+def _public_log(call: context.VaultCall) -> tuple[Entry, ...]:
     """The public log of the board that one stands in; empty where one stands in none.
 
     Raises:

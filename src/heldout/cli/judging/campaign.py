@@ -11,17 +11,8 @@ import click
 import msgspec
 
 from heldout.answers.answer import to_document
-from heldout.cli.context import OrganiserCall
+from heldout.cli import context, printing
 from heldout.cli.options import command
-from heldout.cli.printing import (
-    TERMINAL,
-    TableOutput,
-    answers,
-    fill_facts,
-    print_answer,
-    print_facts,
-    print_json,
-)
 from heldout.errors import plural
 from heldout.judging.campaign.files import CampaignFolder, CampaignPath
 from heldout.judging.campaign.pools import Pool, sizes
@@ -73,13 +64,13 @@ def pool(
     folder = CampaignFolder(out)
     refuse_pools(folder)
     depth = max(options.depth, 2) if options.split else options.depth
-    pooled = load_pooled(source, depth=depth, now=datetime.now(UTC), progress=TERMINAL)
+    pooled = load_pooled(source, depth=depth, now=datetime.now(UTC), progress=printing.TERMINAL)
     texts = None if options.documents is None else read_documents(options.documents)
     created = create_campaign(folder, pooled, options, name=out.resolve().name, documents=texts)
     found, settings = sizes(created.pools), folder.settings()
     cost = price_of(found.pairs, settings)
     if as_json:
-        print_json(
+        printing.print_json(
             {
                 "campaign": str(folder.path),
                 "sizes": to_document(found),
@@ -89,8 +80,10 @@ def pool(
         )
         return
     why_none = _say_no_tests(created.pools)
-    facts = fill_facts("pooled", created=created, folder=folder.path, why_none=why_none)
-    print_facts(answers(), [*size_facts(found), *price_facts(cost, settings), *facts])
+    facts = printing.fill_facts("pooled", created=created, folder=folder.path, why_none=why_none)
+    printing.print_facts(
+        printing.answers(), [*size_facts(found), *price_facts(cost, settings), *facts]
+    )
 
 
 def _say_no_tests(pools: Sequence[Pool]) -> str:
@@ -131,9 +124,9 @@ def price(
         found = replace(found, pairs=pairs)
     cost = price_of(found.pairs, settings)
     if as_json:
-        print_json({"sizes": to_document(found), "price": price_document(cost, settings)})
+        printing.print_json({"sizes": to_document(found), "price": price_document(cost, settings)})
     else:
-        print_facts(answers(), [*size_facts(found), *price_facts(cost, settings)])
+        printing.print_facts(printing.answers(), [*size_facts(found), *price_facts(cost, settings)])
 
 
 @command
@@ -160,7 +153,7 @@ def tasks(
     if as_json:
         batch = drawn[0].batch if drawn else None
         cost_value = price_document(cost, found.settings)
-        print_json({"batch": batch, "tasks": len(drawn), "price": cost_value})
+        printing.print_json({"batch": batch, "tasks": len(drawn), "price": cost_value})
         return
     earlier = len(found.earlier)
     before = f"{plural(earlier, 'task')} were there" if earlier else "none were there"
@@ -169,7 +162,7 @@ def tasks(
         facts.append(("next", _next(found.waiting, drawn)))
     elif not drawn:
         facts.append(("next", "nothing: each pair is in as many tasks as it has judges"))
-    print_facts(answers(), [*facts, *price_facts(cost, found.settings)])
+    printing.print_facts(printing.answers(), [*facts, *price_facts(cost, found.settings)])
 
 
 def _name_batches(drawn: Sequence[Task]) -> str:
@@ -190,7 +183,7 @@ def _next(waiting: int, drawn: Sequence[Task]) -> str:
 
 @command
 def maintain(
-    *, campaign: CampaignPath = Path(), options: RoundOptions, call: OrganiserCall
+    *, campaign: CampaignPath = Path(), options: RoundOptions, call: context.OrganiserCall
 ) -> None:
     """Update a board's preference labels: challenges, new versions, what these changed.
 
@@ -207,8 +200,10 @@ def maintain(
       heldout prefer maintain campaign --publish-labels
     """
     with call.session() as session:
-        answer = maintain_labels(session, CampaignFolder(campaign), options, progress=TERMINAL)
-    print_answer(answer, TableOutput(as_json=call.as_json))
+        answer = maintain_labels(
+            session, CampaignFolder(campaign), options, progress=printing.TERMINAL
+        )
+    printing.print_answer(answer, printing.TableOutput(as_json=call.as_json))
 
 
 _MOST = 100_000
@@ -263,7 +258,7 @@ def links(
         raise click.UsageError("whose links? --workers FILE, or --count N")
     names = exchange.read_ids(workers) if workers else [f"w{n}" for n in range(1, (count or 0) + 1)]
     facts = exchange.write_links(CampaignFolder(campaign), root, names, out, url)
-    print_facts(answers(), facts)
+    printing.print_facts(printing.answers(), facts)
 
 
 @command
@@ -304,7 +299,7 @@ def export(
         facts = exchange.write_tasks(folder, out, batch=batch, seed=seed if repeat else None)
     else:
         facts = _WRITERS[form](folder, out, url)
-    print_facts(answers(), facts)
+    printing.print_facts(printing.answers(), facts)
 
 
 @command
@@ -330,4 +325,6 @@ def import_(
     Example:
       heldout prefer import Batch_17_results.csv campaign
     """
-    print_facts(answers(), exchange.import_results(CampaignFolder(campaign), file))
+    printing.print_facts(
+        printing.answers(), exchange.import_results(CampaignFolder(campaign), file)
+    )

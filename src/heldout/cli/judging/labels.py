@@ -19,9 +19,8 @@ from heldout.cli.printing import (
     print_json,
 )
 from heldout.errors import InputError, OptionError, plural
+from heldout.judging.campaign import judgments, pools
 from heldout.judging.campaign.files import CampaignFolder, CampaignPath
-from heldout.judging.campaign.judgments import count_votes
-from heldout.judging.campaign.pools import stand_for
 from heldout.judging.labels.source import (
     Judged,
     JudgedSource,
@@ -39,9 +38,8 @@ from heldout.judging.services.labels import (
     rebuild_labels,
     write_report,
 )
-from heldout.judging.studies.categories import split_answer
+from heldout.judging.studies import categories, judges
 from heldout.judging.studies.contests import compare_by_contests, compare_strengths
-from heldout.judging.studies.judges import bias_answer
 from heldout.options import Json, Level, Opt, Seed
 from heldout.stats.bradley_terry import PRIOR
 from heldout.trec.tops import Tops
@@ -184,7 +182,7 @@ def contests(
         tops = _read_tops(source, judged)
         print_answer(compare_by_contests(judged, tops, level=level), output)
         return
-    votes = count_votes(count_valid(judged), same=stand_for(judged.pools))
+    votes = judgments.count_votes(count_valid(judged), same=pools.stand_for(judged.pools))
     found = read_first(source, depth=2, progress=TERMINAL)
     if len(found) != 1:
         raise InputError.of(
@@ -195,7 +193,7 @@ def contests(
             hint="--runs FILE",
         )
     ((run, top),) = found.items()
-    print_answer(split_answer(run, top, judged, votes, level=level), output)
+    print_answer(categories.split_answer(run, top, judged, votes, level=level), output)
 
 
 @command
@@ -252,4 +250,4 @@ def bias(*, source: JudgedSource, level: Level = 0.95, output: Output) -> None:
     Example:
       heldout prefer bias campaign
     """
-    print_answer(bias_answer(load_judged(source, progress=TERMINAL), level=level), output)
+    print_answer(judges.bias_answer(load_judged(source, progress=TERMINAL), level=level), output)
