@@ -11,7 +11,7 @@ from boardlog import BoardLog, make_manifest
 from heldout.board.log.history import History
 from heldout.board.policy.ensembles import RunLikeness
 from heldout.board.policy.similarity import DEPTH
-from heldout.board.scores import compared
+from heldout.board.scores import stored
 from heldout.board.scores.compared import compare_runs, list_keys
 from heldout.board.scores.stored import read_key, read_signatures
 from heldout.board.store.vault import Vault
@@ -62,7 +62,7 @@ class Reads:
             self.names.append(name)
             return real(vault, name)
 
-        monkeypatch.setattr(compared, "read_signatures", read)
+        monkeypatch.setattr(stored, "read_signatures", read)
 
     def take(self) -> list[str]:
         names, self.names = self.names, []
@@ -173,7 +173,7 @@ def test_nothing_partial_is_stored(
         return read_signatures(vault, name)
 
     with monkeypatch.context() as now:
-        now.setattr(compared, "read_signatures", spoiled)
+        now.setattr(stored, "read_signatures", spoiled)
         assert alike(compare(vault, history)) == [NAMES[6]]
     assert compare(vault, history) == whole
 

@@ -270,10 +270,8 @@ def check_closable(session: Session) -> None:
         )
     mixed = stored.find_mixed(session.vault, history)
     if mixed:
-        found, every = (
-            "; ".join(map(stored.say_mixed, mixed)),
-            {n for one in mixed for n in one.earlier},
-        )
+        found = "; ".join(map(stored.say_mixed, mixed))
+        every = {n for one in mixed for n in one.earlier}
         raise StoreError(
             f"{found}; nothing was archived: heldout correct {' '.join(sorted(every))} --why "
             '"…", or put the earlier labels back and correct the others'

@@ -32,15 +32,7 @@ from heldout.board.log.events import Entry, parse_log
 from heldout.board.log.final import Figures, Measured
 from heldout.board.log.history import History, read_history
 from heldout.board.log.submission import Submission
-from heldout.board.rules import days, spec_file
-from heldout.board.rules.changes import (
-    held_out_file,
-    is_commitment,
-    names_of_board,
-    names_of_view,
-    parse_key,
-    rules_of_scores,
-)
+from heldout.board.rules import changes, days, spec_file
 from heldout.board.rules.spec import BoardSpec, View
 from heldout.board.scores import analyses_source, measuring, releasing, score, stored
 from heldout.board.scores.commitments import list_broken_keys
@@ -119,7 +111,7 @@ def open_specs(history: History) -> Mapping[str, BoardSpec]:
     """Id of everything published -> what is opened of the rules that it was scored by."""
     return {
         submission.id: open_part(
-            rules_of_scores(history, submission, submission.evidence),
+            changes.rules_of_scores(history, submission, submission.evidence),
             {*submission.final, *_final_views(history, submission)},
         )
         for submission in published(history)
@@ -165,7 +157,7 @@ class Unpacked:
     @property
     def labels(self) -> frozenset[str]:
         """Names of the held-out files that an opened view depends on, if they are there."""
-        return frozenset[str]().union(*map(names_of_board, self.specs.values()))
+        return frozenset[str]().union(*map(changes.names_of_board, self.specs.values()))
 
     def digest(self, name: str) -> Digest:
         """SHA-256 of a file."""
@@ -186,14 +178,14 @@ class Unpacked:
         if not vault.is_dir():
             (vault / "labels").mkdir(parents=True)
             for name, file in found.items():
-                shutil.copyfile(file, vault / "labels" / held_out_file(name))
+                shutil.copyfile(file, vault / "labels" / changes.held_out_file(name))
         return self._load(vault, spec)
 
     def _version(self, name: str, digest: str) -> Path | None:
         """The file of a committed version, if it is here."""
-        if not is_commitment({name: digest}):
+        if not changes.is_commitment({name: digest}):
             return None
-        for member in (f"labels/{held_out_file(name)}", f"{EARLIER}{digest}"):
+        for member in (f"labels/{changes.held_out_file(name)}", f"{EARLIER}{digest}"):
             if member in self.names and self.digest(member) == digest:
                 return self.folder / member
         return None
@@ -229,7 +221,7 @@ class Unpacked:
         file = self._version(name, digest)
         if file is None:
             raise StoreError(f"labels/{name} is missing, or not the key that the log names")
-        return parse_key(file.read_bytes(), path=f"labels/{name}")
+        return changes.parse_key(file.read_bytes(), path=f"labels/{name}")
 
     def query_ids(self, path: str) -> frozenset[str]:
         """The ids of a query set by its path in board.toml.
@@ -329,7 +321,7 @@ def _check_events(unpacked: Unpacked) -> Iterator[str]:
             continue
         if entry.event.kind not in _COMMITTING:
             yield f"{event}, {entry.event.kind}, names labels, which only changed rules can"
-        elif not is_commitment(entry.get("labels")):
+        elif not changes.is_commitment(entry.get("labels")):
             yield f"the labels' digests in {event} are not opened, or are none"
 
 
@@ -342,13 +334,13 @@ def _check_dropped(unpacked: Unpacked) -> Iterator[str]:
         known = [(0, {}), *known]
     for (_, before), (event, after) in pairwise([(0, dict.fromkeys(held_out, "")), *known]):
         for name in sorted(name for name in before.keys() - after.keys() if "." not in name):
-            yield f"event {event} does not commit to labels/{held_out_file(name)}"
+            yield f"event {event} does not commit to labels/{changes.held_out_file(name)}"
 
 
 def _check_files(unpacked: Unpacked) -> Iterator[str]:
     known, ever = unpacked.history.labels, _list_ever(unpacked)
     for name in sorted(unpacked.labels):
-        file = f"labels/{held_out_file(name)}"
+        file = f"labels/{changes.held_out_file(name)}"
         if file not in unpacked.names:
             if "." not in name or name in known:
                 yield f"{file} is missing"
@@ -397,7 +389,7 @@ def uses_labels_in_force(
     claimed = scores.labels.get(f"{view.set}/{view.labels}" if view.labels else view.set)
     if claimed is not None and force.get(name, claimed) != claimed:
         return False
-    names = names_of_view(view) & unpacked.labels
+    names = changes.names_of_view(view) & unpacked.labels
     given = stored.make_evidence(submission.id, view, scores).labels
     needed = {name: digest for name, digest in force.items() if name in names}
     return needed == {name: digest for name, digest in given.items() if name in ever}
@@ -406,13 +398,13 @@ def uses_labels_in_force(
 def note_labels(unpacked: Unpacked) -> Iterator[str]:
     """Every later commitment, and the files that nobody committed to."""
     ever = _list_ever(unpacked)
-    for file in sorted(held_out_file(name) for name in unpacked.labels - ever.keys()):
+    for file in sorted(changes.held_out_file(name) for name in unpacked.labels - ever.keys()):
         if f"labels/{file}" in unpacked.names:
             yield f"the organisers never committed to labels/{file}"
     for before, after in pairwise(unpacked.history.commitments):
         old, new = before.files or {}, after.files or {}
         names = sorted(n for n in old.keys() | new.keys() if old.get(n) != new.get(n))
-        listed = ", ".join(map(held_out_file, names)) or "none is another one"
+        listed = ", ".join(map(changes.held_out_file, names)) or "none is another one"
         yield f"labels were changed on {after.at:%d %b %Y}, for: {quote(after.why)} ({listed})"
 
 
@@ -420,13 +412,13 @@ def say_labels(unpacked: Unpacked) -> tuple[str, ...]:
     """Return what was checked of them, in words; nothing where nobody committed to anything."""
     commitments = unpacked.history.commitments
     files = unpacked.labels & unpacked.history.labels.keys()
-    held = [name for name in files if f"labels/{held_out_file(name)}" in unpacked.names]
+    held = [name for name in files if f"labels/{changes.held_out_file(name)}" in unpacked.names]
     if not held:
         return ()
     later = len(commitments) - 1
-    changes = f", as changed by {plural(later, 'later event')}" if later else ""
+    since = f", as changed by {plural(later, 'later event')}" if later else ""
     first = f"the commitment of {commitments[0].at:%d %b %Y}"
-    return (f"{plural(len(held), 'held-out file')} against {first}{changes}",)
+    return (f"{plural(len(held), 'held-out file')} against {first}{since}",)
 
 
 _CHANGES = ("corrected", "reviewed", "changed-rules")
@@ -675,10 +667,8 @@ def _differs(
     logged = submission.evidence.get(view.name)
     if logged is None:
         return None
-    now, force = (
-        stored.make_evidence(submission.id, view, scores),
-        labels_in_force(unpacked, submission),
-    )
+    now = stored.make_evidence(submission.id, view, scores)
+    force = labels_in_force(unpacked, submission)
     same = stored.follows_on(unpacked.evidence(logged), now, force)
     return (
         None if same else "the logged score does not belong to the per-query scores of this archive"

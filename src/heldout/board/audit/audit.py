@@ -28,15 +28,7 @@ from heldout.board.log.events import (
 from heldout.board.log.history import History, check_continues, read_history
 from heldout.board.log.manifest import read_program
 from heldout.board.log.submission import Submission
-from heldout.board.participant.checks import LogCopies, read_copies
-from heldout.board.participant.receipts import (
-    Receipt,
-    ReceiptCheck,
-    check_receipt,
-    find_forks,
-    list_changes,
-    read_receipt,
-)
+from heldout.board.participant import checks, receipts
 from heldout.board.policy.registered import registration_faults, signature_faults
 from heldout.board.rules import changes, template
 from heldout.board.rules.days import list_early, list_early_finals, list_moved
@@ -497,24 +489,24 @@ def _follows_from(
 
 
 def hold_against(
-    repository: Repository, found: Audit, receipts: Sequence[Path], earlier: Path | None
-) -> tuple[Audit, tuple[ReceiptCheck, ...]]:
+    repository: Repository, found: Audit, files: Sequence[Path], earlier: Path | None
+) -> tuple[Audit, tuple[receipts.ReceiptCheck, ...]]:
     """Compare receipts or an older log with the log of an audit.
 
     Args:
         repository: a clone of the board.
         found: the audit.
-        receipts: files of receipts; of several it is also asked whether they agree.
+        files: files of receipts; of several it is also asked whether they agree.
         earlier: file of an older log, `None` for none.
 
     Raises:
         InputError: one of them is no receipt.
     """
     faults, notes, checked = [*found.faults], [*found.notes], [*found.checked]
-    given = [read_receipt(receipt) for receipt in receipts]
-    result: list[ReceiptCheck] = []
+    given = [receipts.read_receipt(receipt) for receipt in files]
+    result: list[receipts.ReceiptCheck] = []
     try:
-        copies = read_copies(repository)
+        copies = checks.read_copies(repository)
         older = [copies.here]
         if earlier is not None:
             older.append(parse_log(earlier.read_bytes(), path=earlier.name))
@@ -525,13 +517,13 @@ def hold_against(
         notes += copies.say_behind()
         for copy in older:
             broken = [*check_continues(copy, copies.newest)]
-            notes += [] if broken else list_changes(copy, copies.newest)
+            notes += [] if broken else receipts.list_changes(copy, copies.newest)
     except HeldoutError as error:
         copies, faults = None, [*faults, str(error)]
-    faults += find_forks(given)
+    faults += receipts.find_forks(given)
     if given and copies is not None and copies.newest:
         for receipt in given:
-            result.append(check_receipt(receipt, copies.newest))
+            result.append(receipts.check_receipt(receipt, copies.newest))
             whose = f"{receipt.id}: " if len(given) > 1 else ""
             faults += [whose + fault for fault in result[-1].faults]
             notes += _say_behind(copies, receipt)
@@ -545,7 +537,7 @@ def hold_against(
     return audit, tuple(result)
 
 
-def _say_behind(copies: LogCopies, receipt: Receipt) -> Iterator[str]:
+def _say_behind(copies: checks.LogCopies, receipt: receipts.Receipt) -> Iterator[str]:
     """That this clone is behind: no fault of the organisers."""
     if len(copies.newest) > len(copies.here):
         yield (

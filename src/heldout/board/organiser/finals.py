@@ -95,8 +95,8 @@ def open_final(session: Session, *, why: str = "") -> FinalStep:
     if before is None:
         raise InputError.of("no-finalists", f"view {view.name}")
     commit_held_out(session)
-    stored = {name: _read_scores(session, view, name) for name in before.finalists}
-    evidence = {name: make_evidence(name, view, scores) for name, scores in stored.items()}
+    scores_of = {name: _read_scores(session, view, name) for name in before.finalists}
+    evidence = {name: make_evidence(name, view, scores) for name, scores in scores_of.items()}
     try:
         public = final_fields(view, evidence, decimals=session.spec().decimals)
     except ValueError as error:
@@ -174,12 +174,12 @@ def has_other_scores(session: Session) -> bool:
     if view is None or opened is None:
         return False
     submissions = session.history().submissions
-    stored = {name: read_stored(session.vault, submissions[name]) for name in opened.evidence}
+    scores_of = {name: read_stored(session.vault, submissions[name]) for name in opened.evidence}
     return any(
         scores is not None
         and view.name in scores.views
         and digest_evidence(make_evidence(name, view, scores)) != opened.evidence[name]
-        for name, scores in stored.items()
+        for name, scores in scores_of.items()
     )
 
 
@@ -347,13 +347,13 @@ def _check_finalist(session: Session, view: View, name: str) -> Submission:
 
 
 def _read(session: Session, name: str) -> ScoreFile:
-    stored = read_stored(session.vault, session.history().submissions[name])
-    if stored is None:
+    scores = read_stored(session.vault, session.history().submissions[name])
+    if scores is None:
         raise StoreError(
             f"the vault has no scores of {name} that the log vouches for; restore them from the "
             f'backup, or score it again: heldout correct {name} --why "…"'
         )
-    return stored
+    return scores
 
 
 def _read_scores(session: Session, view: View, name: str) -> ScoreFile:
@@ -362,14 +362,14 @@ def _read_scores(session: Session, view: View, name: str) -> ScoreFile:
     Raises:
         StoreError: it was made with others.
     """
-    stored, names = _read(session, name), changes.names_of_view(view)
+    scores, names = _read(session, name), changes.names_of_view(view)
     wanted = {n: digest for n, digest in session.history().labels.items() if n in names}
-    if view.name not in stored.views or make_evidence(name, view, stored).labels != wanted:
+    if view.name not in scores.views or make_evidence(name, view, scores).labels != wanted:
         raise StoreError(
             f"{name} was scored with other labels of {view.set} than the log commits to, so the "
             f'final stays closed; score every finalist again: heldout correct {name} --why "…"'
         )
-    return stored
+    return scores
 
 
 def _need_reason(view: View, found: str) -> Problem:

@@ -12,15 +12,7 @@ from pathlib import Path
 import msgspec
 
 from heldout import ids
-from heldout.board.log.history import read_history
-from heldout.board.log.manifest import (
-    Manifest,
-    Program,
-    empty_manifest,
-    format_manifest,
-    parse_manifest,
-    read_manifest,
-)
+from heldout.board.log import history, manifest
 from heldout.board.participant import run_header
 from heldout.board.policy import amending, checks
 from heldout.board.rules.spec import BoardSpec
@@ -60,7 +52,7 @@ def draft(
     *,
     embargo_until: date | None,
     stated: Iterable[run_header.HeaderField] = (),
-    program: Program | None = None,
+    program: manifest.Program | None = None,
 ) -> Folder:
     """Make the folder of a submission: its run files, and metadata to fill in.
 
@@ -77,7 +69,7 @@ def draft(
             cannot be read, or the id has a folder already, or the board is closed.
     """
     log = repository.log()
-    amending.refuse_closed(read_history(log))
+    amending.refuse_closed(history.read_history(log))
     repository.pin(log)
     spec = repository.spec().on(ids.submission_date(submission))
     folder = draft_folder(repository, submission)
@@ -86,9 +78,9 @@ def draft(
         _check_readable(name, source)
     for name, source in runs.items():
         folder.write_whole(f"{name}{_suffixes(source)}", source.read_bytes())
-    manifest = empty_manifest(types=spec.types, embargo_until=embargo_until)
-    manifest = msgspec.structs.replace(run_header.fill_manifest(manifest, stated), program=program)
-    folder.write_whole(METADATA, format_manifest(manifest))
+    filled = manifest.empty_manifest(types=spec.types, embargo_until=embargo_until)
+    filled = msgspec.structs.replace(run_header.fill_manifest(filled, stated), program=program)
+    folder.write_whole(METADATA, manifest.format_manifest(filled))
     return folder
 
 
@@ -125,13 +117,13 @@ _OF_THE_TEAM = ("team", "institution")
 def read_earlier(repository: Repository) -> tuple[run_header.HeaderField, ...]:
     """Return who the team is, by the latest draft of this clone that says so."""
     for name in sorted(drafts(repository), reverse=True):
-        manifest, _ = try_metadata(repository, ids.SubmissionId(name))
-        if manifest is not None and manifest.team:
+        earlier, _ = try_metadata(repository, ids.SubmissionId(name))
+        if earlier is not None and earlier.team:
             path = str(draft_folder(repository, ids.SubmissionId(name)).path(METADATA))
             return tuple(
                 run_header.HeaderField(field=field, value=value, key=field, path=path)
                 for field in _OF_THE_TEAM
-                if (value := getattr(manifest, field))
+                if (value := getattr(earlier, field))
             )
     return ()
 
@@ -153,7 +145,7 @@ def run_files(
 
 
 def find_runs(
-    folder: Folder, spec: BoardSpec, *, program: Program | None = None
+    folder: Folder, spec: BoardSpec, *, program: manifest.Program | None = None
 ) -> tuple[Mapping[str, File], tuple[Problem, ...]]:
     """Run -> file, of the runs that have one; and what is wrong with the others.
 
@@ -197,7 +189,7 @@ def require_draft(repository: Repository, submission: ids.SubmissionId) -> Folde
     if folder.is_folder():
         return folder
     known = drafts(repository)
-    sent = submission in read_history(repository.log()).submissions
+    sent = submission in history.read_history(repository.log()).submissions
     hint = "" if known else "make one: heldout draft NAME --dev FILE --eval FILE"
     hint = "it was sent from another clone: work in the clone that sent it" if sent else hint
     expected = "one of " + ", ".join(known) if known else "a draft; there is none yet"
@@ -220,23 +212,23 @@ def check_embargo(spec: BoardSpec, until: date, *, today: date) -> None:
     raise InputError.of("embargo-day", "--embargo", found, expected, hint)
 
 
-def read_metadata(repository: Repository, submission: ids.SubmissionId) -> Manifest:
+def read_metadata(repository: Repository, submission: ids.SubmissionId) -> manifest.Manifest:
     """The metadata of a draft.
 
     Raises:
         InputError: it is missing or wrong.
     """
     file = draft_folder(repository, submission).file(METADATA)
-    return parse_manifest(_read(file), path=METADATA)
+    return manifest.parse_manifest(_read(file), path=METADATA)
 
 
 def try_metadata(
     repository: Repository, submission: ids.SubmissionId
-) -> tuple[Manifest | None, tuple[Problem, ...]]:
+) -> tuple[manifest.Manifest | None, tuple[Problem, ...]]:
     """The metadata of a draft as far as it can be read, and what is wrong with its form."""
     file = draft_folder(repository, submission).file(METADATA)
     try:
-        return read_manifest(_read(file), path=METADATA)
+        return manifest.read_manifest(_read(file), path=METADATA)
     except InputError as error:
         return None, error.problems
 
@@ -246,7 +238,7 @@ def _beside_program(path: str) -> Problem:
 
 
 def _check_new(
-    folder: Folder, spec: BoardSpec, runs: Mapping[str, Path], program: Program | None
+    folder: Folder, spec: BoardSpec, runs: Mapping[str, Path], program: manifest.Program | None
 ) -> None:
     problems = [_beside_program(str(path)) for path in runs.values() if program is not None]
     given, expected = {name for name in runs if "~" not in name}, ", ".join(spec.sets)

@@ -14,14 +14,7 @@ from typing import Any
 
 import msgspec
 
-from heldout.board.log.manifest import (
-    Efficiency,
-    Identity,
-    Manifest,
-    format_manifest,
-    is_link,
-    read_manifest,
-)
+from heldout.board.log import manifest
 from heldout.board.rules.spec import read_table
 from heldout.errors import InputError, Problem, quote
 from heldout.ids import query_set_of
@@ -131,10 +124,10 @@ def take_from_runs(
     return FromHeaders(taken=taken, notes=(*notes, *_differences(every, taken), *unfit))
 
 
-def fill_manifest(manifest: Manifest, taken: Iterable[HeaderField]) -> Manifest:
+def fill_manifest(filled: manifest.Manifest, taken: Iterable[HeaderField]) -> manifest.Manifest:
     """The metadata with what headers gave; a field that says something already stays."""
     values = {one.field: one.value for one in taken}
-    costs = msgspec.structs.asdict(manifest.efficiency or Efficiency())
+    costs = msgspec.structs.asdict(filled.efficiency or manifest.Efficiency())
     costs |= {
         name: values[f"efficiency.{name}"]
         for name, stated in costs.items()
@@ -143,9 +136,9 @@ def fill_manifest(manifest: Manifest, taken: Iterable[HeaderField]) -> Manifest:
     texts = {
         name: value
         for name, value in values.items()
-        if "." not in name and getattr(manifest, name) == ""
+        if "." not in name and getattr(filled, name) == ""
     }
-    return msgspec.structs.replace(manifest, **texts, efficiency=Efficiency(**costs))
+    return msgspec.structs.replace(filled, **texts, efficiency=manifest.Efficiency(**costs))
 
 
 def _read_headers(runs: Mapping[str, Path]) -> tuple[list[RunHeader], list[Problem]]:
@@ -214,7 +207,7 @@ def _as_link(text: str) -> str:
         text = f"https://arxiv.org/abs/{number[1]}"
     elif ssh := _SSH.fullmatch(text):
         text = f"https://{ssh[1]}/{ssh[2]}"
-    return text if is_link(text) else ""
+    return text if manifest.is_link(text) else ""
 
 
 def _take_hardware(headers: Sequence[RunHeader]) -> Iterator[HeaderField]:
@@ -317,13 +310,13 @@ def _differences(headers: Sequence[RunHeader], taken: Sequence[HeaderField]) -> 
 
 def _fitting(found: Sequence[HeaderField]) -> tuple[tuple[HeaderField, ...], list[Problem]]:
     """Return what the metadata takes as it is; and why it does not take the rest."""
-    empty = Manifest(
+    empty = manifest.Manifest(
         team="", institution="", description="", paper="", code="", training_data="", type="x"
     )
     taken, notes = [], []
     for one in found:
-        data = format_manifest(fill_manifest(empty, [one]))
-        _, problems = read_manifest(data, path=one.path)
+        data = manifest.format_manifest(fill_manifest(empty, [one]))
+        _, problems = manifest.read_manifest(data, path=one.path)
         taken += [] if problems else [one]
         notes += [
             replace(p, path=f"{one.path}: {one.key}", line=None, severity="note") for p in problems
@@ -331,7 +324,7 @@ def _fitting(found: Sequence[HeaderField]) -> tuple[tuple[HeaderField, ...], lis
     return tuple(taken), notes
 
 
-def describe_identity(who: Identity, *, tag: str) -> Mapping[str, Any]:
+def describe_identity(who: manifest.Identity, *, tag: str) -> Mapping[str, Any]:
     """The fields of a header that says what a team says of its system.
 
     Args:
@@ -341,7 +334,7 @@ def describe_identity(who: Identity, *, tag: str) -> Mapping[str, Any]:
     Returns:
         For `heldout.trec.ir_metadata.format_header`. What is not stated is empty.
     """
-    costs = who.efficiency or Efficiency()
+    costs = who.efficiency or manifest.Efficiency()
     return {
         "tag": tag,
         "platform": {"hardware": {"cpu": {"model": costs.hardware}}},

@@ -13,27 +13,8 @@ from datetime import datetime
 
 import msgspec
 
-from heldout.board.log.events import format_time
+from heldout.board.log import events, manifest, registration
 from heldout.board.log.history import History
-from heldout.board.log.manifest import (
-    Manifest,
-    SubmissionSignature,
-    format_manifest,
-    join_signature,
-    team_key,
-)
-from heldout.board.log.registration import (
-    Agreement,
-    RegisteredTeam,
-    Registrant,
-    RegistrationFile,
-    Statement,
-    read_registration,
-    registrant_digest,
-    registration_message,
-    submission_message,
-    team_handle,
-)
 from heldout.board.log.submission import Submission
 from heldout.board.policy.registered import check_registrant
 from heldout.board.rules.spec import BoardSpec, Registration
@@ -61,7 +42,7 @@ class OwnTeam(msgspec.Struct, frozen=True, kw_only=True):
     board: str
     handle: str
     key: str
-    registrant: Registrant
+    registrant: registration.Registrant
     agreement: str
     at: datetime
     file: bytes
@@ -85,17 +66,17 @@ def own_team(repository: Repository) -> OwnTeam | None:
         ) from None
 
 
-def format_metadata(repository: Repository, manifest: Manifest) -> bytes:
+def format_metadata(repository: Repository, metadata: manifest.Manifest) -> bytes:
     """The metadata as it goes into the seal: signed where the board registers teams, and we have.
 
     Raises:
         StoreError: the team's key is damaged or missing.
     """
-    data = format_manifest(manifest)
+    data = manifest.format_manifest(metadata)
     own = _signer(repository)
     if own is None:
         return data
-    return join_signature(data, _sign(repository, own, manifest, str(digest_bytes(data))))
+    return manifest.join_signature(data, _sign(repository, own, metadata, str(digest_bytes(data))))
 
 
 def team_mark(repository: Repository) -> tuple[str, ...]:
@@ -108,7 +89,7 @@ def with_own_registration(
     repository: Repository,
     history: History,
     submission: SubmissionId,
-    manifest: Manifest | None,
+    metadata: manifest.Manifest | None,
     *,
     now: datetime,
 ) -> History:
@@ -118,24 +99,24 @@ def with_own_registration(
         repository: the clone.
         history: by the public log, where no signature of a submission is to be seen.
         submission: id of the draft.
-        manifest: its metadata; `None`, which cannot be signed, where it cannot be read.
+        metadata: its metadata; `None`, which cannot be signed, where it cannot be read.
         now: when a draft that was not sent yet would arrive, UTC.
     """
     own = _signer(repository)
-    if own is None or manifest is None or own.board != history.board:
+    if own is None or metadata is None or own.board != history.board:
         return history
-    digest = str(digest_bytes(format_manifest(manifest)))
+    digest = str(digest_bytes(manifest.format_manifest(metadata)))
     known = history.submissions.get(submission) or Submission(
         id=submission, received=now, files={}, status="received"
     )
     signed = replace(
         known,
-        revision=manifest.revision,
+        revision=metadata.revision,
         signature=_sign(
-            repository, own, msgspec.structs.replace(manifest, id=str(submission)), digest
+            repository, own, msgspec.structs.replace(metadata, id=str(submission)), digest
         ),
     )
-    team = history.teams.get(own.handle) or RegisteredTeam(
+    team = history.teams.get(own.handle) or registration.RegisteredTeam(
         handle=own.handle, key=own.key, registered=own.at, signed=own.at, agreements=()
     )
     team = replace(team, registrant=own.registrant, agreements=(*team.agreements, own.agreement))
@@ -170,17 +151,17 @@ def read_key(repository: Repository) -> bytes:
 
 
 def _sign(
-    repository: Repository, own: OwnTeam, manifest: Manifest, metadata: str
-) -> SubmissionSignature:
-    message = submission_message(
+    repository: Repository, own: OwnTeam, signed: manifest.Manifest, metadata: str
+) -> manifest.SubmissionSignature:
+    message = registration.submission_message(
         own.board,
-        manifest.id,
-        revision=manifest.revision,
+        signed.id,
+        revision=signed.revision,
         agreement=own.agreement,
         metadata=metadata,
     )
     value = keys.sign(read_key(repository), message)
-    return SubmissionSignature(
+    return manifest.SubmissionSignature(
         team=own.handle, agreement=own.agreement, value=value, metadata=metadata
     )
 
@@ -243,21 +224,21 @@ def check_registration_file(repository: Repository, arrival: arrivals.Arrival) -
     if arrival.problems:
         raise InputError(arrival.problems)
     ((path, data),) = arrival.read().items()
-    return team_handle(read_registration(data, path=path)[1].key)
+    return registration.team_handle(registration.read_registration(data, path=path)[1].key)
 
 
-def current_agreement(spec: BoardSpec, history: History) -> Agreement | None:
+def current_agreement(spec: BoardSpec, history: History) -> registration.Agreement | None:
     """The text that a team has to agree to now; `None` where there is none.
 
     Raises:
         InputError: board.toml names one, and the log does not have it yet.
     """
-    registration = require_registration(spec)
-    if registration.agreement is None:
+    wanted = require_registration(spec)
+    if wanted.agreement is None:
         return None
     if history.agreements:
         return history.agreements[-1]
-    raise InputError.of("no-agreement", "log.jsonl", registration=registration)
+    raise InputError.of("no-agreement", "log.jsonl", registration=wanted)
 
 
 def own_registration(repository: Repository, spec: BoardSpec, history: History) -> OwnRegistration:
@@ -308,9 +289,11 @@ def register(
     before = own_registration(repository, spec, history)
     _check_time(require_registration(spec), before, now)
     own = before.own
-    if own is not None and team_key(own.registrant.team) != team_key(names["team"]):
+    if own is not None and manifest.team_key(own.registrant.team) != manifest.team_key(
+        names["team"]
+    ):
         raise InputError.of("other-team", "--team", team=own.registrant.team)
-    registrant = Registrant(**names, salt=secrets.token_hex(16))
+    registrant = registration.Registrant(**names, salt=secrets.token_hex(16))
     problems = [*check_registrant(registrant, spec)]
     if problems:
         raise InputError(problems)
@@ -319,18 +302,18 @@ def register(
         return own if before.taken_in else _seal_again(repository, spec, own)
     agreement = current_agreement(spec, history)
     key = make_key(repository) if before.own is None else read_key(repository)
-    statement = Statement(
+    statement = registration.Statement(
         board=history.board,
         key=keys.public_key(key),
         agreement="" if agreement is None else agreement.digest,
-        at=format_time(now),
-        private=registrant_digest(registrant),
+        at=events.format_time(now),
+        private=registration.registrant_digest(registrant),
     )
     text = msgspec.json.encode(statement).decode()
-    signature = keys.sign(key, registration_message(text))
+    signature = keys.sign(key, registration.registration_message(text))
     own = OwnTeam(
         board=history.board,
-        handle=team_handle(statement.key),
+        handle=registration.team_handle(statement.key),
         key=statement.key,
         registrant=registrant,
         agreement=statement.agreement,
@@ -355,30 +338,32 @@ def push_registration(repository: Repository, own: OwnTeam, base: str, *, now: d
     return branch
 
 
-def registration_closed(registration: Registration, now: datetime) -> Problem:
+def registration_closed(asked: Registration, now: datetime) -> Problem:
     """That new teams are not taken any more."""
     return Problem.of(
-        "registration-closed", "board.toml:registration.closes", registration=registration, now=now
+        "registration-closed", "board.toml:registration.closes", registration=asked, now=now
     )
 
 
 def _seal_again(repository: Repository, spec: BoardSpec, own: OwnTeam) -> OwnTeam:
-    signed, _ = read_registration(own.file, path=f"{own.handle}.json")
+    signed, _ = registration.read_registration(own.file, path=f"{own.handle}.json")
     file = _sealed_file(spec, signed.statement, signed.signature, own.registrant)
     sealed = msgspec.structs.replace(own, file=file)
     _write_team(repository, sealed)
     return sealed
 
 
-def _sealed_file(spec: BoardSpec, text: str, signature: str, registrant: Registrant) -> bytes:
+def _sealed_file(
+    spec: BoardSpec, text: str, signature: str, registrant: registration.Registrant
+) -> bytes:
     message = bundle.seal_message(spec.envelope, msgspec.json.encode(registrant), spec.recipients)
-    file = RegistrationFile(
+    file = registration.RegistrationFile(
         statement=text, signature=signature, key=message.key, registrant=message.words
     )
     return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
 
 
-def _check_time(registration: Registration, before: OwnRegistration, now: datetime) -> None:
+def _check_time(asked: Registration, before: OwnRegistration, now: datetime) -> None:
     if before.revoked is not None:
         raise InputError.of(
             "registration-revoked",
@@ -386,5 +371,5 @@ def _check_time(registration: Registration, before: OwnRegistration, now: dateti
             before=before,
         )
     known = before.own is not None and before.taken_in
-    if registration.closes is not None and now.date() > registration.closes and not known:
-        raise InputError(registration_closed(registration, now))
+    if asked.closes is not None and now.date() > asked.closes and not known:
+        raise InputError(registration_closed(asked, now))

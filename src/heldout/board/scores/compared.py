@@ -36,13 +36,7 @@ from heldout.board.policy.ensembles import RunLikeness, search_likeness
 from heldout.board.policy.similarity import TOP
 from heldout.board.policy.sketches import Sketches, sketch
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.stored import (
-    DAMAGED,
-    ScoreFile,
-    read_key,
-    read_scores,
-    read_signatures,
-)
+from heldout.board.scores import stored
 from heldout.board.store.sharing import RESULTS
 from heldout.board.store.vault import Vault
 from heldout.errors import StoreError
@@ -71,7 +65,7 @@ def list_others(
     def read(name: str) -> str:
         other = history.submissions[name]
         lost = "scores" in other.stored and not vault.scores(name).is_file()
-        return _read(partial(read_key, vault, name), name, "", lost=lost, repair=repair)
+        return _read(partial(stored.read_key, vault, name), name, "", lost=lost, repair=repair)
 
     keys = list_keys(vault, history.submissions, read)
     return identity.list_entrants(history, day=submission.received.date(), keys=keys)
@@ -158,7 +152,7 @@ def signatures_of(
     name = submission.id
     expected = "signatures" in submission.stored or submission.status == "received"
     lost = expected and not vault.signature(name).is_file()
-    return _read(partial(read_signatures, vault, name), name, {}, lost=lost, repair=repair)
+    return _read(partial(stored.read_signatures, vault, name), name, {}, lost=lost, repair=repair)
 
 
 def _read(read: Callable[[], T], name: str, otherwise: T, *, lost: bool, repair: Repair) -> T:
@@ -176,7 +170,7 @@ def _read(read: Callable[[], T], name: str, otherwise: T, *, lost: bool, repair:
 
 
 def list_distances(
-    vault: Vault, history: History, spec: BoardSpec, scores: ScoreFile
+    vault: Vault, history: History, spec: BoardSpec, scores: stored.ScoreFile
 ) -> tuple[checks.Distance, ...]:
     """The distance of a submission from each baseline, in the view that ranks.
 
@@ -197,7 +191,7 @@ def list_distances(
     better = parse_measure(view.measure).kind.better
     labels = f"{view.set}/{view.labels}" if view.labels else view.set
     for submission in history.submissions.values():
-        known = read_scores(vault, submission.id) if submission.baseline else None
+        known = stored.read_scores(vault, submission.id) if submission.baseline else None
         theirs = None if known is None else known.views.get(view.name)
         if known is None or theirs is None or known.labels.get(labels) != scores.labels.get(labels):
             continue
@@ -288,7 +282,7 @@ def read_sketches(vault: Vault, query_set: str, queries: Sequence[str]) -> RunSk
             columns={query: column for column, query in enumerate(arrays["queries"].tolist())},
             rows=dict(zip(arrays["names"].tolist(), rows, strict=True)),
         )
-    except DAMAGED:
+    except stored.DAMAGED:
         columns = {query: column for column, query in enumerate(queries)}
         return RunSketches(key=secrets.randbits(64) | 1, columns=columns)
 
@@ -333,16 +327,16 @@ def refresh(
     digests = {}
     for name in names:
         stamp = stamps.get(name)
-        rows = [stored.rows.get(name) for stored in sketches_of.values()]
+        rows = [sketched.rows.get(name) for sketched in sketches_of.values()]
         fresh = stamp is not None and all(row is not None and row.stamp == stamp for row in rows)
         if fresh and rows[0] is not None:
             digests[name] = rows[0].digest
         elif (digest := _refresh(vault, name, sketches_of, read)) is not None:
             digests[name] = digest
-    for query_set, stored in sketches_of.items():
-        if stored.changed:
-            _write_sketches(vault, query_set, stored)
-            stored.changed = False
+    for query_set, sketched in sketches_of.items():
+        if sketched.changed:
+            _write_sketches(vault, query_set, sketched)
+            sketched.changed = False
     return digests
 
 
@@ -359,15 +353,15 @@ def _refresh(
     if status is None or (not found and not _is_sound(vault, name)):
         return None
     digest = hashlib.sha256(file.read_bytes()).digest()
-    for query_set, stored in sketches_of.items():
-        stored.put(name, _stamp(status), digest, found.get(query_set))
+    for query_set, sketched in sketches_of.items():
+        sketched.put(name, _stamp(status), digest, found.get(query_set))
     return digest
 
 
 def _is_sound(vault: Vault, name: str) -> bool:
     """Check whether a signature file holds no run, rather than none that can be read."""
     try:
-        return not read_signatures(vault, name)
+        return not stored.read_signatures(vault, name)
     except StoreError:
         return False
 
@@ -398,8 +392,8 @@ def list_keys(vault: Vault, names: Iterable[str], read: Callable[[str], str]) ->
         read: reads the key in the scores of one; it repairs what is damaged or lost.
     """
     stamps = _stamps(vault, "scores")
-    stored = _read_checked(vault, _KEYS, _Keys)
-    known = {} if stored is None else stored.known
+    earlier = _read_checked(vault, _KEYS, _Keys)
+    known = {} if earlier is None else earlier.known
     keys, fresh = {}, {}
     for name in names:
         stamp, key = known.get(name, (None, ""))
@@ -451,16 +445,16 @@ def _digest_code() -> bytes:
 
 def read_comparison(vault: Vault, submission: str, made_of: str) -> dict[str, RunLikeness] | None:
     """Return what was found before, `None` where nothing is stored, or not of just these inputs."""
-    stored = _read_checked(vault, f"comparisons/{submission}.json", _Comparison)
-    return None if stored is None or stored.made_of != made_of else stored.found
+    earlier = _read_checked(vault, f"comparisons/{submission}.json", _Comparison)
+    return None if earlier is None or earlier.made_of != made_of else earlier.found
 
 
 def store_comparison(
     vault: Vault, submission: str, made_of: str, found: Mapping[str, RunLikeness]
 ) -> None:
     """Store what was found."""
-    stored = _Comparison(made_of=made_of, found=dict(found))
-    _write_checked(vault, f"comparisons/{submission}.json", stored)
+    made = _Comparison(made_of=made_of, found=dict(found))
+    _write_checked(vault, f"comparisons/{submission}.json", made)
 
 
 def _read_checked(vault: Vault, path: str, kind: type[S]) -> S | None:

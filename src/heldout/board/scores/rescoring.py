@@ -21,22 +21,9 @@ import msgspec
 from heldout.board.log.submission import Submission
 from heldout.board.rules.changes import add_label_views, is_key, list_open, stem_of
 from heldout.board.rules.spec import BoardSpec
-from heldout.board.scores.score import (
-    open_manifest,
-    open_own_runs,
-    open_submission,
-    score_views,
-)
+from heldout.board.scores import score, stored
 from heldout.board.scores.session import Session
 from heldout.board.scores.sets import SetData, digest_public, load_sets, scan_for_board
-from heldout.board.scores.stored import (
-    RunReport,
-    ScoreFile,
-    digest_scores,
-    read_stored,
-    store_scores,
-    store_signatures,
-)
 from heldout.board.store.sharing import REMEMBERED
 from heldout.envelope.bundle import OpenedRun
 from heldout.errors import HeldoutError, InputError, Problem, TrustError
@@ -65,7 +52,7 @@ class _Stored(msgspec.Struct, frozen=True, kw_only=True):
     """Scores of an entry, beside the digest of all that they depend on."""
 
     made_of: str
-    scores: ScoreFile
+    scores: stored.ScoreFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,25 +92,25 @@ class Precomputed:
         """Where the scores lie, to be shown."""
         return self._vault.files.path(f"{REMEMBERED}/{_FOLDER}")
 
-    def find(self, submission: Submission) -> ScoreFile | None:
+    def find(self, submission: Submission) -> stored.ScoreFile | None:
         """The scores of an entry; `None` where there are none that hold today."""
-        stored = self._read(submission.id)
-        if stored is None:
+        known = self._read(submission.id)
+        if known is None:
             return None
-        if self._made_of(submission) != stored.made_of:
+        if self._made_of(submission) != known.made_of:
             self._others += 1
             return None
         self._used += 1
-        return stored.scores
+        return known.scores
 
-    def store(self, submission: Submission, scores: ScoreFile) -> None:
+    def store(self, submission: Submission, scores: stored.ScoreFile) -> None:
         """Store the scores of an entry; they were made with this session and these sets.
 
         Raises:
             OSError: they cannot be written.
         """
-        stored = _Stored(made_of=self._made_of(submission), scores=scores)
-        data = msgspec.msgpack.encode(stored, order="deterministic")
+        made = _Stored(made_of=self._made_of(submission), scores=scores)
+        data = msgspec.msgpack.encode(made, order="deterministic")
         self._vault.remember(_name(submission.id), data)
 
     def forget(self, ids: Collection[str]) -> None:
@@ -221,8 +208,8 @@ def open_published_runs(
     spec = session.spec_at(entry.received)
     if not spec.sets.keys() & set(query_sets):
         return {}
-    key, manifest = open_manifest(session.vault, spec, entry)
-    opened = open_own_runs(
+    key, manifest = score.open_manifest(session.vault, spec, entry)
+    opened = score.open_own_runs(
         session.vault,
         spec,
         entry,
@@ -330,12 +317,12 @@ class ScoredBaseline:
 
     runs: Mapping[str, Path | File]
     scans: Mapping[str, Scan]
-    scores: ScoreFile
+    scores: stored.ScoreFile
 
 
 def open_and_score(
     session: Session, sets: Mapping[str, SetData], submission: Submission
-) -> ScoreFile:
+) -> stored.ScoreFile:
     """Open a submission and score its runs; its signatures are kept, its scores are not.
 
     Returns:
@@ -343,14 +330,14 @@ def open_and_score(
     """
     spec = rules_of(session, submission)
     sets = sets_of(session, spec, sets)
-    outcome = ScoreFile(
+    outcome = stored.ScoreFile(
         files=dict(submission.scored_files),
         code_version=code_version(),
         labels=labels_of(sets),
         held_out=held_out_of(sets),
     )
     try:
-        scans, views, key = open_submission(session.vault, spec, sets, submission)
+        scans, views, key = score.open_submission(session.vault, spec, sets, submission)
     except TrustError as error:
         outcome = msgspec.structs.replace(outcome, refusal=str(error))
     except InputError as error:
@@ -368,7 +355,7 @@ def _store_signatures(session: Session, submission: Submission, scans: Mapping[s
     Whoever only looks at a board stores none: the vault's lock is not held then.
     """
     if not session.vault.read_only and not _has_signatures(session, submission):
-        store_signatures(session.vault, submission.id, scans)
+        stored.store_signatures(session.vault, submission.id, scans)
 
 
 def _has_signatures(session: Session, submission: Submission) -> bool:
@@ -380,7 +367,7 @@ def _has_signatures(session: Session, submission: Submission) -> bool:
     )
 
 
-def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> ScoreFile:
+def rescore(session: Session, sets: Mapping[str, SetData], submission_id: str) -> stored.ScoreFile:
     """Open and score an entry again, with the labels and the code of today.
 
     Its signatures are kept unless the vault is opened to be read alone; its scores are not.
@@ -410,7 +397,7 @@ def rescore_each(
     *,
     ahead: Precomputed | None = None,
     done: Callable[[], None] = lambda: None,
-) -> Iterator[tuple[str, ScoreFile]]:
+) -> Iterator[tuple[str, stored.ScoreFile]]:
     """As `rescore`, of many entries: on all cores where that pays, in the order of `ids`.
 
     Keys, held-out labels and opened runs stay in the memory of this machine.
@@ -450,7 +437,7 @@ def rescore_each(
 def _side_by_side(
     session: Session,
     submissions: Sequence[Submission],
-    score: Callable[[Any, str], T | None],
+    work_one: Callable[[Any, str], T | None],
     work: object,
     *,
     done: Callable[[], None] = lambda: None,
@@ -460,8 +447,8 @@ def _side_by_side(
     Args:
         session: of the organiser.
         submissions: the entries.
-        score: gives the outcome of one, by its id.
-        work: what `score` gets first, sent to each process once.
+        work_one: gives the outcome of one, by its id.
+        work: what `work_one` gets first, sent to each process once.
         done: called after each.
     """
     seconds = sum(_ENTRY_SECONDS + size_of(session, one) / _OPENED for one in submissions)
@@ -471,7 +458,7 @@ def _side_by_side(
     from heldout.scoring.workers import open_processes, spread  # noqa: PLC0415 - few calls need it
 
     names = [one.id for one in submissions]
-    with open_processes(score, work) as (score_there, open_executor):
+    with open_processes(work_one, work) as (score_there, open_executor):
         found = spread(
             names,
             score_there,
@@ -483,7 +470,9 @@ def _side_by_side(
     return {name: one for name, one in zip(names, found, strict=True) if one is not None}
 
 
-def _rescore_there(work: tuple[Session, Mapping[str, SetData]], name: str) -> ScoreFile | None:
+def _rescore_there(
+    work: tuple[Session, Mapping[str, SetData]], name: str
+) -> stored.ScoreFile | None:
     """In another process; `None` where it fails."""
     try:
         return rescore(*work, name)
@@ -596,21 +585,24 @@ def score_baseline(
     errors = [p for scan in scans.values() for p in scan.problems if p.severity == "error"]
     if errors:
         raise InputError(errors)
-    scores = ScoreFile(
+    scores = stored.ScoreFile(
         files={name: str(scan.digest) for name, scan in scans.items()},
         code_version=code_version(),
         runs={name: _report(scan) for name, scan in scans.items()},
-        views=dict(score_views(spec, sets, scans)),
+        views=dict(score.score_views(spec, sets, scans)),
         labels=labels_of(sets),
         held_out=held_out_of(sets),
     )
     return ScoredBaseline(runs=runs, scans=scans, scores=scores)
 
 
-def store_outcome(session: Session, submission: Submission, scores: ScoreFile) -> None:
+def store_outcome(session: Session, submission: Submission, scores: stored.ScoreFile) -> None:
     """Store scores; nothing but what an event vouches for once it was decided."""
-    if submission.pending or submission.stored.get("scores") in (None, digest_scores(scores)):
-        store_scores(session.vault, submission.id, scores)
+    if submission.pending or submission.stored.get("scores") in (
+        None,
+        stored.digest_scores(scores),
+    ):
+        stored.store_scores(session.vault, submission.id, scores)
 
 
 def repair_stored(session: Session, sets: Mapping[str, SetData], submission_id: str) -> bool:
@@ -629,7 +621,7 @@ def repair_stored(session: Session, sets: Mapping[str, SetData], submission_id: 
     return True
 
 
-def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
+def is_earlier(scores: stored.ScoreFile, sets: Mapping[str, SetData]) -> bool:
     """Check whether scores were made with other labels than those of today; so too if nobody knows.
 
     A key that came later changes no score that was made before it.
@@ -643,7 +635,7 @@ def is_earlier(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
     return bool(scores.views) and (others or files or bool(gone))
 
 
-def lacks_key(scores: ScoreFile, sets: Mapping[str, SetData]) -> bool:
+def lacks_key(scores: stored.ScoreFile, sets: Mapping[str, SetData]) -> bool:
     """Check whether scores were made before a query set had its key."""
     asked = {name: data for name, data in sets.items() if name in scores.runs}
     return any(is_key(n) and n not in scores.held_out for n in held_out_of(asked))
@@ -655,14 +647,14 @@ def list_earlier(session: Session, sets: Mapping[str, SetData]) -> tuple[str, ..
         submission.id
         for submission in session.history().submissions.values()
         if submission.status == "published"
-        and (scores := read_stored(session.vault, submission)) is not None
+        and (scores := stored.read_stored(session.vault, submission)) is not None
         and is_earlier(scores, sets)
     )
 
 
-def _report(scan: Scan) -> RunReport:
+def _report(scan: Scan) -> stored.RunReport:
     facts = scan.facts
-    return RunReport(
+    return stored.RunReport(
         digest=str(scan.digest),
         problems=scan.problems,
         counts=dict(scan.counts),

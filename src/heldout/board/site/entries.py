@@ -17,21 +17,8 @@ from heldout.answers.text import clean
 from heldout.board.log.events import format_time
 from heldout.board.log.final import OpenedFinal
 from heldout.board.rules.spec import BoardSpec
+from heldout.board.site import rows, sections
 from heldout.board.site.columns import COLUMNS, EntryColumn, full_text, read_table
-from heldout.board.site.rows import (
-    ANONYMOUS,
-    TableRow,
-    ViewColumn,
-    digest_rows,
-    file_of_row,
-    is_long,
-    make_columns,
-    public_rows,
-    safe_link,
-    say_block,
-    say_range,
-)
-from heldout.board.site.sections import BoardFacts, Frame, make_frame
 from heldout.board.standings.standings import Row, Standings
 from heldout.charts.axes import day_words
 
@@ -72,8 +59,8 @@ class EntryPage:
         bibtex: how to cite it.
     """
 
-    frame: Frame
-    row: TableRow
+    frame: sections.Frame
+    row: rows.TableRow
     listed: str
     position: str
     final: tuple[OpenedFinal, str] | None
@@ -103,7 +90,7 @@ class EntrySource:
 
 
 def list_entry_sources(
-    standings: Standings, *, spec: BoardSpec, facts: BoardFacts
+    standings: Standings, *, spec: BoardSpec, facts: sections.BoardFacts
 ) -> Iterator[EntrySource]:
     """List what the page of every public row is made from.
 
@@ -112,16 +99,17 @@ def list_entry_sources(
         spec: its rules.
         facts: its sizes and addresses.
     """
-    rows, columns = public_rows(standings), make_columns(spec)
-    positions = _find_positions(rows, columns[0])
-    common, long = _digest_common(standings, rows, spec, facts), is_long(len(rows))
-    for at, (row, own) in enumerate(zip(rows, digest_rows(standings), strict=True)):
-        position, listed = _say_position(row, positions, long=long), file_of_row(at, len(rows))
+    shown, columns = rows.public_rows(standings), rows.make_columns(spec)
+    positions = _find_positions(shown, columns[0])
+    common, long = _digest_common(standings, shown, spec, facts), rows.is_long(len(shown))
+    for at, (row, own) in enumerate(zip(shown, rows.digest_rows(standings), strict=True)):
+        position = _say_position(row, positions, long=long)
+        listed = rows.file_of_row(at, len(shown))
         said = f"{position}\n{listed}".encode()
         digest = hashlib.sha256(common + len(said).to_bytes(4, "big") + said + own).digest()
         make = partial(
             _make_page,
-            TableRow(row, columns),
+            rows.TableRow(row, columns),
             position=position,
             listed=listed,
             standings=standings,
@@ -132,11 +120,11 @@ def list_entry_sources(
 
 
 def _digest_common(
-    standings: Standings, rows: Sequence[Row], spec: BoardSpec, facts: BoardFacts
+    standings: Standings, shown: Sequence[Row], spec: BoardSpec, facts: sections.BoardFacts
 ) -> bytes:
     """Of what all pages of entries depend on: rules, addresses, published figures, and the code."""
     covered = frozenset[str]() if standings.measured is None else standings.measured.covered
-    named = tuple((row.id, row.identity) for row in rows if row.id in covered)
+    named = tuple((row.id, row.identity) for row in shown if row.id in covered)
     digest = hashlib.sha256(digest_code())
     shared = (spec, facts.home, facts.repository, standings.measured, standings.final)
     finalists = tuple(row.id for row in standings.finalists)
@@ -159,21 +147,21 @@ def digest_code() -> bytes:
 
 
 def _make_page(
-    short: TableRow,
+    short: rows.TableRow,
     *,
     position: str,
     listed: str,
     standings: Standings,
     spec: BoardSpec,
-    facts: BoardFacts,
+    facts: sections.BoardFacts,
 ) -> EntryPage:
     row, line = short.row, replace(short, whole=True)
-    home = safe_link(facts.home)
+    home = rows.safe_link(facts.home)
     permalink = f"{home.rstrip('/')}/entries/{line.page}" if home else ""
-    title = short.system if not row.embargoed else f"{ANONYMOUS} entry"
+    title = short.system if not row.embargoed else f"{rows.ANONYMOUS} entry"
     named = f"{title} – {clean(spec.title)}"
     return EntryPage(
-        frame=make_frame(named, position, standings, spec, facts, root="../"),
+        frame=sections.make_frame(named, position, standings, spec, facts, root="../"),
         row=line,
         listed=listed,
         position=position,
@@ -197,9 +185,9 @@ def _find_final(row: Row, standings: Standings, spec: BoardSpec) -> tuple[Opened
     return opened, f"{clean(view.set)} {clean(view.measure)}"
 
 
-def format_bibtex(row: TableRow, *, board: str, link: str) -> str:
+def format_bibtex(row: rows.TableRow, *, board: str, link: str) -> str:
     """A BibTeX entry whose fields hold the team's words and nothing that TeX would obey."""
-    team = ANONYMOUS if row.identity is None else row.identity.team
+    team = rows.ANONYMOUS if row.identity is None else row.identity.team
     score = row.primary
     scored = f"{_tex(score.column.title)} {score.text}, " if score.text else ""
     fields = {
@@ -230,7 +218,7 @@ def _tex(text: str) -> str:
     return "".join(_TEX.get(c, c) for c in text)
 
 
-def _list_moments(row: Row, column: ViewColumn, spec: BoardSpec) -> Iterator[Moment]:
+def _list_moments(row: Row, column: rows.ViewColumn, spec: BoardSpec) -> Iterator[Moment]:
     kinds = [kind for _, kind, _ in row.events]
     for number, (at, kind, digest) in enumerate(row.events):
         words = HISTORY_WORDS.get(kind, clean(kind))
@@ -244,7 +232,7 @@ def _list_moments(row: Row, column: ViewColumn, spec: BoardSpec) -> Iterator[Mom
         yield Moment(format_time(at), moment, words, clean(digest))
 
 
-def _say_published(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime) -> str:
+def _say_published(row: Row, column: rows.ViewColumn, spec: BoardSpec, at: datetime) -> str:
     """Say what an approval released: nothing yet on a one-shot board, perhaps no score at all."""
     if spec.kind == "one-shot" and spec.closes is not None and at.date() <= spec.closes:
         return f"Approved and published; all scores are published after {day_words(spec.closes)}"
@@ -255,9 +243,9 @@ def _say_published(row: Row, column: ViewColumn, spec: BoardSpec, at: datetime) 
     return HISTORY_WORDS["published"]
 
 
-def _find_positions(rows: Sequence[Row], column: ViewColumn) -> Mapping[str, tuple[int, int]]:
+def _find_positions(shown: Sequence[Row], column: rows.ViewColumn) -> Mapping[str, tuple[int, int]]:
     """Id -> rank when it was submitted, and how many entries there were with it."""
-    entries = [row for row in rows if not row.baseline and not row.unranked]
+    entries = [row for row in shown if not row.baseline and not row.unranked]
     found: dict[str, tuple[int, int]] = {}
     before: list[Decimal] = []  # scores below zero, so that the best is the first
     for row in sorted(entries, key=lambda row: (row.received, row.id)):
@@ -273,10 +261,10 @@ def _say_position(row: Row, positions: Mapping[str, tuple[int, int]], *, long: b
         return f"Without a rank: {row.unranked}"
     if row.rank is None:
         return "A baseline of the organisers, without a rank"
-    ranks = say_range(row.rank_low, row.rank_high)
+    ranks = rows.say_range(row.rank_low, row.rank_high)
     possible = f" (range {ranks})" if ranks else ""
     then, of = positions[row.id]
     if long:
-        return f"Among ranks {say_block(row.rank)}; rank {then} of {of} when it was submitted"
+        return f"Among ranks {rows.say_block(row.rank)}; rank {then} of {of} when it was submitted"
     now = f"Rank {row.rank} of {len(positions)}{possible}"
     return now if then == row.rank else f"{now}; rank {then} of {of} when it was submitted"

@@ -21,20 +21,8 @@ from heldout.board.log.events import format_time
 from heldout.board.log.final import ExactScores
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec
+from heldout.board.site import rows, sections
 from heldout.board.site.columns import COLUMNS, COSTS, ENTRY, RESULT, Value
-from heldout.board.site.rows import (
-    TableRow,
-    ViewColumn,
-    make_columns,
-    make_rows,
-    public_row,
-    public_rows,
-    read_columns,
-    read_template,
-    released,
-    safe_link,
-)
-from heldout.board.site.sections import BoardFacts
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.files.csv import defuse
 from heldout.files.csv import format_csv as format_csv_rows
@@ -56,17 +44,17 @@ def format_csv(standings: Standings, spec: BoardSpec) -> bytes:
     The scores stand after what says which entry it is, their spreads at the end. After the opening
     of a final its scores are the last column.
     """
-    views = make_columns(spec)
+    views = rows.make_columns(spec)
     opened = None if standings.final is None else standings.final.opened
     final = {} if opened is None else opened.scores
-    shown, values = public_rows(standings), read_columns(standings)
+    shown, values = rows.public_rows(standings), rows.read_columns(standings)
     informing = [view for view in views if view.for_information]
 
     def digits(
-        field: str, views: Iterable[ViewColumn], ending: str
+        field: str, views: Iterable[rows.ViewColumn], ending: str
     ) -> Iterator[tuple[str, Sequence[str]]]:
         for view in views:
-            yield view.key + ending, [released(getattr(row, field), view.key) for row in shown]
+            yield view.key + ending, [rows.released(getattr(row, field), view.key) for row in shown]
 
     columns: list[tuple[str, Sequence[Value]]] = [
         *((column.key, values[column.key]) for column in ENTRY),
@@ -89,7 +77,7 @@ def format_json(standings: Standings, spec: BoardSpec) -> bytes:
 
     What is undefined is `null`, and `why` beside it says why.
     """
-    views = make_columns(spec)
+    views = rows.make_columns(spec)
     encode = msgspec.json.Encoder().encode
     informing = {view.key: view.use for view in views if view.for_information}
     document = {
@@ -117,18 +105,22 @@ def _cells(values: Sequence[Value]) -> Iterable[str]:
 
 
 def _json_rows(
-    standings: Standings, views: tuple[ViewColumn, ...], spec: BoardSpec
+    standings: Standings, views: tuple[rows.ViewColumn, ...], spec: BoardSpec
 ) -> Iterator[dict[str, Any]]:
     names, today = [column.key for column in COLUMNS], standings.as_of.date()
-    values = zip(*read_columns(standings).values(), strict=True)
-    for row, found in zip(public_rows(standings), values, strict=True):
+    values = zip(*rows.read_columns(standings).values(), strict=True)
+    for row, found in zip(rows.public_rows(standings), values, strict=True):
         line: dict[str, Any] = dict(zip(names[: len(ENTRY)], found, strict=False))
-        line["scores"] = {view.key: _number(released(row.scores, view.key)) for view in views}
+        line["scores"] = {view.key: _number(rows.released(row.scores, view.key)) for view in views}
         scored = [view for view in views if view.key in row.spreads]
-        line["spreads"] = {view.key: _number(released(row.spreads, view.key)) for view in scored}
+        line["spreads"] = {
+            view.key: _number(rows.released(row.spreads, view.key)) for view in scored
+        }
         if row.standard_errors:
             errors = row.standard_errors
-            line["standard_errors"] = {view: _number(released(errors, view)) for view in errors}
+            line["standard_errors"] = {
+                view: _number(rows.released(errors, view)) for view in errors
+            }
         line |= zip(names[len(ENTRY) :], found[len(ENTRY) :], strict=True)
         line["why"] = {
             column.key: column.why(row)
@@ -147,7 +139,7 @@ def _number(text: str) -> msgspec.Raw | None:
     return msgspec.Raw(text.encode()) if text else None
 
 
-def _why_no_score(row: Row, view: ViewColumn, *, over: bool) -> str:
+def _why_no_score(row: Row, view: rows.ViewColumn, *, over: bool) -> str:
     """Return why an entry has no score on a view; `over` is whether its last day has passed."""
     if view.key in row.unlisted:
         return row.unlisted[view.key]
@@ -204,14 +196,14 @@ class _Item:
     when: datetime
     about: str
     kind: str
-    row: TableRow
+    row: rows.TableRow
     why: str = ""
     entries: int = 1
     final: str = ""
 
 
 def format_feed(
-    boards: Sequence[tuple[Standings, BoardSpec]], spec: BoardSpec, facts: BoardFacts
+    boards: Sequence[tuple[Standings, BoardSpec]], spec: BoardSpec, facts: sections.BoardFacts
 ) -> bytes:
     """The newest hundred pieces of news as an Atom document, the latest first.
 
@@ -229,9 +221,9 @@ def format_feed(
     """
     items = {item.about: item for pair in reversed(boards) for item in _items(*pair)}
     newest = nlargest(_MOST, items.values(), key=attrgetter("when", "about"))
-    home = safe_link(facts.home).rstrip("/")
+    home = rows.safe_link(facts.home).rstrip("/")
     base = f"{home}/" if home else ""
-    text = read_template("feed.xml").render(
+    text = rows.read_template("feed.xml").render(
         spec=spec,
         base=base,
         feed=FEED,
@@ -244,11 +236,11 @@ def format_feed(
 
 
 def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
-    rows, columns = public_rows(standings), make_columns(spec)
-    ranked = [row for row in rows if not row.unranked]
+    shown, columns = rows.public_rows(standings), rows.make_columns(spec)
+    ranked = [row for row in shown if not row.unranked]
     records = best_so_far(ranked, columns[0].key, bar=spec.baselines.bar)
     best = {row.id for row in records if spec.kind == "sequential"}
-    for row, line in zip(rows, make_rows(standings, columns), strict=True):
+    for row, line in zip(shown, rows.make_rows(standings, columns), strict=True):
         kind = "baseline" if row.baseline else "best" if row.id in best else "entry"
         yield _Item(when=row.published, about=f"published {row.id}", kind=kind, row=line)
         until = row.embargo_until
@@ -263,11 +255,11 @@ def _items(standings: Standings, spec: BoardSpec) -> Iterator[_Item]:
     yield from _finals(standings, columns)
 
 
-def _finals(standings: Standings, columns: tuple[ViewColumn, ...]) -> Iterator[_Item]:
+def _finals(standings: Standings, columns: tuple[rows.ViewColumn, ...]) -> Iterator[_Item]:
     """Each opening of a final, and each end of the season; of a second one the reason says why."""
     final, end = standings.final, standings.season_end
-    rows = (*standings.finalists, *(standings.rows if end is not None else ()))
-    lines = {row.id: TableRow(public_row(row), columns) for row in rows}
+    ending = (*standings.finalists, *(standings.rows if end is not None else ()))
+    lines = {row.id: rows.TableRow(rows.public_row(row), columns) for row in ending}
     about = f"season {standings.season}".strip()
     opened: list[tuple[str, str, str, ExactScores]] = []
     if final is not None:
@@ -294,7 +286,7 @@ def _find_best(ranked: Iterable[str], one: ExactScores) -> str:
 
 
 def _scores_published(
-    ranked: Sequence[Row], columns: tuple[ViewColumn, ...], today: date, spec: BoardSpec
+    ranked: Sequence[Row], columns: tuple[rows.ViewColumn, ...], today: date, spec: BoardSpec
 ) -> Iterator[_Item]:
     """On a one-shot board, the moment from which all scores are shown."""
     if spec.kind != "one-shot" or spec.closes is None or today <= spec.closes:
@@ -305,7 +297,7 @@ def _scores_published(
             when=_midnight(spec.closes + timedelta(1)),
             about="scores published",
             kind="scores",
-            row=TableRow(waited[0], columns),
+            row=rows.TableRow(waited[0], columns),
             entries=len(waited),
         )
 

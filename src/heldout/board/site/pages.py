@@ -18,25 +18,9 @@ from heldout.answers.text import clean
 from heldout.board.log.final import Measured
 from heldout.board.rules.spec import BoardSpec, Example, QuerySet, Season
 from heldout.board.rules.template import draft_command
-from heldout.board.site import exports, sections
+from heldout.board.site import exports, rows, sections
 from heldout.board.site.entries import EntryPage, EntrySource, digest_code, list_entry_sources
 from heldout.board.site.figures import Figure, make_cost_figures, make_figures
-from heldout.board.site.rows import (
-    Leaf,
-    StandingsTable,
-    TableRow,
-    ViewColumn,
-    add_marks,
-    cut_table,
-    digest_rows,
-    file_stem,
-    is_record,
-    make_columns,
-    make_table,
-    public_rows,
-    read_template,
-    safe_link,
-)
 from heldout.board.standings.standings import (
     Row,
     SeasonStandings,
@@ -91,7 +75,7 @@ class BoardPage:
     example: Example | None
     standing: str
     ends: sections.SeasonEndSection | None
-    table: StandingsTable
+    table: rows.StandingsTable
     final: sections.FinalSection | None
     listings: tuple[sections.Listing, ...]
     empty: bool
@@ -123,7 +107,7 @@ class RowsPage:
     """
 
     frame: sections.Frame
-    table: StandingsTable
+    table: rows.StandingsTable
     ranked: str = ""
     unranked: str = ""
 
@@ -133,7 +117,7 @@ def make_board_page(
     spec: BoardSpec,
     facts: sections.BoardFacts,
     *,
-    table: StandingsTable | None = None,
+    table: rows.StandingsTable | None = None,
 ) -> BoardPage:
     """The page of the whole board.
 
@@ -146,8 +130,8 @@ def make_board_page(
     Raises:
         SetupError: the `site` extra is not installed and there is a chart to draw.
     """
-    table = make_table(standings, spec) if table is None else table
-    shown = public_rows(standings)
+    table = rows.make_table(standings, spec) if table is None else table
+    shown = rows.public_rows(standings)
     ranked = tuple(row for row in shown if not row.unranked)
     main = tuple(column for column in table.columns if not column.further)
     standing = say_standing(
@@ -174,7 +158,7 @@ def make_board_page(
         example=_example(facts.example),
         standing=standing,
         ends=sections.make_season_end(standings, spec),
-        table=cut_table(table)[0],
+        table=rows.cut_table(table)[0],
         final=sections.make_final(standings, spec),
         listings=sections.make_listings(standings, spec),
         empty=all(row.baseline for row in shown),
@@ -188,7 +172,7 @@ def make_board_page(
             ),
             *make_cost_figures(ranked, main),
         ),
-        record=is_record(standings),
+        record=rows.is_record(standings),
         closed=facts.closed is not None,
         spec=spec,
         sets={key: queries for key, queries in spec.sets.items() if key in facts.sets},
@@ -198,13 +182,13 @@ def make_board_page(
         rules=sections.list_rules(spec, facts.versions),
         ranking_trust=sections.make_ranking_trust(standings, table.rows, spec, closed=facts.closed),
         trust=facts.trust,
-        repository=safe_link(facts.repository),
+        repository=rows.safe_link(facts.repository),
         seasons=bool(spec.seasons),
     )
 
 
 def make_rows_pages(
-    table: StandingsTable, standings: Standings, spec: BoardSpec, facts: sections.BoardFacts
+    table: rows.StandingsTable, standings: Standings, spec: BoardSpec, facts: sections.BoardFacts
 ) -> tuple[RowsPage, ...]:
     """The pages on which a long table goes on; none where it is short.
 
@@ -226,7 +210,7 @@ def make_rows_pages(
             ),
             table=part,
         )
-        for part in cut_table(table)[1:]
+        for part in rows.cut_table(table)[1:]
         if part.leaf is not None
     )
 
@@ -243,8 +227,8 @@ def _say_open(spec: BoardSpec, today: date, closed: datetime | None) -> str:
     return f"Closed since {day_words(spec.closes)}"
 
 
-def _say_entries(rows: tuple[Row, ...]) -> str:
-    entries = [row for row in rows if not row.baseline]
+def _say_entries(shown: tuple[Row, ...]) -> str:
+    entries = [row for row in shown if not row.baseline]
     teams = {row.identity.team for row in entries if row.identity is not None}
     anonymous = sum(row.embargoed for row in entries)
     parts = [plural(len(entries), "entry", "entries")]
@@ -262,7 +246,7 @@ def _say_queries(spec: BoardSpec, facts: sections.BoardFacts) -> list[str]:
         return []
     judged = sizes.queries if sizes.judged is None else sizes.judged
     held = "held-out " if spec.sets[name].held_out else ""
-    named = f" ({clean(name)})" if make_columns(spec)[0].only_set else ""
+    named = f" ({clean(name)})" if rows.make_columns(spec)[0].only_set else ""
     return [plural(judged, f"{held}query", f"{held}queries") + named]
 
 
@@ -287,29 +271,29 @@ def _example(example: Example | None) -> Example | None:
 
 
 def say_standing(
-    rows: Sequence[TableRow],
-    column: ViewColumn,
+    table: Sequence[rows.TableRow],
+    column: rows.ViewColumn,
     opens: date,
     today: date,
     *,
-    unranked: Sequence[TableRow] = (),
+    unranked: Sequence[rows.TableRow] = (),
     measured: Measured | None = None,
 ) -> "Markup":
     """Return who leads, by how much, and what that is worth, as HTML.
 
     Args:
-        rows: the table, best first, baselines in their places.
+        table: the table, best first, baselines in their places.
         column: the view that ranks.
         opens: the board's first day.
         today: the day of the page.
         unranked: the entries without a rank.
         measured: what was published of the ranking beside the scores.
     """
-    entries = [row for row in rows if not row.row.baseline]
-    baseline = next((row for row in rows if row.row.baseline), None)
+    entries = [row for row in table if not row.row.baseline]
+    baseline = next((row for row in table if row.row.baseline), None)
     scores = [Decimal(row.primary.text) for row in entries[:2]]
     floor = None if baseline is None or not entries else Decimal(baseline.primary.text)
-    made: Markup = read_template("standing.html").module.standing(  # type: ignore[attr-defined]  # a template macro
+    made: Markup = rows.read_template("standing.html").module.standing(  # type: ignore[attr-defined]  # a template macro
         entries,
         baseline,
         unranked,
@@ -323,7 +307,7 @@ def say_standing(
     return made
 
 
-def _compare_leader(entries: Sequence[TableRow], measured: Measured | None) -> dict[str, Any]:
+def _compare_leader(entries: Sequence[rows.TableRow], measured: Measured | None) -> dict[str, Any]:
     """Return how many entries the leader was tested against, and how many it is ahead of.
 
     Also `tied`, the tested ones that may lead as well, and `like`, those that were not tested.
@@ -393,13 +377,13 @@ def _table(one: SeasonStandings, spec: BoardSpec, facts: sections.BoardFacts) ->
         title=clean(one.season.name),
         path=_season_path(one.season),
     )
-    rows = add_marks(made.rows, one.standings)
-    entries = sum(not row.row.baseline for row in (*rows, *made.unranked))
+    marked = rows.add_marks(made.rows, one.standings)
+    entries = sum(not row.row.baseline for row in (*marked, *made.unranked))
     return replace(
         made,
-        rows=rows,
+        rows=marked,
         days=f"{_say_days(one.season)}; {plural(entries, 'entry', 'entries')}",
-        trust=sections.make_ranking_trust(one.standings, rows, here, closed=facts.closed),
+        trust=sections.make_ranking_trust(one.standings, marked, here, closed=facts.closed),
         ends=sections.make_season_end(one.standings, here),
     )
 
@@ -468,7 +452,7 @@ def list_sources(
         ImportError: Jinja2 is not installed.
     """
     here = spec.in_season(seasons[0].season) if seasons else spec
-    table = make_table(standings, here)
+    table = rows.make_table(standings, here)
     files = {
         **_render_standings("leaderboard", standings, here),
         "index.html": _render(make_board_page(standings, here, facts, table=table)),
@@ -495,7 +479,7 @@ def list_sources(
     for own, rules in boards:
         for entry in list_entry_sources(own, spec=rules, facts=facts):
             if entry.id not in shown:
-                path = f"entries/{file_stem(entry.id)}.html"
+                path = f"entries/{rows.file_stem(entry.id)}.html"
                 yield _source(entry.digest, partial(_render_entry, path, entry), path)
         shown.update(row.id for row in own.every)
 
@@ -526,7 +510,7 @@ def _render_entry(path: str, entry: EntrySource) -> dict[str, bytes]:
 
 
 def _list_rows(
-    table: StandingsTable, standings: Standings, spec: BoardSpec, facts: sections.BoardFacts
+    table: rows.StandingsTable, standings: Standings, spec: BoardSpec, facts: sections.BoardFacts
 ) -> Iterator[PageSource]:
     """List how a long table goes on: pages, and the same rows for the script of the first page.
 
@@ -535,8 +519,8 @@ def _list_rows(
     pages = make_rows_pages(table, standings, spec, facts)
     if not pages:
         return
-    ids = (row.id for row in public_rows(standings))
-    digests = dict(zip(ids, digest_rows(standings), strict=True))
+    ids = (row.id for row in rows.public_rows(standings))
+    digests = dict(zip(ids, rows.digest_rows(standings), strict=True))
     common = _digest_table(pages[0].table)
     for page in pages:
         if (leaf := page.table.leaf) is not None:
@@ -544,8 +528,8 @@ def _list_rows(
             yield _source(digest, partial(_render_rows, page, leaf), leaf.href, leaf.script)
 
 
-def _render_rows(page: RowsPage, leaf: Leaf) -> dict[str, bytes]:
-    macros = read_template("table.html").module
+def _render_rows(page: RowsPage, leaf: rows.Leaf) -> dict[str, bytes]:
+    macros = rows.read_template("table.html").module
     ranked, unranked = macros.rows_of(page.table), macros.unranked_of(page.table)  # type: ignore[attr-defined]  # template macros
     texts = (msgspec.json.encode(str(part)).decode() for part in (ranked, unranked))
     return {
@@ -554,7 +538,7 @@ def _render_rows(page: RowsPage, leaf: Leaf) -> dict[str, bytes]:
     }
 
 
-def _digest_table(table: StandingsTable) -> bytes:
+def _digest_table(table: rows.StandingsTable) -> bytes:
     """Of what all pages of a table have in common; `table` is one of them."""
     common = {field.name: getattr(table, field.name) for field in fields(table)}
     common |= {"rows": (), "unranked": (), "leaf": None}
@@ -573,18 +557,18 @@ def _digest_page(page: RowsPage, digests: Mapping[str, bytes], common: bytes) ->
         common: `_digest_table`.
     """
     table, frame = page.table, page.frame
-    rows = [
+    listed = [
         (digests[row.id], row.rank, row.star, row.span, row.lead_end)
         for row in (*table.rows, *table.unranked)
     ]
     head = (table.leaf, frame.title, frame.summary, frame.board, len(table.unranked))
-    data = msgspec.msgpack.encode((common, *head, rows))
+    data = msgspec.msgpack.encode((common, *head, listed))
     return hashlib.sha256(data).digest()
 
 
 def _render(page: BoardPage | EntryPage | RowsPage | SeasonsPage) -> bytes:
     """The template of the page gets the page's fields by their names."""
-    template = read_template(TEMPLATES[type(page)])
+    template = rows.read_template(TEMPLATES[type(page)])
     text: str = template.render({field.name: getattr(page, field.name) for field in fields(page)})
     return text.encode()
 

@@ -21,15 +21,7 @@ from heldout.board.log.final import Final, LeftOut, Measured, SeasonEnd
 from heldout.board.log.history import History, read_history
 from heldout.board.log.manifest import Costs, Identity
 from heldout.board.log.submission import Submission
-from heldout.board.rules.days import (
-    Term,
-    list_terms,
-    missed_deadline,
-    one_shot_deadline,
-    opened_before,
-    shows_final,
-)
-from heldout.board.rules.release import NOT_CLEAR
+from heldout.board.rules import days, release
 from heldout.board.rules.spec import BoardSpec, Season, Trust, View, due_day, say_after
 from heldout.board.rules.spec_file import parse_spec
 from heldout.errors import InputError
@@ -198,8 +190,8 @@ class Projector:
             now: the moment, UTC.
         """
         self._history = history
-        self._terms = list_terms(history, now)
-        self._opened = opened_before(self._terms)
+        self._terms = days.list_terms(history, now)
+        self._opened = days.opened_before(self._terms)
         self._today = now.date()
 
     def fields(self, entry: Entry) -> list[str]:
@@ -212,7 +204,7 @@ class Projector:
             fields += ["scores", "queries", "seeds", "untold"]
         if "final" in entry.event.sealed and entry.event.submission is not None:
             received = history.submissions[entry.event.submission].received.date()
-            fields += ["final"] * shows_final(entry, self._terms, received)
+            fields += ["final"] * days.shows_final(entry, self._terms, received)
         return fields
 
 
@@ -276,8 +268,8 @@ def _make_standings(
     if season is not None:
         spec = spec.in_season(season)
         every = [s for s in every if season.view in {*s.scores, *s.untold}]
-    today, terms = now.date(), list_terms(history, now)
-    deadline = one_shot_deadline(history)
+    today, terms = now.date(), days.list_terms(history, now)
+    deadline = days.one_shot_deadline(history)
     named = "" if season is None else season.name
     end = history.season_ends.get(named)
     why = {
@@ -344,9 +336,13 @@ def _add_ranges(
     """The rows with their ranges, or why they have none."""
     if spec.trust is None and measured is None:
         return tuple(rows)
-    days = {row.id: row.published.date() for row in rows if row.rank is not None}
+    published = {row.id: row.published.date() for row in rows if row.rank is not None}
     ranges = list_ranges(
-        measured, days, spec.trust, last=spec.last_day_of(season), closed=closed and closed.date()
+        measured,
+        published,
+        spec.trust,
+        last=spec.last_day_of(season),
+        closed=closed and closed.date(),
     )
     unknown = RankRange(why="a baseline has no rank")
     found = ((row, ranges.get(row.id, unknown)) for row in rows)
@@ -359,7 +355,7 @@ def _why_unranked(
     submission: Submission,
     primary: str,
     deadline: date | None,
-    terms: Sequence[Term],
+    terms: Sequence[days.Term],
     end: SeasonEnd | None,
 ) -> str:
     """Return why an entry has no rank, "" if it has one."""
@@ -368,10 +364,10 @@ def _why_unranked(
     if primary in submission.untold:
         ended, published = None if end is None else end.openings[0].at, submission.published
         in_time = ended is not None and published is not None and published <= ended
-        return NOT_NAMED if in_time else NOT_CLEAR
+        return NOT_NAMED if in_time else release.NOT_CLEAR
     if deadline is not None and not submission.scores:
         return f"score shown after {deadline:%d %b %Y}"
-    missed = None if submission.baseline else missed_deadline(terms, submission.received)
+    missed = None if submission.baseline else days.missed_deadline(terms, submission.received)
     return "" if missed is None else f"{POST_HOC}: came after {missed:%d %b %Y}"
 
 
@@ -756,7 +752,7 @@ def _is_listed(row: Row, view: View) -> bool:
 def _why(row: Row, view: View) -> str:
     return (
         row.unlisted.get(view.name)
-        or (NOT_CLEAR if view.name in row.untold else "")
+        or (release.NOT_CLEAR if view.name in row.untold else "")
         or row.unranked
         or "not scored on this view"
     )

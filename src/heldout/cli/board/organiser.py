@@ -233,10 +233,8 @@ def _score_part(ids: Sequence[str], part: str, call: OrganiserCall) -> None:
     shard = parse_shard(part)
     session = look_at(call.board(), call.need_vault(), now=call.now)
     ids = ids or _list_earlier(session)
-    found, entries = (
-        score_part(session, ids, shard, progress=printing.TERMINAL),
-        len(dict.fromkeys(ids)),
-    )
+    found = score_part(session, ids, shard, progress=printing.TERMINAL)
+    entries = len(dict.fromkeys(ids))
     document = reports.part_document(found, shard, entries=entries)
     call.answer(document, reports.part_facts(found, shard, entries=entries))
     failed = found.failed
