@@ -84,8 +84,12 @@ def test_styles_and_script_work_from_a_file(visit: Callable[..., Page]) -> None:
         expect(page.locator("#controls")).to_be_visible()
 
 
-def test_sorting_keeps_ranks_and_puts_missing_last(visit: Callable[..., Page]) -> None:
-    page = visit()
+@pytest.fixture
+def page(visit: Callable[..., Page]) -> Page:
+    return visit()
+
+
+def test_sorting_keeps_ranks_and_puts_missing_last(page: Page) -> None:
     official = column(page, ".rank")
     dev = "td[data-label='dev RR@10']"
     ranks = dict(zip(column(page, ".system"), official, strict=True))
@@ -120,8 +124,7 @@ def test_costs_take_the_place_of_the_other_columns(visit: Callable[..., Page]) -
 
 
 @pytest.mark.slow
-def test_a_cost_sorts_and_what_is_not_stated_comes_last(visit: Callable[..., Page]) -> None:
-    page = visit()
+def test_a_cost_sorts_and_what_is_not_stated_comes_last(page: Page) -> None:
     page.get_by_label("Costs").check()
     for order in (False, True):
         head(page, "Parameters").get_by_role("button").click()
@@ -134,8 +137,7 @@ def test_a_cost_sorts_and_what_is_not_stated_comes_last(visit: Callable[..., Pag
 
 
 @pytest.mark.slow
-def test_the_address_keeps_the_state(visit: Callable[..., Page]) -> None:
-    page = visit()
+def test_the_address_keeps_the_state(page: Page) -> None:
     head(page, "Date").get_by_role("button").click()
     page.locator("#filter").fill("lantern")
     page.locator("#type").select_option("full ranking")
@@ -167,8 +169,7 @@ def test_an_address_is_text_and_never_markup(visit: Callable[..., Page]) -> None
 
 
 @pytest.mark.slow
-def test_no_match_names_the_filter_and_clears(visit: Callable[..., Page]) -> None:
-    page = visit()
+def test_no_match_names_the_filter_and_clears(page: Page) -> None:
     page.locator("#filter").fill("zebra")
     page.locator("#type").select_option("reranking")
     expect(page.locator("#note")).to_contain_text("No row matches “zebra” and type reranking.")
@@ -179,8 +180,7 @@ def test_no_match_names_the_filter_and_clears(visit: Callable[..., Page]) -> Non
 
 
 @pytest.mark.slow
-def test_the_filter_ignores_case_and_accents(visit: Callable[..., Page]) -> None:
-    page = visit()
+def test_the_filter_ignores_case_and_accents(page: Page) -> None:
     page.locator("#filter").fill("GRUPO recuperacion")
     assert page.locator("#board tbody tr:visible").count() > 0
     expect(page.locator("#note")).to_contain_text("ranks are those of the whole board")
@@ -308,8 +308,7 @@ def test_a_phone_keeps_the_table_a_table(visit: Callable[..., Page]) -> None:
 
 
 @pytest.mark.slow
-def test_the_keyboard_is_enough(visit: Callable[..., Page]) -> None:
-    page = visit()
+def test_the_keyboard_is_enough(page: Page) -> None:
     page.keyboard.press("Tab")
     skip = page.get_by_role("link", name="Skip to the content")
     expect(skip).to_be_focused()
@@ -320,8 +319,7 @@ def test_the_keyboard_is_enough(visit: Callable[..., Page]) -> None:
 
 
 @pytest.mark.slow
-def test_an_embargo_ends_on_a_page_that_nobody_rebuilt(visit: Callable[..., Page]) -> None:
-    page = visit()
+def test_an_embargo_ends_on_a_page_that_nobody_rebuilt(page: Page) -> None:
     row = page.locator("[data-embargo-until='2027-05-20']")
     for day, words in ((19, "Anonymous until 20 May 2027"), (20, "reveal due since 20 May 2027")):
         page.clock.set_fixed_time(datetime(2027, 5, day, 12, tzinfo=UTC))

@@ -138,16 +138,19 @@ def test_by_the_public_log_sealed_fields_are_not_known() -> None:
     assert set(log.history.labels) == {"eval"}
 
 
-def test_mended_labels_replace_the_digest() -> None:
-    log = BoardLog().open()
+@pytest.fixture
+def log() -> BoardLog:
+    return BoardLog().open()
+
+
+def test_mended_labels_replace_the_digest(log: BoardLog) -> None:
     before = log.history.labels["eval"]
     log.mend_labels()
     assert log.history.labels["eval"] != before
     assert len(log.history.rules) == 2
 
 
-def test_only_rekeyed_changes_the_recipients() -> None:
-    log = BoardLog().open()
+def test_only_rekeyed_changes_the_recipients(log: BoardLog) -> None:
     other = RULES.replace("age1example", "age1stranger")
     log.rekey(other)
     log.change_rules(other.replace("quota = 2", "quota = 3"))
@@ -177,15 +180,15 @@ def test_the_digests_of_public_files_are_those_of_the_last_event_that_has_them()
         ({}, {"files": {"queries/eval.tsv": "a" * 64}}),
     ],
 )
-def test_wrong_digests_of_files(public: dict[str, object], sealed: dict[str, object]) -> None:
-    log = BoardLog().open()
+def test_wrong_digests_of_files(
+    public: dict[str, object], sealed: dict[str, object], log: BoardLog
+) -> None:
     log.add("changed-rules", None, {"board.toml": RULES, **public}, sealed)
     with pytest.raises(StoreError, match=r"event 1 .*: field 'files'"):
         _ = log.history
 
 
-def test_each_revision_is_compared_with_the_one_before() -> None:
-    log = BoardLog().open()
+def test_each_revision_is_compared_with_the_one_before(log: BoardLog) -> None:
     now = make_manifest()
     log.receive(NAME)
     log.review(NAME, now)
@@ -205,8 +208,7 @@ def test_each_revision_is_compared_with_the_one_before() -> None:
     assert list_amendments(log.entries, "20261101-b") == ()
 
 
-def test_what_a_team_asks_for_is_compared_with_what_holds() -> None:
-    log = BoardLog().open()
+def test_what_a_team_asks_for_is_compared_with_what_holds(log: BoardLog) -> None:
     log.submit(NAME, make_manifest(code=""), "0.4")
     assert list_proposed(log.history.submissions[NAME]) == ()
     asked = make_manifest("Lamp", institution="Institute of Lighthouse", paper="", revision=2)
@@ -219,8 +221,9 @@ def test_what_a_team_asks_for_is_compared_with_what_holds() -> None:
     ]
 
 
-def test_what_a_team_asked_for_waits_or_was_refused_until_something_newer_holds() -> None:
-    log = BoardLog().open()
+def test_what_a_team_asked_for_waits_or_was_refused_until_something_newer_holds(
+    log: BoardLog,
+) -> None:
     log.submit(NAME, make_manifest(), "0.4")
     assert last_proposal(log.entries, NAME) is None
     log.propose(NAME, make_manifest("Lamp", revision=2))
@@ -258,8 +261,7 @@ FULL: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("kind", "field"), [(kind, next(iter(FULL[kind]))) for kind in FULL])
 @pytest.mark.parametrize("how", ["missing", "null"])
-def test_a_field_that_is_missing_is_named(kind: str, field: str, how: str) -> None:
-    log = BoardLog().open()
+def test_a_field_that_is_missing_is_named(kind: str, field: str, how: str, log: BoardLog) -> None:
     for number in (1, 2, 3):
         log.receive(f"2026110{number}-x")
     log.add(kind, NAME, FULL[kind])
@@ -436,8 +438,7 @@ BEFORE: Mapping[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("state", BEFORE)
 @pytest.mark.parametrize("kind", STEPS)
-def test_an_event_comes_after_what_it_can_come_after(state: str, kind: str) -> None:
-    log = BoardLog().open()
+def test_an_event_comes_after_what_it_can_come_after(state: str, kind: str, log: BoardLog) -> None:
     for step in BEFORE[state]:
         STEPS[step](log)
     read_history(log.entries)
@@ -473,8 +474,7 @@ def test_no_order_publishes_what_was_not_received_or_was_refused(kinds: list[str
         assert decided[-1] == "received"
 
 
-def test_an_embargo_that_is_over_is_not_extended() -> None:
-    log = BoardLog().open()
+def test_an_embargo_that_is_over_is_not_extended(log: BoardLog) -> None:
     for step in BEFORE["embargoed"]:
         STEPS[step](log)
     log.wait(days=40)
@@ -483,8 +483,7 @@ def test_an_embargo_that_is_over_is_not_extended() -> None:
         read_history(log.entries)
 
 
-def test_a_closed_board_takes_nothing_new_and_is_opened_once() -> None:
-    log = BoardLog().open()
+def test_a_closed_board_takes_nothing_new_and_is_opened_once(log: BoardLog) -> None:
     log.submit(NAME, make_manifest(), "0.4")
     log.add("closed-board", None, {"open_runs": []})
     read_history(log.entries)
@@ -501,15 +500,13 @@ def test_a_closed_board_takes_nothing_new_and_is_opened_once() -> None:
         read_history(again.entries)
 
 
-def test_labels_in_the_open_bind_nobody_and_are_refused() -> None:
-    log = BoardLog().open()
+def test_labels_in_the_open_bind_nobody_and_are_refused(log: BoardLog) -> None:
     log.add("changed-rules", None, {"board.toml": RULES, "labels": {"eval": "0" * 64}})
     with pytest.raises(StoreError, match="field 'labels' stands in the open"):
         read_history(log.entries)
 
 
-def test_only_rules_change_labels() -> None:
-    log = BoardLog().open()
+def test_only_rules_change_labels(log: BoardLog) -> None:
     before = log.history.labels
     log.rekey(labels={"eval": "0" * 64})
     assert log.history.labels == before

@@ -159,3 +159,9 @@ def database(request: pytest.FixtureRequest) -> Database:
 def stage(database: Database, tmp_path: Path) -> Stage:
     """An intake in folders of its own, on each engine in turn."""
     return make_stage(database, tmp_path)
+
+
+@pytest.fixture
+def team(stage: Stage) -> Team:
+    """One of its teams."""
+    return stage.team("Harbor")

@@ -32,6 +32,7 @@ from heldout.intake.teams import (
 
 database = intake_stage.database
 stage = intake_stage.stage
+team = intake_stage.team
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
@@ -177,8 +178,7 @@ def test_a_token_opens_nothing_once_it_ended_or_its_team_is_shut_out(stage: Stag
     assert find_team(opened, session, now=NOW, kind="session") is None
 
 
-def test_a_team_has_so_many_sessions_and_its_oldest_ends(stage: Stage) -> None:
-    team = stage.team("Harbor")
+def test_a_team_has_so_many_sessions_and_its_oldest_ends(stage: Stage, team: Team) -> None:
     token, first = enter(stage, team)
     more = [open_session(stage.database, token, now=NOW, valid=HOUR) for _ in range(MOST_SESSIONS)]
     found = [find_team(stage.database, str(one), now=NOW, kind="session") for one in (first, *more)]

@@ -38,6 +38,7 @@ from heldout.intake.worker import hand_over
 
 database = intake_stage.database
 stage = intake_stage.stage
+team = intake_stage.team
 DAY = timedelta(days=1)
 ONE = files_of("one")
 FIRST = min(ONE)
@@ -52,12 +53,12 @@ def code_of(work: Callable[[], object]) -> str:
 
 def sqlite_stage(
     folder: Path, *, limits: IntakeLimits | None = None, of_files: FileLimits | None = None
-) -> Stage:
-    return make_stage(wiped("sqlite", INTAKE), folder, limits=limits, of_files=of_files)
+) -> tuple[Stage, Team]:
+    stage = make_stage(wiped("sqlite", INTAKE), folder, limits=limits, of_files=of_files)
+    return stage, stage.team("Harbor")
 
 
-def test_an_upload_that_was_cut_goes_on_and_is_handed_over_whole(stage: Stage) -> None:
-    team = stage.team("Harbor")
+def test_an_upload_that_was_cut_goes_on_and_is_handed_over_whole(stage: Stage, team: Team) -> None:
     begun = stage.begin(team, ONE)
     assert (begun.state, begun.kind, begun.owner) == ("open", "submission", "20261123-one")
     for name, data in ONE.items():
@@ -75,8 +76,7 @@ def test_an_upload_that_was_cut_goes_on_and_is_handed_over_whole(stage: Stage) -
     assert not [one for one in stage.store.parts.iterdir() if one.is_dir()]
 
 
-def test_what_is_asked_again_is_found_done(stage: Stage) -> None:
-    team = stage.team("Harbor")
+def test_what_is_asked_again_is_found_done(stage: Stage, team: Team) -> None:
     first = stage.upload(team, ONE, quota=QUOTA)
     assert stage.begin(team, ONE, quota=QUOTA).id == first.id
     assert stage.complete(first, quota=QUOTA) == first
@@ -88,8 +88,8 @@ def test_what_is_asked_again_is_found_done(stage: Stage) -> None:
 
 
 def test_bytes_come_in_order_and_no_more_than_was_said(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path)
-    team, other = stage.team("Harbor"), stage.team("Quay")
+    stage, team = sqlite_stage(tmp_path)
+    other = stage.team("Quay")
     begun = stage.begin(team, ONE)
     stage.send(begun, FIRST, ONE[FIRST][:10])
     for offset in (0, 9, 11):
@@ -107,8 +107,7 @@ def test_bytes_come_in_order_and_no_more_than_was_said(tmp_path: Path) -> None:
 
 
 def test_a_request_that_breaks_keeps_what_came(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path)
-    team = stage.team("Harbor")
+    stage, team = sqlite_stage(tmp_path)
     begun = stage.begin(team, ONE)
     opened = open_part(stage.store, team.id, begun.id, FIRST, offset=0, clock=stage.clock)
     with suppress(ConnectionError), opened as part:
@@ -119,8 +118,7 @@ def test_a_request_that_breaks_keeps_what_came(tmp_path: Path) -> None:
 
 
 def test_two_requests_never_write_one_file_at_once(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path)
-    team = stage.team("Harbor")
+    stage, team = sqlite_stage(tmp_path)
     begun = stage.begin(team, ONE)
     opened = open_part(stage.store, team.id, begun.id, FIRST, offset=0, clock=stage.clock)
     with opened as part:
@@ -130,8 +128,7 @@ def test_two_requests_never_write_one_file_at_once(tmp_path: Path) -> None:
 
 
 def test_bytes_that_a_lost_disk_took_are_asked_again(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path)
-    team = stage.team("Harbor")
+    stage, team = sqlite_stage(tmp_path)
     begun = stage.begin(team, ONE)
     stage.send(begun, FIRST, ONE[FIRST])
     stage.store.part(begun.id, FIRST).write_bytes(ONE[FIRST][:7])
@@ -141,8 +138,7 @@ def test_bytes_that_a_lost_disk_took_are_asked_again(tmp_path: Path) -> None:
     stage.send(begun, FIRST, ONE[FIRST][7:], offset=7)
 
 
-def test_bytes_with_another_digest_fail_and_use_no_quota(stage: Stage) -> None:
-    team = stage.team("Harbor")
+def test_bytes_with_another_digest_fail_and_use_no_quota(stage: Stage, team: Team) -> None:
     begun = stage.begin(team, ONE, quota=QUOTA)
     stage.fill(begun, {**ONE, FIRST: bytes(100)})
     stage.complete(begun, quota=QUOTA)
@@ -159,8 +155,7 @@ def test_bytes_with_another_digest_fail_and_use_no_quota(stage: Stage) -> None:
 
 
 def test_what_is_declared_wrongly_is_refused_before_a_byte_comes(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path, of_files=FileLimits(file_bytes=99))
-    team = stage.team("Harbor")
+    stage, team = sqlite_stage(tmp_path, of_files=FileLimits(file_bytes=99))
     two = dict(list(ONE.items())[:2])
     short = {name: data[:9] for name, data in ONE.items()}
 
@@ -181,8 +176,7 @@ def test_what_is_declared_wrongly_is_refused_before_a_byte_comes(tmp_path: Path)
     assert list_uploads(stage.store, team.id) == ()
 
 
-def test_an_update_or_a_registration_uses_no_quota(stage: Stage) -> None:
-    team = stage.team("Harbor")
+def test_an_update_or_a_registration_uses_no_quota(stage: Stage, team: Team) -> None:
     metadata = f"20261123-one{ENDINGS[1]}"
     for files in (ONE, {metadata: b"new"}, {metadata: b"newer"}, {f"team-{'0' * 16}.json": b"{}"}):
         stage.upload(team, files, quota=QUOTA)
@@ -224,8 +218,7 @@ def test_an_update_of_what_failed_is_a_submission(stage: Stage) -> None:
     assert code_of(lambda: stage.begin(other, ONE, quota=QUOTA)) == "upload-taken"
 
 
-def test_quota_slides_and_what_the_log_gives_back_is_free_again(stage: Stage) -> None:
-    team = stage.team("Harbor")
+def test_quota_slides_and_what_the_log_gives_back_is_free_again(stage: Stage, team: Team) -> None:
     stage.upload(team, ONE, quota=QUOTA)
     assert code_of(lambda: stage.begin(team, files_of("two"), quota=QUOTA)) == "upload-quota"
     state = read_quota(stage.store, team.id, QUOTA, now=NOW + DAY)
@@ -241,16 +234,14 @@ def test_quota_slides_and_what_the_log_gives_back_is_free_again(stage: Stage) ->
 
 
 def test_the_official_time_of_the_log_counts_once_it_has_one(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path)
-    team = stage.team("Harbor")
+    stage, team = sqlite_stage(tmp_path)
     stage.upload(team, ONE)
     later = Quota(limit=1, window=7 * DAY, received={"20261123-one": NOW + DAY})
     assert read_quota(stage.store, team.id, later, now=NOW + 2 * DAY).next_allowed == NOW + 8 * DAY
 
 
 def test_before_and_after_the_deadline_of_a_one_shot_board_count_apart(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path)
-    team = stage.team("Harbor")
+    stage, team = sqlite_stage(tmp_path)
     late = NOW + DAY
     quota = Quota(limit=1, window=10 * DAY, late=late)
     stage.upload(team, ONE, quota=quota)
@@ -290,7 +281,7 @@ def test_uploads_that_are_complete_at_once_never_exceed_the_quota(
 
 def test_limits_hold_for_teams_addresses_and_all(tmp_path: Path) -> None:
     def begin(names: str, *, alone: bool, address: str = "", **limits: int) -> str:
-        stage = sqlite_stage(tmp_path, limits=IntakeLimits(**{"free_bytes": 0, **limits}))  # type: ignore[arg-type]  # numbers
+        stage, _ = sqlite_stage(tmp_path, limits=IntakeLimits(**{"free_bytes": 0, **limits}))  # type: ignore[arg-type]  # numbers
         stage.address = address
         own = [stage.team(f"T{number}") for number in range(len(names))]
         for number, name in enumerate(names[:-1]):
@@ -307,7 +298,7 @@ def test_limits_hold_for_teams_addresses_and_all(tmp_path: Path) -> None:
 
 
 def test_a_team_s_first_upload_is_taken_whatever_others_have_under_way(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path, limits=IntakeLimits(free_bytes=0, of_address=2, at_once=2))
+    stage, _ = sqlite_stage(tmp_path, limits=IntakeLimits(free_bytes=0, of_address=2, at_once=2))
     stage.address = "192.0.2.7"
     busy = stage.team("Busy")
     for name in "ab":
@@ -329,7 +320,7 @@ def test_a_team_has_no_more_room_than_it_leaves_to_the_others(tmp_path: Path) ->
     """Room for 200 MiB: the first team gets 100, the next 50; a small upload always fits."""
     mib = 1 << 20
     limits = IntakeLimits(free_bytes=0, bytes=200 * mib, of_team=9)
-    stage = sqlite_stage(tmp_path, limits=limits)
+    stage, _ = sqlite_stage(tmp_path, limits=limits)
 
     def begin(team: Team, name: str, size: int) -> Upload:
         return begin_upload(stage.store, team.id, huge(name, size), address="", quota=None, now=NOW)
@@ -354,9 +345,8 @@ def test_a_team_has_no_more_room_than_it_leaves_to_the_others(tmp_path: Path) ->
 
 
 def test_one_that_ended_takes_no_place_and_names_no_address(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path, limits=IntakeLimits(free_bytes=0, of_team=1))
+    stage, team = sqlite_stage(tmp_path, limits=IntakeLimits(free_bytes=0, of_team=1))
     stage.address = "192.0.2.7"
-    team = stage.team("Harbor")
     begun = stage.begin(team, ONE)
     stage.send(begun, FIRST, b"abc")
     cancelled = cancel_upload(stage.store, team.id, begun.id, now=NOW)
@@ -376,8 +366,7 @@ def test_one_that_ended_takes_no_place_and_names_no_address(tmp_path: Path) -> N
     assert sorted(map(tuple, found)) == [("accepted", ""), ("cancelled", ""), ("open", "192.0.2.7")]
 
 
-def test_an_upload_that_nobody_goes_on_with_ends_and_its_parts_go(stage: Stage) -> None:
-    team = stage.team("Harbor")
+def test_an_upload_that_nobody_goes_on_with_ends_and_its_parts_go(stage: Stage, team: Team) -> None:
     old = stage.begin(team, ONE)
     stage.clock.move(DAY)
     fresh = stage.begin(team, files_of("two"))
@@ -393,8 +382,7 @@ def test_an_upload_that_nobody_goes_on_with_ends_and_its_parts_go(stage: Stage) 
     assert [one.name for one in stage.store.parts.iterdir()] == [fresh.id]
 
 
-def test_an_upload_of_which_nothing_comes_ends_within_minutes(stage: Stage) -> None:
-    team = stage.team("Harbor")
+def test_an_upload_of_which_nothing_comes_ends_within_minutes(stage: Stage, team: Team) -> None:
     silent = stage.begin(team, ONE)
     begun = stage.begin(team, files_of("two"))
     stage.send(begun, min(files_of("two")), b"t")
@@ -405,8 +393,7 @@ def test_an_upload_of_which_nothing_comes_ends_within_minutes(stage: Stage) -> N
     assert stage.begin(team, ONE).state == "open"
 
 
-def test_a_byte_a_day_keeps_no_room_for_ever(stage: Stage) -> None:
-    team = stage.team("Harbor")
+def test_a_byte_a_day_keeps_no_room_for_ever(stage: Stage, team: Team) -> None:
     begun = stage.begin(team, ONE)
     for day in range(7):
         assert sweep(stage.store, now=stage.clock()) == 0
@@ -418,8 +405,8 @@ def test_a_byte_a_day_keeps_no_room_for_ever(stage: Stage) -> None:
 
 def test_metadata_and_keys_are_as_small_as_the_inbox_takes_them(tmp_path: Path) -> None:
     """Metadata alone use no quota: a gibibyte of them, again and again, would fill the folder."""
-    stage = sqlite_stage(tmp_path)
-    team, limits = stage.team("Harbor"), FileLimits()
+    stage, team = sqlite_stage(tmp_path)
+    limits = FileLimits()
     sizes = limits.file_bytes, limits.metadata_bytes, limits.key_bytes
     names = file_names("age", SubmissionId("20261123-one"))
     ours = dict(zip(names.all, sizes, strict=True))
@@ -435,9 +422,10 @@ def test_metadata_and_keys_are_as_small_as_the_inbox_takes_them(tmp_path: Path) 
     begin(ours)
 
 
-def test_an_id_that_the_log_knows_is_taken_and_no_way_round_the_quota(stage: Stage) -> None:
+def test_an_id_that_the_log_knows_is_taken_and_no_way_round_the_quota(
+    stage: Stage, team: Team
+) -> None:
     """Counted as the log counts that submission, it would be returned, or long ago."""
-    team = stage.team("Harbor")
     logged = {"20261123-one": NOW - 400 * DAY, "20261123-two": NOW}
     quota = Quota(limit=1, window=7 * DAY, received=logged, returned=["20261123-two"])
     for name in ("one", "two"):
@@ -451,10 +439,9 @@ def test_an_id_that_the_log_knows_is_taken_and_no_way_round_the_quota(stage: Sta
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_of_what_a_team_sends_twice_the_last_is_delivered_whoever_hands_it_over(
-    stage: Stage, order: tuple[int, int]
+    stage: Stage, team: Team, order: tuple[int, int]
 ) -> None:
     """The server's own worker, or another, may be at it before the request is."""
-    team = stage.team("Harbor")
     newer, newest = ({name: data + more for name, data in ONE.items()} for more in (b"x", b"y"))
     other = stage.upload(team, files_of("two"))
     stage.upload(team, ONE)
@@ -471,9 +458,8 @@ def test_of_what_a_team_sends_twice_the_last_is_delivered_whoever_hands_it_over(
     assert {name: lying[name] for name in newest} == newest
 
 
-def test_what_lies_in_the_folder_is_accepted_without_its_parts(stage: Stage) -> None:
+def test_what_lies_in_the_folder_is_accepted_without_its_parts(stage: Stage, team: Team) -> None:
     """As after a restored backup: the database is of a moment before the delivery."""
-    team = stage.team("Harbor")
     stage.upload(team, ONE)
     stage.work()
     with stage.database.engine.begin() as connection:
@@ -485,8 +471,7 @@ def test_what_lies_in_the_folder_is_accepted_without_its_parts(stage: Stage) -> 
 
 def test_what_waits_for_the_inbox_takes_room(tmp_path: Path) -> None:
     """Nothing more is begun where the folder is full; what is under way is handed over."""
-    stage = sqlite_stage(tmp_path, limits=IntakeLimits(free_bytes=0, bytes=900))
-    team = stage.team("Harbor")
+    stage, team = sqlite_stage(tmp_path, limits=IntakeLimits(free_bytes=0, bytes=900))
     first, second = stage.begin(team, ONE), stage.begin(team, {FIRST: b"new"})
     for begun, files in ((first, ONE), (second, {FIRST: b"new"})):
         stage.fill(begun, files)
@@ -502,8 +487,7 @@ def test_what_waits_for_the_inbox_takes_room(tmp_path: Path) -> None:
 
 
 def test_parts_that_are_gone_fail_and_use_no_quota(tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path)
-    team = stage.team("Harbor")
+    stage, team = sqlite_stage(tmp_path)
     ready = stage.upload(team, ONE, quota=QUOTA)
     stage.store.part(ready.id, FIRST).unlink()
     stage.work()
@@ -515,8 +499,7 @@ def test_parts_that_are_gone_fail_and_use_no_quota(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["received", "parts"])
 def test_a_disk_that_is_away_for_a_day_loses_nothing(name: str, tmp_path: Path) -> None:
-    stage = sqlite_stage(tmp_path)
-    team = stage.team("Harbor")
+    stage, team = sqlite_stage(tmp_path)
     ready = stage.upload(team, ONE)
     folder = tmp_path / name
     folder.rename(tmp_path / "away")

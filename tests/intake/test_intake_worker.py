@@ -14,12 +14,13 @@ from heldout.files.durable import Folder
 from heldout.intake import worker as handing
 from heldout.intake.mail import Notice, add_notice, list_notices, send_notices
 from heldout.intake.tables import INTAKE, teams
-from heldout.intake.teams import create_invitation, list_teams, open_session, replace_tokens
+from heldout.intake.teams import Team, create_invitation, list_teams, open_session, replace_tokens
 from heldout.intake.uploads import get_upload, list_uploads
 from heldout.intake.worker import RETENTION, DueWorker
 
 database = intake_stage.database
 stage = intake_stage.stage
+team = intake_stage.team
 ROWS = ("notices", "invitations", "tokens")
 
 
@@ -99,8 +100,7 @@ def rows(stage: Stage) -> dict[str, int]:
     )
 
 
-def test_of_several_processes_one_works_at_a_time(stage: Stage) -> None:
-    team = stage.team("Harbor")
+def test_of_several_processes_one_works_at_a_time(stage: Stage, team: Team) -> None:
     ready = stage.upload(team, files_of("one"))
     with Folder(stage.store.parts).lock("worker.lock"):
         stage.work()

@@ -128,10 +128,14 @@ def test_every_cell_can_be_found_again_in_the_public_log(boards: Boards, name: s
     assert [list(row) for row in recover_table(boards[name].public)] == boards[name].cells
 
 
+@pytest.fixture
+def old(boards: Boards, name: str) -> Old:
+    return boards[name]
+
+
 @pytest.mark.real
 @both
-def test_the_vault_keeps_the_file_under_the_digest_of_the_event(boards: Boards, name: str) -> None:
-    old = boards[name]
+def test_the_vault_keeps_the_file_under_the_digest_of_the_event(old: Old) -> None:
     event = old.public[1].event
     data = old.table.read_bytes()
     assert (event.kind, event.public["sha256"]) == ("imported-board", digest_bytes(data))
@@ -141,8 +145,7 @@ def test_the_vault_keeps_the_file_under_the_digest_of_the_event(boards: Boards, 
 
 @pytest.mark.real
 @both
-def test_the_past_is_a_field_and_never_the_time_of_an_event(boards: Boards, name: str) -> None:
-    old = boards[name]
+def test_the_past_is_a_field_and_never_the_time_of_an_event(old: Old) -> None:
     assert {entry.event.at for entry in old.public} == {NOW}
     entries = [entry for entry in old.public if entry.event.kind == "imported"]
     order = [(entry.get("day"), entry.get("line")) for entry in entries]
@@ -157,8 +160,7 @@ def test_the_past_is_a_field_and_never_the_time_of_an_event(boards: Boards, name
 
 @pytest.mark.real
 @both
-def test_the_audit_is_sound_and_all_is_committed(boards: Boards, name: str) -> None:
-    old = boards[name]
+def test_the_audit_is_sound_and_all_is_committed(old: Old) -> None:
     found = audit_board(old.repository, old.folder / "vault")
     assert (found.faults, found.notes) == ((), ())
     assert git(old.repository.root, "status", "--porcelain") == ""
@@ -171,8 +173,7 @@ def describe(row: Row) -> str:
 
 @pytest.mark.real
 @both
-def test_scores_are_those_of_the_file_to_the_digit(boards: Boards, name: str) -> None:
-    old = boards[name]
+def test_scores_are_those_of_the_file_to_the_digit(old: Old) -> None:
     given = sorted((row["eval"], row["dev"], row["description"]) for row in old.rows)
     shown = [(r.scores["eval"], r.scores.get("dev", ""), describe(r)) for r in old.standings.rows]
     assert sorted(shown) == given
@@ -180,8 +181,7 @@ def test_scores_are_those_of_the_file_to_the_digit(boards: Boards, name: str) ->
 
 @pytest.mark.real
 @both
-def test_a_missing_dev_score_is_null_with_why(boards: Boards, name: str) -> None:
-    old = boards[name]
+def test_a_missing_dev_score_is_null_with_why(old: Old) -> None:
     missing = [row for row in read_json(old) if row["scores"]["dev"] is None]
     assert len(missing) == sum(not row["dev"] for row in old.rows) > 0
     assert all(row["why"]["scores.dev"] for row in missing)
@@ -189,8 +189,7 @@ def test_a_missing_dev_score_is_null_with_why(boards: Boards, name: str) -> None
 
 @pytest.mark.real
 @both
-def test_the_three_baselines_have_no_rank(boards: Boards, name: str) -> None:
-    old = boards[name]
+def test_the_three_baselines_have_no_rank(old: Old) -> None:
     baselines = [row for row in read_json(old) if row["baseline"]]
     assert len(baselines) == 3
     assert {(row["rank"], row["trophy"]) for row in baselines} == {(None, False)}
@@ -200,10 +199,7 @@ def test_the_three_baselines_have_no_rank(boards: Boards, name: str) -> None:
 
 @pytest.mark.real
 @pytest.mark.parametrize(("name", "count"), [("doc", 17), ("passage", 20)])
-def test_trophies_are_those_given_and_the_rule_gives_the_same(
-    boards: Boards, name: str, count: int
-) -> None:
-    old = boards[name]
+def test_trophies_are_those_given_and_the_rule_gives_the_same(old: Old, count: int) -> None:
     given = {(row["description"], row["date"]) for row in old.rows if row["mark"] == "🏆"}
     shown = [row for row in old.standings.rows if row.trophy]
     assert {(describe(row), f"{row.received:%Y/%m/%d}") for row in shown} == given

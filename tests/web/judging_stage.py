@@ -251,3 +251,15 @@ def stage(tmp_path: Path) -> Iterator[Make]:
     """The same, by what makes them."""
     with Stages(tmp_path) as made:
         yield made.make
+
+
+@pytest.fixture
+def one(stage: Make) -> Stage:
+    """A campaign as most tests want it."""
+    return stage()
+
+
+@pytest.fixture
+def root(one: Stage) -> str:
+    """Where its first judge works."""
+    return one.begin()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import browser_visit
 import pytest
 from browser_visit import Visit
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 import chromium
 from heldout.judging.pages.questions import TEXTS
@@ -15,11 +15,19 @@ browser = chromium.browser
 visit = browser_visit.visit
 
 
+@pytest.fixture
+def one(visit: Callable[..., Visit]) -> Visit:
+    return visit()
+
+
+@pytest.fixture
+def page(one: Visit) -> Page:
+    return one.begin()
+
+
 def test_a_lost_connection_keeps_the_choice_and_sends_it_when_it_is_back(
-    visit: Callable[..., Visit],
+    one: Visit, page: Page
 ) -> None:
-    one = visit()
-    page = one.begin()
     page.keyboard.press("2")
     page.context.set_offline(True)
     page.keyboard.press("Enter")
@@ -33,8 +41,7 @@ def test_a_lost_connection_keeps_the_choice_and_sends_it_when_it_is_back(
     one.end("ERR_INTERNET_DISCONNECTED")
 
 
-def test_a_choice_that_was_not_sent_outlives_the_window(visit: Callable[..., Visit]) -> None:
-    one = visit()
+def test_a_choice_that_was_not_sent_outlives_the_window(one: Visit) -> None:
     page = one.begin()
     page.get_by_label("because").select_option("language")
     expect(page.get_by_role("radio", name="I can't judge this,")).to_be_checked()
@@ -53,11 +60,7 @@ def test_a_choice_that_was_not_sent_outlives_the_window(visit: Callable[..., Vis
     one.end()
 
 
-def test_a_choice_from_before_another_windows_answer_is_dropped(
-    visit: Callable[..., Visit],
-) -> None:
-    one = visit()
-    page = one.begin()
+def test_a_choice_from_before_another_windows_answer_is_dropped(one: Visit, page: Page) -> None:
     page.keyboard.press("1")
     one.stage.answer(page.url.removeprefix(one.root).rpartition("/item/")[0], 1, "b")
     page.reload()
@@ -66,9 +69,7 @@ def test_a_choice_from_before_another_windows_answer_is_dropped(
     one.end()
 
 
-def test_another_windows_answer_is_shown_and_asked_again(visit: Callable[..., Visit]) -> None:
-    one = visit()
-    page = one.begin()
+def test_another_windows_answer_is_shown_and_asked_again(one: Visit, page: Page) -> None:
     one.stage.answer(page.url.removeprefix(one.root).rpartition("/item/")[0], 1, "b")
     page.keyboard.press("1")
     page.keyboard.press("Enter")
@@ -81,11 +82,9 @@ def test_another_windows_answer_is_shown_and_asked_again(visit: Callable[..., Vi
 
 
 def test_an_empty_next_is_asked_about_here_and_leaves_back_as_it_was(
-    visit: Callable[..., Visit],
+    one: Visit, page: Page
 ) -> None:
     """A page that refused would stand in the history, with a form to send again."""
-    one = visit()
-    page = one.begin()
     posted: list[str] = []
     page.on("request", lambda r: posted.append(r.url) if r.method == "POST" else None)
     alert = page.get_by_role("alert")
@@ -106,9 +105,7 @@ def test_an_empty_next_is_asked_about_here_and_leaves_back_as_it_was(
     one.end()
 
 
-def test_a_server_that_cannot_save_is_told_in_place(visit: Callable[..., Visit]) -> None:
-    one = visit()
-    page = one.begin()
+def test_a_server_that_cannot_save_is_told_in_place(one: Visit, page: Page) -> None:
     page.route("**/item/1", lambda route: route.fulfill(status=503, body="busy"), times=1)
     page.keyboard.press("1")
     page.keyboard.press("Enter")
@@ -118,8 +115,7 @@ def test_a_server_that_cannot_save_is_told_in_place(visit: Callable[..., Visit])
     one.end("503")
 
 
-def test_a_place_that_ends_soon_is_announced_and_can_be_kept(visit: Callable[..., Visit]) -> None:
-    one = visit()
+def test_a_place_that_ends_soon_is_announced_and_can_be_kept(one: Visit) -> None:
     page = one.window()
     page.clock.install()
     page.goto(one.root + one.stage.begin() + "/item/1")

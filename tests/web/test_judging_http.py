@@ -2,14 +2,14 @@
 
 import judging_stage
 import pytest
-from judging_stage import Make, fields_of, words_of
+from judging_stage import Make, Stage, fields_of, words_of
 
 stage = judging_stage.stage
+one = judging_stage.one
+root = judging_stage.root
 
 
-def test_every_answer_carries_the_headers_and_no_cookie(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_every_answer_carries_the_headers_and_no_cookie(one: Stage, root: str) -> None:
     pages = [one.client.get(place) for place in (one.link, f"{root}/item/1", "/", "/a/x/done")]
     pages += [one.post(f"{root}/item/1", {}), one.client.get("/static/judging.css")]
     pages += [one.client.get("/static/none.css"), one.client.call("DELETE", one.link)]
@@ -23,9 +23,7 @@ def test_every_answer_carries_the_headers_and_no_cookie(stage: Make) -> None:
     assert pages[0].headers["cache-control"] == "no-store"
 
 
-def test_head_is_answered_as_get_without_a_body(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_head_is_answered_as_get_without_a_body(one: Stage, root: str) -> None:
     for place in (one.link, f"{root}/item/1", "/health", "/static/judging.css", "/nowhere"):
         head, page = one.client.call("HEAD", place), one.client.get(place)
         assert head.status_code == page.status_code
@@ -43,17 +41,14 @@ def test_there_are_no_other_pages(stage: Make, path: str) -> None:
     assert "There is no such page" in words_of(page)
 
 
-def test_an_unknown_link_says_nothing_of_the_study(stage: Make) -> None:
-    one = stage()
+def test_an_unknown_link_says_nothing_of_the_study(one: Stage) -> None:
     for code in ("x", one.campaign.code[:-1], one.campaign.code + "x", "%E2%82%AC"):
         page = one.client.get(f"/j/{code}", params={"worker": "ada"})
         assert page.status_code == 404
         assert "Approval" not in page.text
 
 
-def test_a_form_that_is_too_long_is_refused(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_a_form_that_is_too_long_is_refused(one: Stage, root: str) -> None:
     fields = fields_of(one.client.get(f"{root}/item/1"))
     answer = one.post(f"{root}/item/1", {**fields, "choice": "a" * 100_000})
     assert answer.status_code == 413

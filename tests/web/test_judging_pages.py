@@ -4,13 +4,14 @@ import re
 
 import judging_stage
 import pytest
-from judging_stage import QUERY, A, Make, fields_of, shown_choice, words_of
+from judging_stage import QUERY, A, Make, Stage, fields_of, shown_choice, words_of
 
 stage = judging_stage.stage
+one = judging_stage.one
+root = judging_stage.root
 
 
-def test_consent_stands_before_any_pair_and_records_nothing(stage: Make) -> None:
-    one = stage()
+def test_consent_stands_before_any_pair_and_records_nothing(one: Stage) -> None:
     page = one.client.get(one.link, params={"worker": "ada"})
     words = words_of(page)
     assert page.status_code == 200
@@ -24,9 +25,7 @@ def test_consent_stands_before_any_pair_and_records_nothing(stage: Make) -> None
     assert one.client.get(one.link, params={"worker": "bob"}).status_code == 200
 
 
-def test_a_whole_task_is_judged_and_ends_with_the_code(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_a_whole_task_is_judged_and_ends_with_the_code(one: Stage, root: str) -> None:
     for position, choice in enumerate("abba", 1):
         page = one.client.get(f"{root}/item/{position}")
         assert f"Question {position} of 4" in words_of(page)
@@ -60,9 +59,7 @@ def test_who_comes_back_by_a_signed_link_goes_on_where_they_were(stage: Make) ->
     assert words_of(again) == words_of(one.client.get(f"{root}/item/2"))
 
 
-def test_going_back_shows_the_answer_and_a_change_replaces_it(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_going_back_shows_the_answer_and_a_change_replaces_it(one: Stage, root: str) -> None:
     one.answer(root, 1, "a")
     assert f'href="{root}/item/1"' in one.client.get(f"{root}/item/2").text
     back = one.client.get(f"{root}/item/1")
@@ -73,8 +70,7 @@ def test_going_back_shows_the_answer_and_a_change_replaces_it(stage: Make) -> No
     assert (first.preferred, second.preferred) == (first.left, first.right)
 
 
-def test_the_first_question_has_nothing_to_go_back_to(stage: Make) -> None:
-    one = stage()
+def test_the_first_question_has_nothing_to_go_back_to(one: Stage) -> None:
     assert ">Back<" not in one.client.get(f"{one.begin()}/item/1").text
 
 
@@ -90,9 +86,7 @@ def test_keeping_the_place_lengthens_the_lease(stage: Make) -> None:
     assert one.answer(root, 1).status_code == 303
 
 
-def test_what_the_script_counts_is_taken_within_the_time_that_passed(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_what_the_script_counts_is_taken_within_the_time_that_passed(one: Stage, root: str) -> None:
     for position, (active, by) in enumerate(
         (("2500", "key"), ("999999999", "pointer"), ("-5", "robot"), ("1e3", "")), 1
     ):
@@ -136,9 +130,7 @@ def test_a_text_is_shown_as_text(stage: Make, text: str) -> None:
     assert f"asked {' '.join(text.split())}" in words_of(page)
 
 
-def test_nothing_tells_where_a_passage_comes_from(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_nothing_tells_where_a_passage_comes_from(one: Stage, root: str) -> None:
     for position in range(1, 5):
         page = one.client.get(f"{root}/item/{position}").text
         assert "q1-" not in page
@@ -146,10 +138,8 @@ def test_nothing_tells_where_a_passage_comes_from(stage: Make) -> None:
         one.answer(root, position)
 
 
-def test_a_test_looks_like_the_rest(stage: Make) -> None:
+def test_a_test_looks_like_the_rest(one: Stage, root: str) -> None:
     """The third of four is one: its page differs from the second's by numbers and signatures."""
-    one = stage()
-    root = one.begin()
     shapes = set()
     for position in (1, 2, 3):
         page = one.client.get(f"{root}/item/{position}")

@@ -20,10 +20,12 @@ visit = browser_visit.visit
 PAPER = {"light": "rgb(252, 252, 250)", "dark": "rgb(21, 24, 27)"}
 
 
-def test_on_a_phone_a_stands_above_b_and_the_choices_once_more_below(
-    visit: Callable[..., Visit],
-) -> None:
-    one = visit()
+@pytest.fixture
+def one(visit: Callable[..., Visit]) -> Visit:
+    return visit()
+
+
+def test_on_a_phone_a_stands_above_b_and_the_choices_once_more_below(one: Visit) -> None:
     page = one.begin(viewport=PHONE, has_touch=True, is_mobile=True)
     a, b = (page.locator(f"article:has(#choice-{side})").bounding_box() for side in "ab")
     assert a
@@ -94,8 +96,7 @@ def test_hebrew_is_set_from_the_right_and_named_in_its_language(
     one.end()
 
 
-def test_a_phone_without_a_keyboard_is_told_of_no_keys(visit: Callable[..., Visit]) -> None:
-    one = visit()
+def test_a_phone_without_a_keyboard_is_told_of_no_keys(one: Visit) -> None:
     phone = one.begin("bob", viewport=PHONE, has_touch=True, is_mobile=True)
     expect(phone.locator("#use-keys")).to_be_hidden()
     expect(one.begin("ada").locator("#use-keys")).to_be_visible()
@@ -141,10 +142,7 @@ def every_page(one: Visit, page: Page) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("theme", "viewport"), [("light", PHONE), ("dark", WIDE)])
-def test_axe_finds_nothing(
-    visit: Callable[..., Visit], theme: str, viewport: dict[str, int]
-) -> None:
-    one = visit()
+def test_axe_finds_nothing(one: Visit, theme: str, viewport: dict[str, int]) -> None:
     page = one.window(color_scheme=theme, viewport=viewport)
     seen = 0
     for name in every_page(one, page):
@@ -161,8 +159,7 @@ def test_axe_finds_nothing(
     one.end("status of 4", "ERR_FAILED")
 
 
-def test_a_screen_reader_is_told_what_is_what(visit: Callable[..., Visit]) -> None:
-    one = visit()
+def test_a_screen_reader_is_told_what_is_what(one: Visit) -> None:
     page = one.begin()
     expect(page.get_by_role("heading", level=1)).to_have_text(QUERY)
     expect(page.get_by_role("group", name="Which passage answers it better?")).to_be_visible()

@@ -4,14 +4,14 @@ from typing import Any
 
 import judging_stage
 import pytest
-from judging_stage import QUERY, Make, fields_of, shown_choice, words_of
+from judging_stage import QUERY, Make, Stage, fields_of, shown_choice, words_of
 
 stage = judging_stage.stage
+one = judging_stage.one
+root = judging_stage.root
 
 
-def test_a_stale_form_shows_the_present_answer_and_asks_again(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_a_stale_form_shows_the_present_answer_and_asks_again(one: Stage, root: str) -> None:
     old = fields_of(one.client.get(f"{root}/item/1"))
     one.answer(root, 1, "b")
     answer = one.post(f"{root}/item/1", {**old, "choice": "a"})
@@ -25,9 +25,7 @@ def test_a_stale_form_shows_the_present_answer_and_asks_again(stage: Make) -> No
     assert [row.preferred == row.right for row in one.judgments()] == [True, False]
 
 
-def test_a_form_without_a_choice_comes_back_with_an_alert(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_a_form_without_a_choice_comes_back_with_an_alert(one: Stage, root: str) -> None:
     answer = one.answer(root, 1, "")
     assert answer.status_code == 422
     assert "Please choose Passage A" in words_of(answer)
@@ -35,9 +33,7 @@ def test_a_form_without_a_choice_comes_back_with_an_alert(stage: Make) -> None:
     assert one.judgments() == ()
 
 
-def test_a_later_question_has_to_wait(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_a_later_question_has_to_wait(one: Stage, root: str) -> None:
     page = one.client.get(f"{root}/item/3")
     assert page.status_code == 409
     assert "Question 3 comes later" in words_of(page)
@@ -48,25 +44,21 @@ def test_a_later_question_has_to_wait(stage: Make) -> None:
 @pytest.mark.parametrize(
     "position", ["5", "14", "100000", "0", "-1", "x", "1.5", "9" * 40, "%00", "1%2f2", "%D9%A1"]
 )
-def test_a_position_that_is_none_is_reported(stage: Make, position: str) -> None:
-    one = stage()
+def test_a_position_that_is_none_is_reported(one: Stage, position: str) -> None:
     page = one.client.get(f"{one.begin()}/item/{position}")
     assert page.status_code == 404
     assert "no such" in words_of(page)
 
 
 @pytest.mark.parametrize("batch", ["", "x", "0", "7", "9" * 30, "1;drop"])
-def test_terms_that_are_not_those_offered_are_shown_again(stage: Make, batch: str) -> None:
-    one = stage()
+def test_terms_that_are_not_those_offered_are_shown_again(one: Stage, batch: str) -> None:
     answer = one.post(f"{one.link}/consent", {"worker": "ada", "batch": batch})
     assert answer.status_code in (200, 422)
     assert "I agree, begin" in words_of(answer)
     assert one.judgments() == ()
 
 
-def test_a_replay_after_the_end_changes_nothing(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_a_replay_after_the_end_changes_nothing(one: Stage, root: str) -> None:
     fields = {**fields_of(one.client.get(f"{root}/item/1")), "choice": "b"}
     exit_fields = fields_of(one.client.get(f"{root}/exit"))
     one.finish(root, 4)
@@ -78,9 +70,7 @@ def test_a_replay_after_the_end_changes_nothing(stage: Make) -> None:
     assert len(one.judgments()) == 4
 
 
-def test_the_last_form_sent_twice_ends_the_same_way(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_the_last_form_sent_twice_ends_the_same_way(one: Stage, root: str) -> None:
     for position in (1, 2, 3):
         one.answer(root, position)
     fields = {**fields_of(one.client.get(f"{root}/item/4")), "choice": "b"}
@@ -93,9 +83,7 @@ def test_the_last_form_sent_twice_ends_the_same_way(stage: Make) -> None:
 # Forged
 
 
-def test_a_forged_token_opens_nothing(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_a_forged_token_opens_nothing(one: Stage, root: str) -> None:
     token = root.removeprefix("/a/")
     body, _, signature = token.rpartition(".")
     for forged in (
@@ -113,9 +101,7 @@ def test_a_token_of_another_campaign_opens_nothing(stage: Make) -> None:
     assert two.client.get(f"{one.begin()}/item/1").status_code == 403
 
 
-def test_a_token_ends_and_says_so(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_a_token_ends_and_says_so(one: Stage, root: str) -> None:
     one.clock.pass_by(days=30)
     page = one.client.get(f"{root}/item/1")
     assert page.status_code == 410
@@ -123,9 +109,8 @@ def test_a_token_ends_and_says_so(stage: Make) -> None:
     assert one.client.get(f"{one.begin()}/item/1").status_code == 200
 
 
-def test_a_form_under_another_workers_token_changes_nothing(stage: Make) -> None:
+def test_a_form_under_another_workers_token_changes_nothing(one: Stage) -> None:
     """Ada's form sent to Bob's address, with either token in it; Bob's with parts left out."""
-    one = stage()
     ada, bob = one.begin("ada"), one.begin("bob")
     hers, his = (fields_of(one.client.get(f"{root}/item/1")) for root in (ada, bob))
     attempts: list[dict[str, Any]] = [
@@ -146,9 +131,7 @@ def test_a_form_under_another_workers_token_changes_nothing(stage: Make) -> None
     assert one.client.get(f"{bob}/item/1").status_code == 200
 
 
-def test_a_stamp_of_another_question_is_refused(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_a_stamp_of_another_question_is_refused(one: Stage, root: str) -> None:
     fields = fields_of(one.client.get(f"{root}/item/1"))
     one.answer(root, 1)
     assert one.post(f"{root}/item/2", {**fields, "choice": "b"}).status_code == 403

@@ -19,6 +19,8 @@ from heldout.judging.database import assignments
 from postgres import start_postgres
 
 stage = judging_stage.stage
+one = judging_stage.one
+root = judging_stage.root
 
 
 @pytest.fixture
@@ -65,9 +67,7 @@ def read_only(stage: Stage) -> Iterator[None]:
     event.listen(stage.database.engine, "checkout", allow)
 
 
-def test_a_disk_that_runs_full_loses_no_answer_that_was_taken(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_a_disk_that_runs_full_loses_no_answer_that_was_taken(one: Stage, root: str) -> None:
     taken = 0
     with full_disk(one):
         answer = one.answer(root, 1, "a")
@@ -82,9 +82,7 @@ def test_a_disk_that_runs_full_loses_no_answer_that_was_taken(stage: Make) -> No
     assert len(one.judgments()) == taken + 1
 
 
-def test_an_answer_that_cannot_be_saved_stays_on_the_page(stage: Make) -> None:
-    one = stage()
-    root = one.begin()
+def test_an_answer_that_cannot_be_saved_stays_on_the_page(one: Stage, root: str) -> None:
     one.answer(root, 1)
     page = one.client.get(f"{root}/item/2")
     fields = {**fields_of(page), "choice": "b", "active_ms": "0", "by": "key"}
@@ -102,10 +100,8 @@ def test_an_answer_that_cannot_be_saved_stays_on_the_page(stage: Make) -> None:
 
 
 def test_the_last_answer_is_sent_again_where_only_its_end_was_lost(
-    stage: Make, monkeypatch: pytest.MonkeyPatch
+    one: Stage, monkeypatch: pytest.MonkeyPatch, root: str
 ) -> None:
-    one = stage()
-    root = one.begin()
     for position in (1, 2, 3):
         one.answer(root, position)
 
@@ -140,8 +136,7 @@ def test_a_lost_server_keeps_the_choice_and_takes_it_when_it_is_back(
     assert [row.preferred == row.right for row in one.judgments()][:2] == [True, True]
 
 
-def test_nobody_begins_where_nothing_can_be_saved(stage: Make) -> None:
-    one = stage()
+def test_nobody_begins_where_nothing_can_be_saved(one: Stage) -> None:
     fields = fields_of(one.client.get(one.link, params={"worker": "ada"}))
     with read_only(one):
         answer = one.client.post(f"{one.link}/consent", data=fields)
@@ -152,10 +147,8 @@ def test_nobody_begins_where_nothing_can_be_saved(stage: Make) -> None:
 
 
 def test_a_lost_database_is_told_on_every_page_and_logged_without_tokens(
-    stage: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    one: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, root: str
 ) -> None:
-    one = stage()
-    root = one.begin()
 
     def lost(*_: object, **__: object) -> None:
         raise DatabaseError("database-lost", "the server does not answer")
@@ -174,11 +167,9 @@ def test_a_lost_database_is_told_on_every_page_and_logged_without_tokens(
 
 
 def test_an_assignment_that_the_database_does_not_know_is_told(
-    stage: Make, monkeypatch: pytest.MonkeyPatch
+    one: Stage, monkeypatch: pytest.MonkeyPatch, root: str
 ) -> None:
     """The database was put back to an earlier day."""
-    one = stage()
-    root = one.begin()
     fields = fields_of(one.client.get(f"{root}/item/1")) | {"choice": "a"}
 
     def unknown(*_: object, **__: object) -> None:
@@ -191,10 +182,8 @@ def test_an_assignment_that_the_database_does_not_know_is_told(
 
 
 def test_a_bug_shows_a_page_and_nothing_of_its_inside(
-    stage: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    one: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, root: str
 ) -> None:
-    one = stage()
-    root = one.begin()
 
     def bug(*_: object) -> None:
         raise RuntimeError("key 0123456789")
