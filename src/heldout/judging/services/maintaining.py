@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.answers.answer import Answer, to_document
+from heldout.answers.texts import write, write_facts
 from heldout.board.log.submission import Submission
 from heldout.board.organiser.rebuild import catch_up
 from heldout.board.scores.compared import signatures_of
 from heldout.board.scores.rescoring import check_set, list_published, read_published
 from heldout.board.scores.session import Session
 from heldout.database.times import format_time
-from heldout.errors import InputError, plural
+from heldout.errors import InputError
 from heldout.ids import digest_bytes, query_set_of
 from heldout.judging.campaign import drawing, rows
 from heldout.judging.campaign.files import CampaignFolder
@@ -375,15 +376,20 @@ def maintain(
     found["versions"] = [
         _version_document(one, change, same=same) for one, change, same in versions
     ]
-    asked = sum(item.answer is None for task in drawn for item in task.items)
-    facts = _list_facts(found, rule, asked)
-    facts += [
-        fact for one, change, same in versions for fact in _version_facts(one, change, same=same)
-    ]
-    said = f"{plural(found['challengers'], 'first document')} of published runs that the pools lack"
     return Answer(
-        answer=f"{said}; {plural(len(drawn), 'task')} drawn.",
-        summary=facts,
+        answer=write("maintenance.headline", found=found),
+        summary=write_facts(
+            "maintenance.round",
+            found=found,
+            rule=rule,
+            versions=versions,
+            asked=sum(item.answer is None for task in drawn for item in task.items),
+            undone=sum(one.drawn for one in challenges),
+            outcomes={"open": 0, "won": 0, "stays": 0} | Counter(one.outcome for one in challenges),
+            price=format_money(found["price"], found["currency"]),
+            one=chance_of_lead(rule.lead, rule.cap),
+            many=_MANY,
+        ),
         tables=(),
         document=to_document(found),
     )
@@ -473,67 +479,6 @@ def _take_challengers(
     if found != held.challengers:
         folder.write_challengers(found)
     return replace(held, challengers=found)
-
-
-def _list_facts(found: Mapping[str, Any], rule: LeadRule, asked: int) -> list[tuple[str, str]]:
-    """Return what was found and done, in lines of `name      what there is to say`."""
-    facts = []
-    if found["waiting"]:
-        unread = plural(found["waiting"], "first document")
-        facts.append(("waiting", f"{unread} to look at: --documents has their texts"))
-    outcomes = Counter(one.outcome for one in found["challenges"])
-    states = f"{outcomes['open']:,} open, {outcomes['won']:,} won, {outcomes['stays']:,} lost"
-    price = format_money(found["price"], found["currency"])
-    facts += [
-        ("compared", f"{plural(len(found['challenges']), 'pair')}: {states}"),
-        ("drawn", f"{plural(found['tasks'], 'task')} of {plural(asked, 'judgment')}: {price}"),
-    ]
-    if waiting := sum(one.drawn for one in found["challenges"]):
-        facts.append(("", f"{plural(waiting, 'judgment')} drawn before have not come yet"))
-    replaced = f"{plural(len(found['replaced']), 'best known answer')} by a lead of"
-    more = " or more" if rule.budget else ""
-    lead = f"{rule.needed(1)}{more}, within {plural(rule.cap, 'vote')}"
-    facts += [("replaced", f"{replaced} {lead}"), ("errors", _errors(rule))]
-    scored = plural(len(found["scored"]), "run")
-    if found["published"] is not None:
-        facts.append(("published", f"{found['published']}; {scored} scored"))
-    elif found["scored"]:
-        facts.append(("scored", f"{scored} on the labels of today"))
-    return facts
-
-
-def _errors(rule: LeadRule) -> str:
-    """Return how often equally good challengers replace an answer."""
-    if rule.budget:
-        return (
-            "challengers as good as a query's first answer ever replace it in at most "
-            f"{rule.budget:.0%} of queries, however many come"
-        )
-    one = chance_of_lead(rule.lead, rule.cap)
-    return (
-        f"a challenger as good as the answer replaces it {one:.1%} of the time; after {_MANY} of "
-        f"them the first answer is left in {(1 - one) ** _MANY:.1%}: --budget limits this"
-    )
-
-
-def _version_facts(
-    labels: label_versions.BoardLabels, change: label_versions.RankingChange | None, *, same: bool
-) -> list[tuple[str, str]]:
-    record = labels.record
-    until = f", judgments up to {record.until}" if record.until else ""
-    replaced = plural(len(record.replaced), "answer")
-    facts = [("version", f"{labels.name}: {replaced} replaced{until}")]
-    if not same:
-        facts.append(("", "the campaign's files of today give other labels"))
-    if change is None:
-        return facts
-    size = f"{plural(change.entries, 'run')}, {plural(change.queries, 'query', 'queries')}"
-    taus = "; ".join(
-        f"{one.name} {'undefined' if one.tau is None else f'{one.tau:.2f}'}" for one in change.taus
-    )
-    taus = f"; Kendall's tau: {taus}" if taus else ""
-    facts.append(("", f"against {change.before}: {size}{taus}"))
-    return facts + [("", f"{one.id}: rank {one.before} -> {one.after}") for one in change.moves]
 
 
 def _version_document(
