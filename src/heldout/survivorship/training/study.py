@@ -33,7 +33,7 @@ from heldout.rankers.run import PairScorer, RankingTask, Run, write_run
 from heldout.scoring.evaluate import PreparedJudgments, prepare, score
 from heldout.scoring.measures import Measure
 from heldout.survivorship.reading.source import AnnotationFiles
-from heldout.survivorship.training import learning_curve, triples
+from heldout.survivorship.training import learning_curve, results, triples
 from heldout.survivorship.training.material import (
     CollectionReader,
     Material,
@@ -48,14 +48,6 @@ from heldout.survivorship.training.options import (
     LearnerOptions,
     TestOptions,
     TripleOptions,
-)
-from heldout.survivorship.training.results import (
-    CellRecord,
-    Floats,
-    TestScores,
-    answer_training,
-    compare_conditions,
-    describe_conditions,
 )
 from heldout.trec.reading.sources import open_input
 from heldout.trec.runs import scan_run
@@ -139,10 +131,10 @@ def run_study(folder: Path, study: TrainingStudy, *, progress: Progress = SILENT
         scored = [one for test in tests for one in _score_cells(folder, cells, test)]
     level = study.test.level
     if study.choice.learning_curve is not None:
-        curves = [describe_conditions(one, records, level=level) for one in scored]
+        curves = [results.describe_conditions(one, records, level=level) for one in scored]
         return learning_curve.answer_curves(curves, level=level)
-    return answer_training(
-        [compare_conditions(one, records, level=level) for one in scored],
+    return results.answer_training(
+        [results.compare_conditions(one, records, level=level) for one in scored],
         [record for found in records.values() for record in found],
         level=level,
     )
@@ -204,7 +196,7 @@ def _compute_cells(
     *,
     learner: LearnerOptions,
     progress: Progress,
-) -> dict[triples.Condition, list[CellRecord]]:
+) -> dict[triples.Condition, list[results.CellRecord]]:
     """Compute all cells, as far as they are not done; return what became of them."""
     rate = learner.learning_rate or "its kind's"
     progress.note(
@@ -215,7 +207,7 @@ def _compute_cells(
     )
     total = learner.steps + sum(len(test.queries) for test in tests)
     files = checkpoints.digest_model(learner.model)
-    records: dict[triples.Condition, list[CellRecord]] = {}
+    records: dict[triples.Condition, list[results.CellRecord]] = {}
     for number, cell in enumerate(cells, 1):
         training = _Training(cell, material, learner, files)
         name = f"{cell.condition.name}, seed {cell.seed}"
@@ -278,7 +270,7 @@ def _compute_cell(
     done: Callable[[], None],
     *,
     store: bool,
-) -> tuple[CellRecord, bool]:
+) -> tuple[results.CellRecord, bool]:
     """Train a cell's model and re-rank the test sets with it, as far as that is not done.
 
     Returns:
@@ -319,12 +311,12 @@ def _compute_cell(
 
 def _train(
     encoder: cross_encoder.CrossEncoder, training: _Training, done: Callable[[], None]
-) -> CellRecord:
+) -> results.CellRecord:
     begun, cell, settings = time.monotonic(), training.cell, training.settings
     losses = cross_encoder.train(encoder, training.triples, settings, done=done)
     tenth = max(1, settings.steps // _TENTH)
     counts = cell.drawn.counts
-    return CellRecord(
+    return results.CellRecord(
         digest=training.digest,
         condition=cell.condition.name,
         seed=cell.seed,
@@ -351,14 +343,16 @@ def _rerank(encoder: cross_encoder.CrossEncoder, test: TestSet, done: Callable[[
     return rerank(task, test.first, scorer, depth=test.depth, done=done)
 
 
-def _score_cells(root: Path, cells: Sequence[TrainingCell], test: TestSet) -> list[TestScores]:
+def _score_cells(
+    root: Path, cells: Sequence[TrainingCell], test: TestSet
+) -> list[results.TestScores]:
     """Measure the run files of cells, by each measure of the test set.
 
     Raises:
         InputError: code `undefined-score`: a measure is not defined on each query.
     """
     judged = prepare(test.qrels, test.measures)
-    rows: dict[Measure, dict[triples.Condition, list[Floats]]] = {
+    rows: dict[Measure, dict[triples.Condition, list[results.Floats]]] = {
         measure: {} for measure in test.measures
     }
     for cell in cells:
@@ -367,7 +361,7 @@ def _score_cells(root: Path, cells: Sequence[TrainingCell], test: TestSet) -> li
             rows[measure].setdefault(cell.condition, []).append(values)
     first = _measure(root / "first" / test.file, test, judged)
     return [
-        TestScores(
+        results.TestScores(
             test=test.name,
             measure=str(measure),
             scores={condition: np.stack(values) for condition, values in found.items()},
@@ -378,7 +372,7 @@ def _score_cells(root: Path, cells: Sequence[TrainingCell], test: TestSet) -> li
     ]
 
 
-def _measure(path: Path, test: TestSet, judged: PreparedJudgments) -> dict[Measure, Floats]:
+def _measure(path: Path, test: TestSet, judged: PreparedJudgments) -> dict[Measure, results.Floats]:
     with open_input(path) as source:
         found = scan_run(source, path=str(path), order=None, qrels=test.qrels, signature_depth=0)
     scores = score(found.rankings, judged).scores
@@ -390,17 +384,17 @@ def _measure(path: Path, test: TestSet, judged: PreparedJudgments) -> dict[Measu
     return {measure: values.values for measure, values in scores.items()}
 
 
-def _read_record(folder: Path) -> CellRecord | None:
+def _read_record(folder: Path) -> results.CellRecord | None:
     """Read what became of a cell; `None` where it is not trained."""
     file = Folder(folder).file("cell.json")
     try:
         data = file.find()
-        return None if data is None else msgspec.json.decode(data, type=CellRecord)
+        return None if data is None else msgspec.json.decode(data, type=results.CellRecord)
     except (msgspec.DecodeError, OSError) as error:
         raise StoreError(f"{file} cannot be read: {error}; remove its folder") from error
 
 
-def _is_done(folder: Path, test: TestSet, record: CellRecord) -> bool:
+def _is_done(folder: Path, test: TestSet, record: results.CellRecord) -> bool:
     """Return whether a test set is re-ranked.
 
     Raises:
