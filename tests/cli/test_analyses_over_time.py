@@ -11,8 +11,6 @@ answer = partial(calling.answer, "analyse")
 call = partial(calling.call, "analyse")
 refused = partial(calling.refused, "analyse")
 
-SYSTEMS = ("bm25", "lamp1", "lamp2", "lamp3")
-
 
 @pytest.fixture
 def tables(tmp_path: Path) -> dict[str, str]:

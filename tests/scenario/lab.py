@@ -462,6 +462,12 @@ def new_lab(root: Path, *options: str | Path) -> Answer:
     return answer
 
 
+def findings(lab: Lab, submission: str, *, now: str = NEXT) -> dict[str, str]:
+    """Rule -> evidence of what stands against a submission."""
+    (review,) = lab.organiser("review", submission, "--json", now=now).json["reviews"]
+    return {finding["rule"]: finding["evidence"] for finding in review["findings"]}
+
+
 def sign_event(digest: Digest) -> EventSignature:
     """As the organiser of a lab of `found_lab` signs: whoever forges a log here has that key."""
     private = Vault(_template() / "vault").own_signing_key()

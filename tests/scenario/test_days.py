@@ -6,14 +6,9 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-from lab import DAY, NEXT, OTHER_TEAM, TEAM, Lab, environment, fresh_lab, git
+from lab import DAY, NEXT, OTHER_TEAM, TEAM, Lab, environment, findings, fresh_lab, git
 
 lab = fresh_lab
-
-
-def findings(lab: Lab, submission: str, *, now: str) -> dict[str, str]:
-    (review,) = lab.organiser("review", submission, "--json", now=now).json["reviews"]
-    return {f["rule"]: f["evidence"] for f in review["findings"]}
 
 
 def publish_at(lab: Lab, name: str, moment: str, seed: int) -> int:

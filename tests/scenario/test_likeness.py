@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from lab import NEXT, OTHER_TEAM, Lab, found_lab, named
+from lab import NEXT, OTHER_TEAM, Lab, findings, found_lab, named
 from trusting import BASELINE, add_baseline
 
 from heldout.board.store.vault import Vault
@@ -16,11 +16,6 @@ def lab(tmp_path: Path) -> Lab:
     lab = found_lab(tmp_path)
     lab.enter("first", shared=True)
     return lab
-
-
-def findings(lab: Lab, submission: str) -> dict[str, str]:
-    (review,) = lab.organiser("review", submission, "--json", now=NEXT).json["reviews"]
-    return {finding["rule"]: finding["evidence"] for finding in review["findings"]}
 
 
 def test_the_run_of_another_team_is_told_and_needs_a_reason(lab: Lab) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-from lab import LAST, NEXT, QUERIES, TEAM, Answer, Lab, Team, fresh_lab
+from lab import LAST, NEXT, QUERIES, TEAM, Answer, Lab, Team, findings, fresh_lab
 from trusting import Files, forge, read_files
 
 from heldout.board.audit.archive_audit import audit_archive
@@ -66,11 +66,6 @@ def send(lab: Lab, name: str, texts: Mapping[str, Sequence[str]], *, team: Team 
 
 def both() -> dict[str, list[str]]:
     return {name: [seed_text(name, seed) for seed in (1, 2, 3)] for name in ("dev", "eval")}
-
-
-def findings(lab: Lab, submission: str) -> dict[str, str]:
-    (review,) = lab.organiser("review", submission, "--json", now=NEXT).json["reviews"]
-    return {finding["rule"]: finding["evidence"] for finding in review["findings"]}
 
 
 lab = fresh_lab

@@ -12,9 +12,12 @@ import httpx2
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
+from heldout.intake.sign_in import Provider
+
 ISSUER = "https://provider.example"
 CLIENT = "heldout-at-home"
 SECRET = "between-us"  # noqa: S105 - a test's
+ORCID = Provider(key="orcid", title="ORCID", client_id=CLIENT, client_secret=SECRET, issuer=ISSUER)
 
 
 @dataclass

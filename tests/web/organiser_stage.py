@@ -2,10 +2,12 @@
 
 import re
 import shutil
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fastapi import FastAPI
 from httpx2 import Response
 from judging_stage import Caller, Clock, Stage, Stages
@@ -34,6 +36,13 @@ def worked(stages: Stages, **options: Any) -> Stage:
     stage.post(f"{cy}/exit", {"token": cy.removeprefix("/a/")})
     stage.answer(di, 1, "b")
     return stage
+
+
+@pytest.fixture(scope="module")
+def under_way(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """Such a campaign, for all tests of a module."""
+    with Stages(tmp_path_factory.mktemp("under_way")) as made:
+        yield worked(made)
 
 
 def copied(stage: Stage, stages: Stages) -> Stage:

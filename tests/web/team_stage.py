@@ -64,6 +64,10 @@ def files_of(name: str = ONE, size: int = 10) -> dict[str, bytes]:
     }
 
 
+def parts(files: dict[str, bytes]) -> list[tuple[str, tuple[str, bytes]]]:
+    return [("files", item) for item in files.items()]
+
+
 def declared(files: dict[str, bytes]) -> dict[str, Any]:
     """What an upload of these files begins with."""
     return {

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import organiser_stage
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from judging_stage import Clock, Stage, Stages
-from organiser_stage import TOKEN, copied, organised, worked
+from organiser_stage import TOKEN, copied, organised
 from playwright.sync_api import Browser, Page, expect
 
 import chromium
@@ -16,17 +17,12 @@ from chromium import SCREENS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 browser = chromium.browser
+under_way = organiser_stage.under_way
 
 PAGES = (
     *("", "/quality", "/pairs", "/workers", "/payments?code=x", "/log"),
     "/pair?query=q1-1&a=q1-1-a&b=q1-1-b",
 )
-
-
-@pytest.fixture(scope="module")
-def under_way(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with Stages(tmp_path_factory.mktemp("under_way")) as made:
-        yield worked(made)
 
 
 class Window:

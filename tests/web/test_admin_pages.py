@@ -1,12 +1,12 @@
 """The organiser's pages: who gets in, what they say, and every wrong way."""
 
 import csv
-from collections.abc import Iterator
 from datetime import timedelta
 from html import unescape
 from io import StringIO
 
 import judging_stage
+import organiser_stage
 import pytest
 from judging_stage import Stage, Stages
 from organiser_stage import TOKEN, Organiser, copied, worked
@@ -20,17 +20,12 @@ from heldout.judging.studies.judges import JudgingQuality, StudyAgreement, measu
 from heldout.web.sessions import COOKIE, Attempts, SessionSigner, check_token
 
 stages = judging_stage.stages
+under_way = organiser_stage.under_way
 
 PAGES = (
     *("/admin", "/admin/quality", "/admin/pairs", "/admin/workers", "/admin/payments"),
     *("/admin/log", "/admin/payments.csv", "/admin/pair?query=q1-1&a=q1-1-a&b=q1-1-b"),
 )
-
-
-@pytest.fixture(scope="module")
-def under_way(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with Stages(tmp_path_factory.mktemp("under_way")) as made:
-        yield worked(made)
 
 
 @pytest.fixture

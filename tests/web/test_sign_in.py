@@ -12,13 +12,12 @@ from typing import Any
 import httpx2
 import pytest
 from joserfc.jwk import RSAKey
-from openid_provider import CLIENT, ISSUER, SECRET, OpenIdProvider
+from openid_provider import CLIENT, ISSUER, ORCID, SECRET, OpenIdProvider
 
 from heldout.errors import InputError, SetupError, StoreError
 from heldout.intake.sign_in import Flow, Provider, SignIn, new_flow, read_providers
 
 BACK = "https://board.example/sign-in/orcid/back"
-ORCID = Provider(key="orcid", title="ORCID", client_id=CLIENT, client_secret=SECRET, issuer=ISSUER)
 PLAIN = Provider(
     key="github",
     title="GitHub",

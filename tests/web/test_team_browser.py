@@ -6,20 +6,18 @@ from unittest.mock import patch
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from openid_provider import CLIENT, ISSUER, SECRET, OpenIdProvider
+from openid_provider import ISSUER, ORCID, OpenIdProvider
 from playwright.sync_api import Browser, Page, Route, expect
 from team_stage import ENDINGS, TEAM, MakePlace, Place, make_place
 
 import chromium
 from chromium import AXE
 from heldout.intake import pages
-from heldout.intake.sign_in import Provider
 
 __all__ = ["make_place"]
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 browser = chromium.browser
 
-ORCID = Provider(key="orcid", title="ORCID", client_id=CLIENT, client_secret=SECRET, issuer=ISSUER)
 ONE = "20261121-" + "a-rather-long-name-of-a-system-" * 2
 LIGHT: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}

@@ -9,18 +9,12 @@ from unittest.mock import patch
 import httpx2
 import pytest
 from judging_stage import fields_of, words_of
-from openid_provider import CLIENT, ISSUER, SECRET, OpenIdProvider
-from team_stage import ONE, TEAM, MakePlace, Place, files_of, make_place, place
+from openid_provider import ISSUER, ORCID, OpenIdProvider
+from team_stage import ONE, TEAM, MakePlace, Place, files_of, make_place, parts, place
 
 from heldout.intake import pages
-from heldout.intake.sign_in import Provider
 
 __all__ = ["make_place", "place"]
-ORCID = Provider(key="orcid", title="ORCID", client_id=CLIENT, client_secret=SECRET, issuer=ISSUER)
-
-
-def parts(files: dict[str, bytes]) -> list[tuple[str, tuple[str, bytes]]]:
-    return [("files", item) for item in files.items()]
 
 
 def join(place: Place, name: str = TEAM) -> tuple[httpx2.Client, str]:

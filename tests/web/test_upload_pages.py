@@ -12,7 +12,7 @@ import grimp
 import httpx2
 import pytest
 from judging_stage import Stages, words_of
-from team_stage import ENDINGS, ONE, TEAM, MakePlace, Place, files_of, make_place
+from team_stage import ENDINGS, ONE, TEAM, MakePlace, Place, files_of, make_place, parts
 
 from heldout.board.store.arrivals import find_in_folder
 from heldout.intake.app import intake_parts
@@ -27,10 +27,6 @@ BOUNDARY = "frontier"
 FORM = f"multipart/form-data; boundary={BOUNDARY}"
 OTHERS = ("intake.sqlite", ".parts")
 """What lies in the folder of uploads and nobody sent."""
-
-
-def parts(files: dict[str, bytes]) -> list[tuple[str, tuple[str, bytes]]]:
-    return [("files", item) for item in files.items()]
 
 
 def body_of(files: dict[str, bytes], *, end: bool = True) -> bytes:
