@@ -463,7 +463,6 @@ def organiser_session(
             report(one)
         # The clock after the fetch: what came with it happened before.
         session = begin_session(repository, vault, now=clock())
-        vault.remove_unneeded()  # what a killed call left
         if vault.is_shared():
             _check_pulled(repository)
             _check_let_in(session)
@@ -472,7 +471,7 @@ def organiser_session(
         _take_over_rules(repository, vault, report)
         check_clock(session, sure=sure)
         yield _settle_rules(session, accept)
-        vault.remove_unneeded()
+        vault.remove_unneeded()  # also what a killed call left
         vault.remember_log()
 
 

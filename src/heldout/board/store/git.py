@@ -61,6 +61,7 @@ _SPARE = 1 << 28
 _SMALL_PACK = 1 << 22
 _TREE = "040000"
 _ABSENT = re.compile("0+")
+_COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
 _EMPTY_TREES = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
@@ -259,6 +260,12 @@ class Git:
 
     def head(self) -> str | None:
         """The commit that is checked out; `None` before the first."""
+        with suppress(OSError, UnicodeDecodeError):  # where refs are plain files, without a process
+            storage = self.root / ".git"
+            ref = (storage / "HEAD").read_text("utf-8").removeprefix("ref: ").rstrip("\n")
+            commit = (storage / ref).read_text("utf-8") if ref.startswith(_HEADS) else ""
+            if _COMMIT.fullmatch(commit):
+                return commit.rstrip("\n")
         result = self._start(["rev-parse", "-q", "--verify", "HEAD^{commit}"])
         return result.stdout.decode().strip() if result.returncode == 0 else None
 
