@@ -150,7 +150,6 @@ def test_a_vault_that_is_only_read_is_not_written(board: Board) -> None:
             write()
 
 
-NOW = datetime(2026, 11, 2, 10, tzinfo=UTC)
 LABELS = {"labels": {"eval": "0" * 64}}
 
 
@@ -162,7 +161,7 @@ def opened(vault: Vault) -> Draft:
 @pytest.fixture
 def vault(tmp_path: Path) -> Vault:
     made = Vault.create(tmp_path / "vault", board=tmp_path / "board")
-    made.append(opened(made), now=NOW)
+    made.append(opened(made), now=datetime(2026, 11, 2, 10, tzinfo=UTC))
     made.finish()
     return made
 

@@ -39,7 +39,6 @@ from heldout.errors import InputError
 IMAGE = "demo@sha256:" + "1" * 64
 LIMITS = ContainerLimits(memory=64, disk=8, processors=2, processes=32, seconds=60, file_bytes=1000)
 DOCKER = {"MemoryLimit": True, "SwapLimit": True, "CpuCfsQuota": True, "PidsLimit": True}
-PODMAN = {"host": {"cgroupControllers": ["cpu", "memory", "pids"]}}
 
 
 @pytest.fixture
@@ -101,7 +100,7 @@ def test_without_limits(make: Callable[..., Any], version: str, info: object, mi
 
 
 def test_an_engine_with_limits(make: Callable[..., Any]) -> None:
-    check_limits(make(info=PODMAN))
+    check_limits(make(info={"host": {"cgroupControllers": ["cpu", "memory", "pids"]}}))
     check_limits(make("Docker version 28", info=DOCKER))
     assert code_of(lambda: check_limits(make(info="nonsense")))[0] == "container-engine"
     assert code_of(lambda: check_limits(make())) == ("container-engine", 'info fails: "broken"')

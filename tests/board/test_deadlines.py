@@ -23,7 +23,6 @@ from heldout.board.standings.overdue import list_overdue_at
 from heldout.board.standings.standings import make_standings, project
 
 CLOSES = "closes = 2027-12-31"
-LAST = date(2026, 12, 31)
 OVER = datetime(2027, 1, 1, tzinfo=UTC)
 
 
@@ -52,7 +51,7 @@ def test_a_late_run_gets_no_rank_by_a_last_day_that_is_moved_afterwards() -> Non
         log.change_rules(later)
         log.wait(days=1)
         assert ranks(log, later) == {"20261101-a": 1, "20270101-late": None}
-    assert one_shot_deadline(log.history) == LAST
+    assert one_shot_deadline(log.history) == date(2026, 12, 31)
     assert len(list(list_moved(log.history))) == 3
     assert "31 Dec 2026, which was over" in next(list_moved(log.history))
 
@@ -184,7 +183,6 @@ def test_what_is_shown_stays_shown(changes: list[tuple[int, int | None]], days: 
 
 
 ONE_SHOT = RULES.replace("closes = 2027-12-31", 'closes = 2026-12-31\nkind = "one-shot"')
-TRUST = '\n[trust]\nshow = ["ranges"]\nafter = "30 days"\n'
 
 
 def public(log: BoardLog) -> tuple[Entry, ...]:
@@ -222,7 +220,7 @@ def test_scores_of_a_one_shot_board_are_due_once_after_its_last_day() -> None:
 
 @pytest.mark.parametrize("entries", [1, 2])
 def test_figures_are_due_until_somebody_has_worked_on_the_log(entries: int) -> None:
-    log = BoardLog().open(RULES + TRUST)
+    log = BoardLog().open(RULES + '\n[trust]\nshow = ["ranges"]\nafter = "30 days"\n')
     for n in range(entries):
         log.submit(f"20261101-{n}", make_manifest(f"Team {n}"), f"0.{3 + n}")
     day = log.now.date() + timedelta(days=30)

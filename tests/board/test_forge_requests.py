@@ -22,7 +22,6 @@ TEAM = {
     "model_description": "BM25, then a cross-encoder over the first hundred documents",
     "training_data": "the public training set",
 }
-RENAMED = {"team": "Foghorn Ensemble"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +137,7 @@ def harbour(make: Callable[[str], Harbour]) -> Harbour:
     found = Harbour(root=empty.root, server=empty.server, entry=entry)
     for number, command, names, kind in (
         (9, "submit", TEAM, "received"),
-        (10, "amend", RENAMED, "proposed"),
+        (10, "amend", {"team": "Foghorn Ensemble"}, "proposed"),
     ):
         found.fill(**names)
         found.call(command, entry, board="clone")

@@ -16,7 +16,6 @@ from heldout.board.policy.checks import Finding, add_months, judge, quota_state
 from heldout.board.rules.spec import RULES, BoardSpec, Policy
 from heldout.errors import Problem
 
-EMPTY = read_history([])
 SECOND = timedelta(seconds=1)
 MONTH = timedelta(days=30)
 
@@ -24,7 +23,7 @@ MONTH = timedelta(days=30)
 def judge_one(
     manifest: Manifest | None = None, *, name: str = "20261101-a", **changes: Any
 ) -> tuple[Finding, ...]:
-    given: dict[str, Any] = {"history": EMPTY, "received": START}
+    given: dict[str, Any] = {"history": read_history([]), "received": START}
     given["manifest"] = manifest or make_manifest()
     return judge(make_case(BoardLog(), name, **(given | changes)))
 

@@ -190,7 +190,6 @@ def test_undefined_queries_are_left_out_and_those_that_do_not_count_score_zero()
 KEYS = st.binary(min_size=32, max_size=32)
 IDS = st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=80, unique=True)
 SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
-SEASONS = st.integers(1, 100)
 KEY = bytes(range(32))
 
 
@@ -215,7 +214,7 @@ def test_smaller_shares_nested(key: bytes, ids: Sequence[str], one: float, other
     assert few <= many
 
 
-@given(KEYS, IDS, st.floats(0, 1, exclude_max=True), SEASONS, st.randoms())
+@given(KEYS, IDS, st.floats(0, 1, exclude_max=True), st.integers(1, 100), st.randoms())
 def test_season_parts_are_equal_pieces_of_the_deciding_part_whatever_the_order_of_ids(
     key: bytes, ids: Sequence[str], share: float, seasons: int, random: Random
 ) -> None:

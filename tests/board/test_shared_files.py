@@ -15,7 +15,6 @@ from heldout.errors import StoreError
 from heldout.ids import digest_bytes
 
 NAME = "20261101-a"
-RULES = "no rules are read here"
 Told = tuple[str, str | None, dict[str, Any], dict[str, Any]]
 
 
@@ -33,7 +32,7 @@ def digest(data: bytes) -> str:
 OPENED: Told = (
     "opened-board",
     None,
-    {"board.toml": RULES, "signers": {"ann": "0" * 64}},
+    {"board.toml": "no rules are read here", "signers": {"ann": "0" * 64}},
     {"labels": {"eval": digest(b"labels")}},
 )
 RECEIVED: Told = ("received", NAME, {"files": {}}, {})

@@ -179,7 +179,6 @@ ALL_STATED = Efficiency(
     query_latency_ms=12.54,
     energy_kwh=0.351,
 )
-NUMBERS = st.integers(0, 10**15) | st.floats(0.0001, 10**9)
 UNITS = {"k": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 
 
@@ -218,7 +217,7 @@ def test_an_embargo_withholds_every_cost() -> None:
     assert not any(cost.value or cost.text for cost in hidden.values())
 
 
-@given(NUMBERS)
+@given(st.integers(0, 10**15) | st.floats(0.0001, 10**9))
 def test_a_short_number_is_that_number_to_three_digits(number: float) -> None:
     """Whatever its size: never an exponent, never more than a half per cent off."""
     cost = costs(efficiency=Efficiency(query_latency_ms=number))["query_latency_ms"]
@@ -321,10 +320,7 @@ def test_every_problem_is_told_at_once() -> None:
     }
 
 
-points = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12)
-
-
-@given(points)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12))
 def test_the_front_is_what_no_other_point_beats(pairs: list[tuple[int, int]]) -> None:
     made = {(Decimal(cost), Decimal(score)) for cost, score in pairs}
     beaten = {

@@ -66,8 +66,6 @@ def test_an_embargo_without_a_day_is_anonymous() -> None:
     assert not [a for _, a in page.elements if "data-embargo-until" in a]
 
 
-REVEAL = date(2027, 5, 20)
-NAME = "20261101-x7f3"
 FINDING, REASON = "zqfinding", "zqreason"
 
 
@@ -104,8 +102,8 @@ def _log() -> BoardLog:
     log = BoardLog().open()
     log.baseline("20261101-bm25", "0.3")
     names = {name: getattr(IDENTITY, name) for name in Identity.__struct_fields__}
-    manifest: Manifest = make_manifest(embargo_until=REVEAL, **names)
-    log.submit(NAME, manifest, "0.41", why=REASON, findings=[FINDING])
+    manifest: Manifest = make_manifest(embargo_until=date(2027, 5, 20), **names)
+    log.submit("20261101-x7f3", manifest, "0.41", why=REASON, findings=[FINDING])
     log.submit("20261102-b", make_manifest("Open Water"), "0.45")
     return log
 

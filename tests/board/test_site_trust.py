@@ -23,7 +23,6 @@ def grow(*events: tuple[str, Mapping[str, object], bool]) -> list[Entry]:
     return [redact(entry, ()) for entry in log.entries]
 
 
-AGAIN = ("changed-rules", {**RULES_TEXT, "why": "two\x07 labels\u202e"}, True)
 OPENED = ("opened-board", RULES_TEXT, True)
 
 
@@ -33,7 +32,7 @@ def log() -> list[Entry]:
     return grow(
         OPENED,
         ("changed-rules", RULES_TEXT, False),
-        AGAIN,
+        ("changed-rules", {**RULES_TEXT, "why": "two\x07 labels\u202e"}, True),
         ("rekeyed", {**RULES_TEXT, **keys}, False),
         ("closed-board", {"open_runs": []}, False),
     )

@@ -19,7 +19,6 @@ from heldout.board.standings.standings import (
 VIEW = '[[views]]\nname = "small"\nset = "eval"\nmeasure = "RR@10"\ntraining_at_most = 1000\n'
 SMALL = RULES.replace("[policy]", f"{VIEW}[policy]")
 SPEC = parse_spec(SMALL.encode())
-REVEAL = date(2027, 5, 20)
 
 
 def submit(log: BoardLog, name: str, score: str, pairs: int | None, **changes: object) -> None:
@@ -88,7 +87,7 @@ def test_a_board_may_be_ranked_by_it() -> None:
 
 def test_an_embargo_hides_what_was_stated_until_its_day() -> None:
     log = BoardLog().open(SMALL)
-    submit(log, "20261101-hidden", "0.400", 7, embargo_until=REVEAL)
+    submit(log, "20261101-hidden", "0.400", 7, embargo_until=date(2027, 5, 20))
     before, after = stand(log), stand(log, now=datetime(2027, 5, 20, tzinfo=UTC))
     assert before.rows[0].unlisted == {"small": "training pairs withheld by an embargo"}
     assert "small" not in before.rows[0].scores

@@ -16,8 +16,6 @@ refused = partial(calling.refused, "compare")
 
 Data = Callable[[str], Path]
 
-RUNS = {"a": "d1 d2 d3", "b": "d3 d2 d1"}
-
 
 def listed(page: Path) -> Any:
     """What the page's script gets as its list of queries."""
@@ -30,7 +28,7 @@ def listed(page: Path) -> Any:
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
-    for name, docs in RUNS.items():
+    for name, docs in {"a": "d1 d2 d3", "b": "d3 d2 d1"}.items():
         rows = (
             f"q{n} Q0 {doc} {rank} {-rank} t\n"
             for n in range(30)

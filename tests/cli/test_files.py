@@ -13,22 +13,19 @@ import pytest
 from calling import call, refused
 from heldout.scoring.run_files import run_name
 
-QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\nq3 0 c 1\nq4 0 c 0\n"
 TREC = "q1 Q0 x 1 9.5 t\nq1 Q0 a 2 9.0 t\nq2 Q0 a 1 3 t\nnew Q0 a 1 3 t\n"
 MSMARCO = "q1\ta\t1\nq2\tx\t1\nq2\ta\t2\nq3\tc\t1\n"
-REPEATED = "q1\ta\t1\nq1\ta\t2\n"
-QUERIES = "q1\tfirst query\nq2\tsecond query\n"
 
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name, text in [
-        ("dev.qrels", QRELS),
+        ("dev.qrels", "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\nq3 0 c 1\nq4 0 c 0\n"),
         ("dense.run", TREC),
         ("bm25.tsv", MSMARCO),
-        ("bad.tsv", REPEATED),
-        ("queries.tsv", QUERIES),
+        ("bad.tsv", "q1\ta\t1\nq1\ta\t2\n"),
+        ("queries.tsv", "q1\tfirst query\nq2\tsecond query\n"),
     ]:
         (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path

@@ -87,10 +87,7 @@ def test_an_attack_sends_whole_runs_and_as_many_as_it_may(attack: str, submissio
         assert {int(choice) for run in sent for choice in run} <= {-1, 0, 1}
 
 
-LISTENERS = [name for name in ATTACKS if name != "best of n"]
-
-
-@pytest.mark.parametrize("attack", LISTENERS)
+@pytest.mark.parametrize("attack", [name for name in ATTACKS if name != "best of n"])
 def test_an_attack_goes_by_what_it_is_sent(attack: str) -> None:
     target = target_of(150, 40, above=-0.2)
 

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 from attacks import ATTACKS, PAGE
 
-TESTS = Path(__file__).parents[1]
-
 
 @pytest.mark.parametrize("module", sorted({attack.module for attack in ATTACKS}))
 def test_every_attack_points_at_a_test_that_is_there(module: str) -> None:
-    nodes = ast.walk(ast.parse((TESTS / module).read_text("utf-8")))
+    nodes = ast.walk(ast.parse((Path(__file__).parents[1] / module).read_text("utf-8")))
     names = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
     assert {attack.function for attack in ATTACKS if attack.module == module} <= names
 

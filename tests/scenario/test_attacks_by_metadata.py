@@ -70,9 +70,6 @@ REFUSED_METADATA: Mapping[str, tuple[Callable[[str], bytes], str]] = {
 }
 
 
-TOO_LARGE = "a string of 10 MB"
-
-
 def deliver(
     lab: Lab, name: str, given: Mapping[str, tuple[bytes, int]], *, kind: str = "received"
 ) -> str:
@@ -120,7 +117,7 @@ def test_metadata_that_is_too_large_is_not_stored(lab: Lab) -> None:
     data = with_fields(model_description="x" * 10_000_000)(name)
     with unchanged(lab):
         assert "too-large" in deliver(lab, "large", {name: (data, 5)}, kind="refused")
-    contained.add(TOO_LARGE)
+    contained.add("a string of 10 MB")
 
 
 SHOWN: Mapping[str, Mapping[str, str]] = {

@@ -15,7 +15,6 @@ from lab import Lab, founding, git, run_text, write_inputs
 
 ID = "20261102-lighthouse"
 LATER = "2026-11-05T10:00:00Z"
-REVEAL = "2027-03-01T00:00:00Z"
 METADATA: Mapping[str, object] = {
     "team": "Lighthouse Retrieval Group, Lighthouse Institute",
     "model_description": "monoT5 over the first stage",
@@ -113,7 +112,7 @@ def test_from_pack_to_page(lab: Lab, session: Path) -> None:
     shell(PACK_METADATA, session)
     send(lab, session, f"{ID}-metadata.json.enc", pull=8)
     assert [r["kind"] for r in lab.take_in(now=LATER)["received"]] == ["updated"]
-    assert lab.organiser("rebuild", now=REVEAL).code == 0
+    assert lab.organiser("rebuild", now="2027-03-01T00:00:00Z").code == 0
     (row,) = lab.rows()
     assert (row["team"], row["paper"]) == (METADATA["team"], "https://example.org/paper")
     assert lab.audit()["ok"]

@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 from lab import DAY, OTHER_TEAM, Answer, Lab, found_lab
 
-DOCS = Path(__file__).parents[2] / "docs" / "how-to"
-LATE = "2030-01-01T10:00:00Z"
-
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
@@ -33,7 +30,7 @@ def play(lab: Lab, entry: str) -> Iterator[tuple[str, Answer]]:
     assert lab.organiser("correct", *left, "--why", "a label").code == 0
     change = ("--why", "a laptop was stolen", "--yes")
     yield "keys.md", lab.organiser("board", "rekey", *change)
-    yield "wrong-clock.md", lab.organiser("rebuild", now=LATE)
+    yield "wrong-clock.md", lab.organiser("rebuild", now="2030-01-01T10:00:00Z")
     file = lab.root / "archive.zip"
     closing = lab.organiser("archive", file, "--yes")
     checked = lab.call("audit", file, "--board", lab.board, "--now", DAY)
@@ -42,7 +39,7 @@ def play(lab: Lab, entry: str) -> Iterator[tuple[str, Answer]]:
 
 def shown(page: str) -> list[str]:
     """The lines of output on a page; a line that is broken there is one line again."""
-    text = (DOCS / page).read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / page).read_text("utf-8")
     blocks = re.findall(
         r"^```console\n\$ heldout [^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
     )

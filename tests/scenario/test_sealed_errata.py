@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from lab import NEXT, OTHER_TEAM, QUERIES, Lab, found_lab
 
-THEN = "2026-11-04T10:00:00Z"
-OVER = "2027-01-01T00:00:00Z"
 FINAL = """
 [[views]]
 name = "reserve"
@@ -52,9 +50,9 @@ def test_every_entry_that_is_scored_anew_has_an_erratum_whether_it_changed_or_no
     assert corrected(lab, now=NEXT) == ["20261102-one", "20261102-two"]
     assert corrected(lab, now=NEXT) == []  # nothing was made again
     repair(lab, "eval1 0 nobody 0\n")  # changes no score at all
-    assert corrected(lab, now=THEN) == ["20261102-one", "20261102-two"]
+    assert corrected(lab, now="2026-11-04T10:00:00Z") == ["20261102-one", "20261102-two"]
     assert lab.audit()["faults"] == []
-    assert lab.organiser("rebuild", now=OVER).code == 0
+    assert lab.organiser("rebuild", now="2027-01-01T00:00:00Z").code == 0
     for row in lab.rows():
         scores = json.loads((lab.vault / f"scores/{row['id']}.json").read_text())["views"]
         for view, score in row["scores"].items():

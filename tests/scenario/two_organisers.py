@@ -30,7 +30,6 @@ from heldout.board.log.events import parse_log
 from heldout.envelope.bundle import new_identity, short_recipient
 from heldout.envelope.keys import new_signing_key, public_key
 
-SHARED = "2026-11-01T12:00:00Z"
 LATER = "2026-11-02T11:00:00Z"
 HELDOUT = str(Path(sys.executable).with_name("heldout"))
 
@@ -139,7 +138,7 @@ def _template() -> Path:
     name = short_recipient("age", key.recipient)
     let_in = ("--add", key.recipient, "--add-signer", f"{name}={public_key(signing)}")
     args = ("board", "rekey", "--keep-key", *let_in, "--why", "Bob joins", "--yes")
-    lab.organiser(*args, now=SHARED).done()
+    lab.organiser(*args, now="2026-11-01T12:00:00Z").done()
     lab.push()
     git(root, "clone", "-q", "private", "vault-b")
     git(root, "clone", "-q", "forge", "board-b")

@@ -215,7 +215,6 @@ def test_the_price_stands_before_the_launch(organiser: Organiser) -> None:
     assert log.index("launched") < log.index("paused")
 
 
-SETTINGS = Settings(name="A study")
 AGREED = StudyAgreement(pairs=9, votes=18, alike=0.52, alpha=0.045, interval=None, why="")
 
 
@@ -232,7 +231,7 @@ def told_of(passed: int, tests: int) -> str:
     )
     page = render_admin(
         "quality",
-        settings=SETTINGS,
+        settings=Settings(name="A study"),
         form_token="",
         judgments=18,
         effects=True,

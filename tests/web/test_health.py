@@ -19,7 +19,6 @@ from heldout.web.forms import make_application
 from heldout.web.pages import Study
 
 campaign = campaign_folder
-STUDY = Study(name="A study", contact="ada@example.org")
 TOKEN = "t0p-secret-token"  # noqa: S105 - made up
 
 
@@ -49,7 +48,7 @@ def application() -> FastAPI:
 
     router.add_api_route("/broken/{token}", broken, methods=["GET"])
     router.add_api_route("/refused/{token}", refused, methods=["GET"])
-    app = make_application(STUDY, [router])
+    app = make_application(Study(name="A study", contact="ada@example.org"), [router])
     inner = FastAPI(openapi_url=None)
     inner.add_api_route("/entries/{token}", item, methods=["GET"])
     app.mount("/api", inner)

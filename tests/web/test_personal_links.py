@@ -15,8 +15,6 @@ from heldout.judging.platforms.links import personal_link
 
 stages = judging_stage.stages
 
-KEY = bytes(range(32))
-
 
 def fields_in(link: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(link).query))
@@ -67,7 +65,7 @@ def test_an_id_without_a_signature_is_refused(personal: Stage) -> None:
 
 
 def test_a_signature_forged_with_another_key_is_refused(personal: Stage, stages: Stages) -> None:
-    assert refused(personal, fields_in(link_of(personal, "ada", KEY)))
+    assert refused(personal, fields_in(link_of(personal, "ada", bytes(range(32)))))
     elsewhere = stages.make(links="personal")
     assert refused(personal, fields_in(link_of(elsewhere, "ada")))
 

@@ -10,7 +10,6 @@ from judging_stage import Stages, fields_of
 
 from heldout.judging.campaign.judgments import Reason
 
-KNOWN = {200, 303, 400, 403, 404, 405, 409, 410, 413, 422}
 words = st.text(max_size=30)
 names = st.sampled_from(
     ["token", "stamp", "choice", "reason", "by", "active_ms", "batch", "worker", "workerId"]
@@ -44,7 +43,7 @@ def test_no_request_finds_a_bug(tmp_path: Path) -> None:
             fields = form | ({"token": token} if signed else {})
             address = "/".join([start, *(quote(part, safe="") for part in parts)]) or "/"
             page = one.client.call(method, address, params=form, data=fields)
-            assert page.status_code in KNOWN
+            assert page.status_code in {200, 303, 400, 403, 404, 405, 409, 410, 413, 422}
             assert "content-security-policy" in page.headers
 
         send()
