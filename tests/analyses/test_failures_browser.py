@@ -18,6 +18,7 @@ from heldout.trec.reading.sources import read_file
 pytestmark = pytest.mark.browser
 browser = chromium.browser
 
+PHONE, *OTHERS = SCREENS.args[1]
 QUERIES = 240
 HOSTILE = "</script><img src=x onerror=alert(1)> \u202etxt"
 
@@ -167,7 +168,10 @@ def test_without_its_script_the_largest_losses_and_gains_can_be_read(
     expect(page.locator("#controls")).to_be_hidden()
 
 
-@SCREENS
+@pytest.mark.parametrize(
+    SCREENS.args[0],
+    [PHONE, *(pytest.param(*one.values, id=one.id, marks=pytest.mark.slow) for one in OTHERS)],
+)
 def test_axe_finds_nothing_and_nothing_leaves_the_screen(
     visit: Callable[..., Page], width: int, theme: str, rules: dict[str, Any]
 ) -> None:

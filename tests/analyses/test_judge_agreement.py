@@ -334,6 +334,7 @@ def test_the_crowd_and_a_model_agree_on_as_many_pairs_as_was_counted_elsewhere(
     assert (np.trace(table), table.sum() - np.trace(table)) == (3217, 1812)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_single_runs_of_one_team_are_the_most_alike_of_dl_2021(
     data: Callable[[str], Path],

@@ -100,6 +100,7 @@ def test_pilots_that_say_nothing_are_refused(rows: dict[str, list[float]], code:
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_trec_dl_2021_can_tell_eight_hundredths_apart(data: Callable[[str], Path]) -> None:
     done = call(

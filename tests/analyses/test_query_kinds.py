@@ -109,7 +109,7 @@ def test_intervals_on_all_facets_hold_at_once_as_often_as_they_say() -> None:
     weights /= weights.sum(axis=1, keepdims=True)
     truth = weights @ (1 / ranks) - weights[0] @ (1 / ranks)
     held = 0
-    trials = 300
+    trials = 100
     for seed in range(trials):
         random = rng(seed)
         a = 1 / random.choice(ranks, 100, p=weights[0])
@@ -125,7 +125,7 @@ def test_intervals_on_all_facets_hold_at_once_as_often_as_they_say() -> None:
             for one in found.differences
             if one.facet
         )
-    assert held / trials >= 0.92  # 95% at least; 2.4 standard errors below
+    assert held / trials >= 0.9  # 95% at least; 2.3 standard errors below
 
 
 def test_small_facets_are_left_out_and_named() -> None:

@@ -102,13 +102,14 @@ def coverage(shifts: NDArray[np.float64], queries: int, samples: int) -> tuple[f
 
 def test_ranges_hold_where_percentiles_of_bootstrapped_ranks_do_not() -> None:
     # 20 systems 0.05 standard errors of their means apart
-    ours, percentile, worst = coverage(np.arange(20) * 0.05 / 100**0.5, 100, 200)
+    ours, percentile, worst = coverage(np.arange(20) * 0.05 / 100**0.5, 100, 100)
 
     assert ours >= 0.95 - 2 * (0.05 * 0.95 / 200) ** 0.5
     assert worst < 0.75
     assert percentile < 0.2
 
 
+@pytest.mark.night
 def test_ranges_hold_where_some_systems_are_far_apart() -> None:
     shifts = np.array([0, 0.005, 0.01, 0.015, 1, 1.005, 2, 2.005])
 

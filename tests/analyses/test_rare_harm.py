@@ -41,7 +41,7 @@ def share_of_verdicts(
     Where both find they rank first, but for a share of noise by one position, and B comes later by
     much in a share of these queries.
     """
-    trials, wrong = 120, 0
+    trials, wrong = 60, 0
     chance, positions = later
     for _ in range(trials):
         drawn = rng.random(queries)
@@ -63,7 +63,9 @@ def share_of_verdicts(
         (500, 0.1, (0.02, 60)),
     ],
 )
-@pytest.mark.parametrize("noise", [0, 0.1], ids=["all alike", "nearly all alike"])
+@pytest.mark.parametrize(
+    "noise", [pytest.param(0, marks=pytest.mark.night), 0.1], ids=["all alike", "nearly all alike"]
+)
 def test_rare_harm_above_the_margin_is_seldom_called_none(
     queries: int, both: float, later: tuple[float, int], noise: float
 ) -> None:
@@ -81,14 +83,18 @@ def test_rare_harm_of_groups_of_seeds_is_seldom_called_none() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("both", "later"), [(700, (0.02, 25)), (700, (0.01, 50)), (1500, (0.5 / 99, 99))]
+    ("both", "later", "trials"),
+    [
+        (700, (0.02, 25), 200),
+        pytest.param(700, (0.01, 50), 400, marks=pytest.mark.night),
+        pytest.param(1500, (0.5 / 99, 99), 400, marks=pytest.mark.night),
+    ],
 )
 def test_skewed_harm_at_the_margin_is_called_none_as_seldom_as_promised(
-    both: int, later: tuple[float, int]
+    both: int, later: tuple[float, int], trials: int
 ) -> None:
     """By t alone in 6 to 9 of 100, for 2.5 that each way has: benchmarks/harm_errors.py."""
     rng = np.random.default_rng(17)
-    trials = 400
     a = np.array([1] * both + [0] * 200)
     chance, positions = later
     late = positions * (rng.random((trials, both)) < chance)

@@ -270,6 +270,7 @@ def call(*arguments: str) -> str:
     return outcome.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_mean_is_more_reliable_than_median_on_covid_runs(data: Callable[[str], Path]) -> None:
     folder = data("trec-covid-round1")

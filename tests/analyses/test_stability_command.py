@@ -119,6 +119,7 @@ def test_trec_covid_round_1_is_told_apart_at_its_ends_only(data: Callable[[str],
         assert low <= rank <= high
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_the_first_of_dl_2021_is_stable_and_still_not_alone(data: Callable[[str], Path]) -> None:
     found = answer(

@@ -258,6 +258,7 @@ def test_what_does_not_go_together_is_told(
     assert told in refused(*(files[0] if one == "FIRST" else one for one in arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_measures_on_covid_runs(data: Callable[[str], Path]) -> None:
     folder = data("trec-covid-round1")

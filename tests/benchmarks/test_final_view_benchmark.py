@@ -34,7 +34,7 @@ def test_the_printed_luck_is_the_excess(pair: Exchange, count: int) -> None:
     assert cell.excess.half > 0
 
 
-@pytest.mark.parametrize("count", [2, 10])
+@pytest.mark.parametrize("count", [2, pytest.param(10, marks=pytest.mark.night)])
 def test_a_finalist_wins_as_often_as_the_formula_says(pair: Exchange, count: int) -> None:
     leads = (0.0, *LEADS)
     shares = plant(pair, count, leads=leads, games=GAMES, rng=np.random.default_rng(count))
@@ -44,6 +44,7 @@ def test_a_finalist_wins_as_often_as_the_formula_says(pair: Exchange, count: int
         assert share == pytest.approx(expected, abs=3 * error + 0.01)
 
 
+@pytest.mark.night
 def test_a_vote_gains_on_the_queries_it_was_told_about_alone(pair: Exchange) -> None:
     season, final = carry_vote(pair, games=GAMES, rng=np.random.default_rng(3))
     assert season.mean - season.half > 2

@@ -55,6 +55,7 @@ def test_under_rounded_scores_everything_is_seen_at_once() -> None:
     assert 0.04 < line.false_records < 0.2  # one in nine is luck alone
 
 
+@pytest.mark.night
 def test_the_clear_rule_shows_few_runs_and_most_of_the_steps_and_misses_small_ones() -> None:
     line, rounded = line_of("clear", years=12), line_of("rounded", years=12)
     assert line.seen < 0.1
@@ -65,6 +66,7 @@ def test_the_clear_rule_shows_few_runs_and_most_of_the_steps_and_misses_small_on
     assert line.unpublished < 3 < line.creeping
 
 
+@pytest.mark.night
 def test_with_seasons_every_leap_has_a_score_when_its_season_ends() -> None:
     named = rule_of("clear+feedback", seasons=4)
     years = [play_year(named, PAIR, baseline(8), PLAN, number=number) for number in range(12)]

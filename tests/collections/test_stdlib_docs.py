@@ -15,7 +15,6 @@ from heldout.collections.collection import Collection
 from heldout.collections.extension_docstrings import module_docstrings
 from heldout.collections.stdlib_docs import (
     Docstring,
-    DocstringSource,
     build_collection,
     parse_docstrings,
     read_docstrings,
@@ -188,20 +187,13 @@ def test_members_of_an_imported_module() -> None:
     }
 
 
-@pytest.fixture(scope="module")
-def real() -> DocstringSource:
-    return read_docstrings()
-
-
-@pytest.mark.slow
-def test_the_running_python_has_enough(real: DocstringSource) -> None:
+@pytest.mark.night
+def test_the_running_python_has_enough_with_source_and_without() -> None:
+    real = read_docstrings()
     collection = build_collection(real.docstrings)
     assert 4_000 < len(collection.documents) < 20_000
     assert 1_000 < len(collection.queries) < 8_000
     assert len(real.skipped) < 20
-
-
-def test_modules_with_and_without_source_are_there(real: DocstringSource) -> None:
     names = {found.name for found in real.docstrings}
     assert {"json.loads", "argparse.ArgumentParser", "math.sqrt", "builtins.dict.fromkeys"} <= names
     assert not any(name.startswith(("test.", "_testcapi", "idlelib")) for name in names)

@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from string import Formatter
 
@@ -33,9 +33,20 @@ from heldout.board.rules.spec_file import parse_spec
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+MESSAGES = tomllib.loads((ROOT / "src/heldout/messages.toml").read_text("utf-8"))
 TEXTS = ("path", "found", "expected", "hint")
 """Parameters of a problem after its code."""
 KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+@pytest.fixture(scope="module")
+def sources() -> dict[Path, str]:
+    return {path: path.read_text("utf-8") for path in SOURCES}
+
+
+@pytest.fixture(scope="module")
+def trees(sources: dict[Path, str]) -> dict[Path, list[ast.AST]]:
+    return {path: [*ast.walk(ast.parse(text))] for path, text in sources.items()}
 
 
 def read_page(name: str) -> str:
@@ -51,10 +62,10 @@ def first_cells(text: str) -> list[str]:
 # error codes
 
 
-def find_codes(tree: ast.AST) -> Iterator[str]:
+def find_codes(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Problem codes: `code="…"`, an argument for a parameter `code`, a value assigned to `code`."""
-    places = {"Problem": 0, "of": 0, **dict(_find_takers(tree))}
-    for node in ast.walk(tree):
+    places = {"Problem": 0, "of": 0, **dict(_find_takers(nodes))}
+    for node in nodes:
         if isinstance(node, ast.Call):
             yield from _codes_of_call(node, places)
         elif isinstance(node, ast.Assign):
@@ -62,8 +73,8 @@ def find_codes(tree: ast.AST) -> Iterator[str]:
                 yield from _codes_assigned(target, node.value)
 
 
-def _find_takers(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
+def _find_takers(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, int]]:
+    for node in nodes:
         if isinstance(node, ast.FunctionDef):
             names = [a.arg for a in node.args.args if a.arg not in ("self", "cls")]
             if "code" in names:
@@ -95,9 +106,8 @@ def _texts(value: ast.expr) -> Iterator[str]:
 
 
 def test_the_scan_finds_codes_in_each_form() -> None:
-    found = find_codes(
-        ast.parse(
-            """
+    tree = ast.parse(
+        """
 def _refuse(path, code): return Problem(code=code)
 class A:
     def _tell(self, code, line): pass
@@ -111,31 +121,27 @@ class A:
         code = "by-name"
         Entry(code="")
 """
-        )
     )
-    assert sorted(found) == sorted(
+    assert sorted(find_codes([*ast.walk(tree)])) == sorted(
         ["by-keyword", "first", "one", "other", "by-method", "by-position", "by-tuple", "by-name"]
     )
 
 
-@pytest.mark.slow
-def test_every_error_code_is_documented() -> None:
-    found = {
-        code: path.name
-        for path in SOURCES
-        for code in find_codes(ast.parse(path.read_text("utf-8")))
-    }
+def test_every_error_code_is_documented(trees: dict[Path, list[ast.AST]]) -> None:
+    found = {code: path.name for path, nodes in trees.items() for code in find_codes(nodes)}
     documented = first_cells(read_page("reference/errors.md"))
     assert len(found) > 50
     assert {c: place for c, place in found.items() if c not in documented} == {}
 
 
-def test_each_message_has_a_code_that_is_documented_and_used() -> None:
-    messages = tomllib.loads((ROOT / "src/heldout/messages.toml").read_text("utf-8"))
-    sources = "\n".join(path.read_text("utf-8") for path in SOURCES)
-    documented = first_cells(read_page("reference/errors.md"))
-    assert list(messages) == sorted(set(messages) & {*documented})
-    assert [code for code in messages if f'"{code}"' not in sources] == []
+def test_the_codes_of_messages_are_documented_and_those_of_the_page_used_both_in_order(
+    sources: dict[Path, str],
+) -> None:
+    text = "\n".join(sources.values())
+    documented = first_cells(read_page("reference/errors.md"))[1:]
+    assert list(MESSAGES) == sorted(set(MESSAGES) & {*documented})
+    assert documented == sorted(set(documented))
+    assert [code for code in documented if f'"{code}"' not in text] == []
 
 
 def find_words(text: str) -> set[str]:
@@ -143,10 +149,11 @@ def find_words(text: str) -> set[str]:
     return {re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(text) if name}
 
 
-def test_a_problem_without_texts_has_them_and_all_their_words_among_the_messages() -> None:
-    messages = tomllib.loads((ROOT / "src/heldout/messages.toml").read_text("utf-8"))
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+def test_a_problem_without_texts_has_them_and_all_their_words_among_the_messages(
+    trees: dict[Path, list[ast.AST]],
+) -> None:
+    for path, nodes in trees.items():
+        for node in nodes:
             match node:
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name("Problem" | "InputError"), attr="of"),
@@ -156,17 +163,10 @@ def test_a_problem_without_texts_has_them_and_all_their_words_among_the_messages
                     given = {*TEXTS[: len(texts)], *(one.arg for one in named)}
                     if "expected" in given or None in given:
                         continue
-                    row = messages[code]
+                    row = MESSAGES[code]
                     assert {"found", "expected"} <= {*given, *row}, (path, node.lineno)
                     needed = (text for key, text in row.items() if key not in given)
                     assert set().union(*map(find_words, needed)) <= given, (path, node.lineno)
-
-
-def test_no_documented_code_is_made_up_and_the_rows_are_sorted() -> None:
-    documented = first_cells(read_page("reference/errors.md"))[1:]
-    sources = "\n".join(path.read_text("utf-8") for path in SOURCES)
-    assert [code for code in documented if f'"{code}"' not in sources] == []
-    assert documented == sorted(set(documented))
 
 
 def test_every_row_says_what_it_means_and_what_to_do() -> None:
@@ -345,11 +345,9 @@ def test_a_page_names_tests_that_are_there(page: str, least: int) -> None:
         assert not function or function in tests, (module, function)
 
 
-def test_every_page_that_the_program_names_is_there() -> None:
-    named = {
-        page
-        for path in (*SOURCES, *(ROOT / "src").rglob("*.toml"))
-        for page in re.findall(r"docs/[a-z-]+/[a-z0-9-]+\.md", path.read_text("utf-8"))
-    }
+def test_every_page_that_the_program_names_is_there(sources: dict[Path, str]) -> None:
+    texts = (path.read_text("utf-8") for path in (ROOT / "src").rglob("*.toml"))
+    pages = re.compile(r"docs/[a-z-]+/[a-z0-9-]+\.md")
+    named = {page for text in (*sources.values(), *texts) for page in pages.findall(text)}
     assert len(named) > 10
     assert [page for page in sorted(named) if not (ROOT / page).is_file()] == []

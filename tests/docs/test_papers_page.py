@@ -52,7 +52,13 @@ def test_the_page_is_what_the_program_writes_from_the_figures() -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("number", range(1, len(COMMANDS) + 1))
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(n, marks=[pytest.mark.slow] * ("--runs" in way or "--types" in way))
+        for n, way in enumerate(COMMANDS, 1)
+    ],
+)
 def test_ours_are_what_the_command_says(number: int, data: Callable[[str], Path]) -> None:
     numbers = {way: n for n, way in enumerate(WAYS, 1)}
     for one in FIGURES:

@@ -282,6 +282,7 @@ def test_a_tutorial_prints_what_it_shows(page: Path, shell: Shell, tmp_path: Pat
     follow_page(page, shell, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_trec_collection_becomes_a_board(
     shell: Shell, tmp_path: Path, data: Callable[[str], Path]

@@ -207,6 +207,7 @@ def test_cast_2019_is_labelled_from_its_14573_judgments(data: Callable[[str], Pa
 
 
 @pytest.mark.slow
+@pytest.mark.real
 def test_the_dl_2021_runs_are_scored_on_labels_of_the_crowd(data: Callable[[str], Path]) -> None:
     folder = data("trec-dl-2021-passage")
     source = (

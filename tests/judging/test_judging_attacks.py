@@ -109,7 +109,7 @@ def test_failed_tests_under_anothers_id_never_void_what_its_owner_finished(
 def test_invented_ids_that_stop_early_earn_no_more_than_the_limit(database: Database) -> None:
     load(database, queries=10, settings=OPEN)
     taken = 0
-    for number in range(400):
+    for number in range(100):
         found = come(database, Worker(platform_id=f"invented {number}"))
         if isinstance(found, NoTask):
             assert found.why == "paused"

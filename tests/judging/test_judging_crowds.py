@@ -44,19 +44,19 @@ def at_once(work: Callable[[int], Result], numbers: Iterable[int]) -> list[Resul
         return list(pool.map(run, every))
 
 
-def test_200_judges_claim_150_tasks_at_once(database: Database) -> None:
-    load(database, queries=150)
+def test_80_judges_claim_60_tasks_at_once(database: Database) -> None:
+    load(database, queries=60)
     found = at_once(
         lambda number: claim(
             database, Worker(platform_id=f"w{number}", signed=True), batch=1, now=NOW
         ),
-        range(200),
+        range(80),
     )
     got = [one for one in found if isinstance(one, Assignment)]
     none = [one for one in found if isinstance(one, NoTask)]
-    assert len({one.id for one in got}) == len(got) == 150
+    assert len({one.id for one in got}) == len(got) == 60
     assert {one.why for one in none} == {"waiting"}
-    assert len({row.task for row in assignments(database)}) == 150
+    assert len({row.task for row in assignments(database)}) == 60
     check_laws(database)
 
 

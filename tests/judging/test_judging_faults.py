@@ -83,12 +83,9 @@ def work_and_be_killed(url: str, *, answers: int) -> set[tuple[int, int, str]]:
 def test_a_killed_process_loses_no_acknowledged_answer(url: str) -> None:
     database = open_database(url)
     load(database, queries=80, tests=0)
-    told: set[tuple[int, int, str]] = set()
-    for answers in (7, 23):
-        told |= work_and_be_killed(url, answers=answers)
-        assert told <= answers_in(database)
-        check_laws(database)
-    assert len(told) >= 30
+    told = work_and_be_killed(url, answers=23)
+    assert told <= answers_in(database)
+    check_laws(database)
     assert len(answers_in(database)) <= len(told) + 2
     database.close()
 

@@ -263,7 +263,7 @@ def fight(rule: LeadRule, challengers: int, p: float, rng: np.random.Generator) 
 
 
 def test_equally_good_challengers_seldom_replace_the_first_answer_however_many_come() -> None:
-    rng, trials = np.random.default_rng(3), 150
+    rng, trials = np.random.default_rng(3), 60
     kept = sum(fight(LeadRule(cap=21, budget=0.1), 10, 0.5, rng) == "a" for _ in range(trials))
     assert kept / trials >= 0.9 - 3 * math.sqrt(0.09 / trials)
     loose = sum(fight(LeadRule(), 10, 0.5, rng) == "a" for _ in range(trials))

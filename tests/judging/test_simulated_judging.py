@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 from judging_designs import DESIGNS, simulate_design
 
+SMALL = 4
 # The table of the specification: size of pool, how often the true best is found, judgments.
 _TABLE = [
     ("tournament-1", 4, 0.51, 6.0),
@@ -29,7 +30,10 @@ _TABLE = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "size", "share", "judgments"), _TABLE)
+@pytest.mark.parametrize(
+    ("name", "size", "share", "judgments"),
+    [pytest.param(*row, marks=[pytest.mark.night] * (row[1] > SMALL)) for row in _TABLE],
+)
 def test_the_true_best_is_found_as_often_as_the_table_says(
     name: str, size: int, share: float, judgments: float
 ) -> None:

@@ -99,11 +99,16 @@ def test_deviations_are_those_of_numpy_and_equal_rows_have_none() -> None:
     assert found[pairs.index((0, 3))] == 0
 
 
-def test_the_interval_of_the_deviation_holds_nearly_as_often_as_it_says() -> None:
+@pytest.mark.parametrize(
+    ("worlds", "least"), [(60, 0.85), pytest.param(200, 0.88, marks=pytest.mark.night)]
+)
+def test_the_interval_of_the_deviation_holds_nearly_as_often_as_it_says(
+    worlds: int, least: float
+) -> None:
     """Differences that are 0 for half of the queries; percentiles under-cover a little."""
     held = 0
     truth = math.sqrt(0.5 * (0.09 + 0.04))
-    for seed in range(200):
+    for seed in range(worlds):
         rng = np.random.default_rng(seed)
         own = np.where(rng.random((2, 60)) < 0.5, rng.normal(0.3, 0.2, (2, 60)), 0.0)
         sign = np.where(rng.random(60) < 0.5, 1.0, -1.0)
@@ -112,7 +117,7 @@ def test_the_interval_of_the_deviation_holds_nearly_as_often_as_it_says() -> Non
         assert spread.low is not None
         assert spread.high is not None
         held += spread.low <= truth <= spread.high
-    assert 0.88 <= held / 200 <= 0.99
+    assert least <= held / worlds <= 0.99
 
 
 def test_founding_a_board_does_not_wait_for_scipy_s_optimisers() -> None:

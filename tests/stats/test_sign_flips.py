@@ -165,7 +165,7 @@ KINDS: dict[str, Callable[[Scores], Scores]] = {
 }
 
 
-@pytest.mark.parametrize("step_down", [True, False])
+@pytest.mark.parametrize("step_down", [True, pytest.param(False, marks=pytest.mark.night)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_pairs_that_are_passed_over_change_no_bit(kind: str, *, step_down: bool) -> None:
     """More systems than a tile has, more queries than are multiplied at once, several groups."""
@@ -263,7 +263,11 @@ def false_words(source: np.random.Generator, shifts: Scores, *, step_down: bool)
 @pytest.mark.parametrize("step_down", [False, True])
 @pytest.mark.parametrize(
     "shifts",
-    [np.zeros(8), np.array([0, 0, 0, 0, 0, 3.0, 3.0, 6.0]), np.arange(8) * 0.01],
+    [
+        pytest.param(np.zeros(8), marks=pytest.mark.night),
+        np.array([0, 0, 0, 0, 0, 3.0, 3.0, 6.0]),
+        pytest.param(np.arange(8) * 0.01, marks=pytest.mark.night),
+    ],
     ids=["all equal", "some far better", "all close"],
 )
 def test_family_wise_error_is_held(shifts: Scores, *, step_down: bool) -> None:

@@ -8,6 +8,7 @@ from scipy import stats
 from simulated_worlds import simulate
 
 TRIALS, SIZE = 250, 50
+OTHERS = ("normal", "unpaired", "bounded")
 
 NULLS = [
     *(
@@ -53,7 +54,9 @@ def test_unpaired_tests_of_paired_runs_find_too_little(name: str) -> None:
     assert found.covered >= 0.99
 
 
-@pytest.mark.parametrize("world", ["normal", "unpaired", "near ties", "bounded"])
+@pytest.mark.parametrize(
+    "world", ["near ties", *(pytest.param(one, marks=pytest.mark.night) for one in OTHERS)]
+)
 @pytest.mark.parametrize(
     "name",
     ["sign", "binomial", "signed-rank", "rank-sum", "t", "unpaired-t"],

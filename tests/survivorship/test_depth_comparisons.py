@@ -167,7 +167,16 @@ def test_systems_that_turn_round_with_depth_have_a_tau_of_minus_1() -> None:
     assert order.tau == -1.0
 
 
-@pytest.mark.parametrize(("queries", "found"), [(100, 0.3), (100, 0.5), (300, 0.1), (300, 0.3)])
+@pytest.mark.parametrize(
+    ("queries", "found"),
+    [
+        (100, 0.3),
+        *(
+            pytest.param(*one, marks=pytest.mark.night)
+            for one in ((100, 0.5), (300, 0.1), (300, 0.3))
+        ),
+    ],
+)
 def test_where_depth_means_nothing_the_test_that_fits_seldom_errs(
     queries: int, found: float
 ) -> None:

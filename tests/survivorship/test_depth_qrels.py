@@ -156,6 +156,7 @@ def test_other_files_are_no_depths(tmp_path: Path) -> None:
     assert has_depth_qrels(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_the_published_depths_give_the_place_of_every_label(data: Callable[[str], Path]) -> None:
     found = read_depth_qrels(data("msmarco-annotation-depth"))

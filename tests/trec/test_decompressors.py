@@ -139,7 +139,7 @@ def held() -> tuple[int, int]:
 @KINDS
 @pytest.mark.parametrize("taken", [0, 1, 3])
 def test_nothing_is_left_when_a_consumer_stops_early(kind: str, taken: int) -> None:
-    data = COMPRESS[kind](TEXT * 40)
+    data = COMPRESS[kind](TEXT * 20)
     before = held()
     pipe = Pipe(data)
     with open_text(pipe) as reader:

@@ -89,7 +89,7 @@ BAD = {
 
 @pytest.mark.usefixtures("spilling")
 @pytest.mark.parametrize("code", list(BAD))
-@pytest.mark.parametrize("place", [0, 1, 200, 399])
+@pytest.mark.parametrize("place", [0, 399])
 def test_problems_keep_their_line(code: str, place: int) -> None:
     """40 ranks of 10 queries, round robin, and one line more."""
     lines = [b"q%d\td%d\t%d\n" % (query, r, r) for r in range(1, 41) for query in range(10)]

@@ -42,7 +42,7 @@ def test_hashing_a_long_id_beside_short_ones() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scanner", SCANNERS)
 def test_scanning_a_run_of_many_queries_and_a_long_id(scanner: str) -> None:
-    queries = QUERIES // 5
+    queries = QUERIES // 20
     rows = [b"%x\td\t1\n" % number for number in range(queries)]
     rows.insert(queries // 2, b"long\t%b\t1\n" % LONG)
     with at_most(MOST):
