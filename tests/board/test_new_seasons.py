@@ -15,12 +15,10 @@ from heldout.board.rules.template import Stake, new_board_files
 OPENS, YEAR = date(2026, 11, 30), date(2027, 11, 29)
 
 
-def new_rules(
-    judged: int, *, stake: Stake = "open", closes: date | None = None, number: int | None = None
-) -> BoardSpec:
+def new_rules(judged: int, *, stake: Stake = "open", closes: date | None = None) -> BoardSpec:
     told: dict[str, Any] = {"recipients": ["age1example"], "measure": "RR@10"}
     plan = make_plan(**told, opens=OPENS, closes=closes, stake=stake, judged=judged)
-    return parse_spec(new_board_files(add_seasons(plan, number=number))["board.toml"])
+    return parse_spec(new_board_files(add_seasons(plan))["board.toml"])
 
 
 @pytest.mark.parametrize("stake", ["open", "prize"])
@@ -47,19 +45,16 @@ def test_seasons_of_250_each(judged: int, seasons: int, closes: date | None, sta
 
 
 @pytest.mark.parametrize(
-    ("closes", "number", "days"),
+    ("closes", "days"),
     [
-        (None, None, ["2026-11-30", "2027-02-28", "2027-05-30", "2027-08-30"]),
-        (None, 2, ["2026-11-30", "2027-02-28"]),
-        (YEAR, None, ["2026-11-30", "2027-03-01", "2027-05-31", "2027-08-30"]),
-        (date(2027, 5, 31), None, ["2026-11-30", "2027-03-01"]),
-        (date(2027, 1, 31), None, []),
-        (date(2027, 1, 31), 2, ["2026-11-30", "2026-12-31"]),
-        (None, 1, []),
+        (None, ["2026-11-30", "2027-02-28", "2027-05-30", "2027-08-30"]),
+        (YEAR, ["2026-11-30", "2027-03-01", "2027-05-31", "2027-08-30"]),
+        (date(2027, 5, 31), ["2026-11-30", "2027-03-01"]),
+        (date(2027, 1, 31), []),
     ],
 )
-def test_quarters_or_equal_pieces(closes: date | None, number: int | None, days: list[str]) -> None:
-    found = new_rules(5793, closes=closes, number=number).seasons
+def test_quarters_or_equal_pieces(closes: date | None, days: list[str]) -> None:
+    found = new_rules(5793, closes=closes).seasons
     assert [str(one.opens) for one in found] == days
     for one, after in pairwise(found):
         assert one.closes == after.opens - timedelta(1)

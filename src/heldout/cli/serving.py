@@ -7,7 +7,7 @@ import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -418,7 +418,6 @@ def invite(
         ),
     ] = None,
     root: Root = None,
-    days: Annotated[int, Opt("Days until the link ends.", least=1, most=365)] = 14,
     note: Annotated[str, Opt("Whom the link is for; you alone see it.", metavar="TEXT")] = "",
     mail: Annotated[str | None, Opt("Address to send the link to.", metavar="ADDRESS")] = None,
     listed: Annotated[bool, Opt("List teams and open invitations.", names=("--list",))] = False,
@@ -456,9 +455,7 @@ def invite(
             )
             facts, document = [("shut out", text)], {"team": found.name, "barred": now}
         else:
-            facts, document = _invite(
-                database, found, root=root, days=days, note=note, mail=mail, now=now
-            )
+            facts, document = _invite(database, found, root=root, note=note, mail=mail, now=now)
     finally:
         database.close()
     if as_json:
@@ -476,7 +473,6 @@ def _invite(
     team: "Team | None",
     *,
     root: str | None,
-    days: int,
     note: str,
     mail: str | None,
     now: datetime,
@@ -497,11 +493,7 @@ def _invite(
         raise SetupError(f"no mail server: set {mails.SERVER} and {mails.SENDER}")
     to = mails.check_mail_address(mail or "")
     invitation, secret = create_invitation(
-        database,
-        note=note or to,
-        now=now,
-        valid=timedelta(days=days),
-        team=None if team is None else team.id,
+        database, note=note or to, now=now, team=None if team is None else team.id
     )
     link = f"{root.rstrip('/')}/join/{secret}"
     if mailer is not None:

@@ -62,25 +62,22 @@ def choose_order(sets: Iterable[GivenSet]) -> tuple[Order, str]:
     return "msmarco", "the labels have one relevant document for a query, as on MS MARCO"
 
 
-def add_seasons(plan: template.NewBoard, *, number: int | None = None) -> template.NewBoard:
+def add_seasons(plan: template.NewBoard) -> template.NewBoard:
     """Plan the seasons of a new board under `clear`, each ranked by a part of the primary set.
 
     They are quarters of a year from the first day on, of which the last one stays open. A board
-    with a last day is cut into seasons of equal length.
+    with a last day is cut into seasons of equal length. There are as many as leave 250 judged
+    queries to each, and about a quarter of a year, but four at most.
 
     Args:
         plan: the board; one of known teams has no seasons.
-        number: how many, at least 1; `None` for as many as leave 250 judged queries to each, and
-            about a quarter of a year, but four at most.
 
     Returns:
         The board, without seasons where there would be one: it ranks by one view then.
     """
     opens, closes = plan.opens, plan.closes
     days = _YEAR if closes is None else (closes - opens).days + 1
-    if number is None:
-        most = min(_MOST_SEASONS, round(days * 4 / _YEAR))
-        number = min(most, plan.deciding // _SEASON_QUERIES)
+    number = min(_MOST_SEASONS, round(days * 4 / _YEAR), plan.deciding // _SEASON_QUERIES)
     if number <= 1 or plan.stake == "known":
         return plan
     starts = [

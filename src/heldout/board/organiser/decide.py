@@ -331,14 +331,10 @@ def add_baseline(
     note_held_out(session)
     spec = session.spec().on(session.now.date(), baseline=True)
     firsts = {name for name in runs if "~" not in name}
+    asked = "one run for each of: " + ", ".join(spec.sets)
     problems = [
-        Problem(
-            code="missing-run",
-            path="baseline",
-            found=f"a run for '{name}'" if name in runs else f"no run for '{name}'",
-            expected="one run for each of: " + ", ".join(spec.sets),
-        )
-        for name in sorted(firsts ^ set(spec.sets))
+        Problem("missing-run", "baseline", f"{'a' if n in runs else 'no'} run for '{n}'", asked)
+        for n in sorted(firsts ^ set(spec.sets))
     ]
     problems += check_seeds(runs, sets=spec.sets, most=spec.runs.seeds, path="baseline")
     found, expected = "no such file", "a run file that can be read"

@@ -293,13 +293,8 @@ def _refuse_look_alike(arrival: Arrival, taken: Mapping[str, str]) -> Arrival:
     other = None if arrival.id is None else taken.get(arrival.id.lower())
     if other is None or other == arrival.id or arrival.problems:
         return arrival
-    problem = Problem(
-        code="id-taken",
-        path=str(arrival.id),
-        found=f"an id that differs from {other} in case alone",
-        expected="a new id",
-        hint="heldout draft makes a new id",
-    )
+    found, hint = f"an id that differs from {other} in case alone", "heldout draft makes a new id"
+    problem = Problem("id-taken", str(arrival.id), found, "a new id", hint)
     return replace(arrival, problems=(problem,))
 
 
@@ -441,7 +436,7 @@ def _take(
     except InputError as error:
         problems = error.problems
     except TrustError as error:
-        problems = (_untrusted(arrival, error),)
+        problems = (Problem.of("untrusted", str(arrival.id), str(error)),)
     lines = [arrival.fingerprint, *(f"{p.code} {p.path} {p.found}" for p in problems)]
     mark = digest_bytes("\n".join(lines).encode())
     return ArrivalReceipt(
@@ -577,14 +572,10 @@ def _check_metadata(session: Session, before: Submission, new: manifest.Manifest
         problems={},
         reader="organiser",
     )
+    expected = "what the board asks of every submission (docs/reference/policy.md)"
+    hint = "the entry stays as it is; fix it and call heldout amend"
     problems = [
-        Problem(
-            code=finding.rule,
-            path="metadata.json",
-            found=finding.evidence,
-            expected="what the board asks of every submission (docs/reference/policy.md)",
-            hint="the entry stays as it is; fix it and call heldout amend",
-        )
+        Problem(finding.rule, "metadata.json", finding.evidence, expected, hint)
         for finding in checks.judge(case, again="amended")
     ]
     if problems:
@@ -661,10 +652,6 @@ def _nothing_to_update(arrival: Arrival, before: Submission | None) -> Problem:
     expected = "a submission that was received before and still stands"
     hint = "submit all three files first" if before is None else "heldout draft makes a new id"
     return Problem("nothing-to-update", str(arrival.id), found, expected, hint)
-
-
-def _untrusted(arrival: Arrival, error: TrustError) -> Problem:
-    return Problem.of("untrusted", str(arrival.id), str(error))
 
 
 def receive_registrations(

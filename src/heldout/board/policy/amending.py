@@ -13,7 +13,7 @@ from heldout.board.log.manifest import Manifest
 from heldout.board.log.submission import Submission
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import parse_spec
-from heldout.errors import InputError, Problem, quote
+from heldout.errors import InputError, quote
 from heldout.ids import SubmissionId
 
 
@@ -39,7 +39,9 @@ def check_update(
     if known is None or known.pending:
         return
     if known.status != "published":
-        raise InputError(_decided(known))
+        what = "it was refused" if known.status == "rejected" else "it was withdrawn"
+        why = f": {known.why}" if known.why else ""
+        raise InputError.of("already-decided", known.id, what + why)
     if withdrawn:
         hint = "nothing was sent; the metadata can be changed: heldout amend"
         raise InputError.of("published-stays", str(submission), "it is published", hint=hint)
@@ -100,8 +102,3 @@ def _published_terms(log: Iterable[Entry], known: Submission) -> tuple[str, date
 def _say_terms(kind: str, until: date | None) -> str:
     embargo = "no embargo" if until is None else f"an embargo until {until}"
     return f"type {quote(kind)}, {embargo}"
-
-
-def _decided(known: Submission) -> Problem:
-    what = {"rejected": "it was refused"}.get(known.status, "it was withdrawn")
-    return Problem.of("already-decided", known.id, what + (f": {known.why}" if known.why else ""))

@@ -500,14 +500,12 @@ def _check_changes(changes: Sequence[Change], owners: int, form: Form) -> Iterat
     for change in changes:
         plain = change.mode == _PLAIN and change.status in "AM"
         if not plain or _owner_of_path(change.path, form) is None:
-            yield Problem(
-                code="private-path" if is_private(change.path) else "foreign-change",
-                path=quote(change.path),
-                found=_KINDS.get(change.status)
-                or ("a folder" if change.mode == "040000" else f"a file of mode {change.mode}"),
-                expected="nothing but the sealed files of its own submission, plain files",
-                hint="branch off the board's main branch and add those files only",
-            )
+            code = "private-path" if is_private(change.path) else "foreign-change"
+            kind = "a folder" if change.mode == "040000" else f"a file of mode {change.mode}"
+            found = _KINDS.get(change.status) or kind
+            expected = "nothing but the sealed files of its own submission, plain files"
+            hint = "branch off the board's main branch and add those files only"
+            yield Problem(code, quote(change.path), found, expected, hint)
 
 
 def _check_files(
@@ -516,13 +514,10 @@ def _check_files(
     names = file_names(form, submission)
     missing = sorted(set(names.all) - set(sizes))
     if missing and set(sizes) != {names.metadata}:
-        yield Problem(
-            code="missing-file",
-            path=str(submission),
-            found="no " + " and no ".join(missing),
-            expected="all three sealed files, or the metadata alone for an update",
-            hint=f"heldout submit {submission}",
-        )
+        found = "no " + " and no ".join(missing)
+        expected = "all three sealed files, or the metadata alone for an update"
+        hint = f"heldout submit {submission}"
+        yield Problem("missing-file", str(submission), found, expected, hint)
     limits = {names.metadata: METADATA_LIMIT + _MOST_KEY, names.key: _MOST_KEY}
     for name, size in sizes.items():
         most = min(limits.get(name, _MOST_BYTES), _MOST_BYTES)
@@ -720,13 +715,11 @@ def _check_registration(changes: Sequence[Change]) -> Iterator[Problem]:
         folder, _, name = change.path.rpartition("/")
         ours = f"{folder}/" == _REGISTRATIONS and _REGISTRATION_NAME.fullmatch(name)
         if not ours or change.mode != "100644" or change.status not in "AM" or len(changes) > 1:
-            yield Problem(
-                code="private-path" if is_private(change.path) else "foreign-change",
-                path=quote(change.path),
-                found=f"one of {len(changes)} changes" if ours else "a change of another file",
-                expected=f"nothing but one plain file {_REGISTRATIONS}TEAM.json",
-                hint="heldout register makes such a branch",
-            )
+            code = "private-path" if is_private(change.path) else "foreign-change"
+            found = f"one of {len(changes)} changes" if ours else "a change of another file"
+            expected = f"nothing but one plain file {_REGISTRATIONS}TEAM.json"
+            hint = "heldout register makes such a branch"
+            yield Problem(code, quote(change.path), found, expected, hint)
             return
 
 

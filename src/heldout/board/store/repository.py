@@ -39,7 +39,7 @@ from heldout.board.log.reading import CLOSED, LOG, Log, read_public_log
 from heldout.board.rules.spec import BoardSpec
 from heldout.board.rules.spec_file import PRIVATE, is_private, parse_spec
 from heldout.board.store.git import Git, find_common
-from heldout.errors import InputError, Problem, StoreError, plural, quote
+from heldout.errors import InputError, StoreError, plural, quote
 from heldout.files.durable import ASIDE, File, Folder
 from heldout.ids import digest_bytes
 from heldout.trec.groups import read_candidates
@@ -212,10 +212,7 @@ class Repository:
         try:
             return self.files.file(SPEC).read_text("utf-8")
         except UnicodeDecodeError:
-            problem = Problem(
-                code="bad-utf8", path=SPEC, found="bytes that are not UTF-8", expected="UTF-8"
-            )
-            raise InputError(problem) from None
+            raise InputError.of("bad-utf8", SPEC, "bytes that are not UTF-8") from None
 
     def tree_spec(self) -> BoardSpec:
         """Return what board.toml in the folder says; see `tree_rules`."""

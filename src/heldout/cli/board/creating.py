@@ -28,7 +28,7 @@ from heldout.cli.printing import (
     print_table,
 )
 from heldout.envelope.keys import Form
-from heldout.errors import InputError, Problem
+from heldout.errors import InputError
 from heldout.options import Json, Now, Opt
 from heldout.trec.orders import Order
 
@@ -83,15 +83,6 @@ def new(
         Opt(
             "Stakes of the board: known teams, open names, or a prize; they set the "
             "release rule [asked on a terminal, else known]."
-        ),
-    ] = None,
-    seasons: Annotated[
-        int | None,
-        Opt(
-            "Number of seasons of a board with open names or a prize, each ranked by a secret part "
-            "of the held-out queries [a quarter of a year each, four at most, with 250 judged "
-            "queries or more].",
-            least=1,
         ),
     ] = None,
     final: Annotated[
@@ -158,8 +149,6 @@ def new(
         if files is not None
     }
     stake = stake or ("prize" if final is not None else _ask_stake())
-    if stake == "known" and seasons is not None:
-        raise click.UsageError("--seasons goes with --stake open or --stake prize")
     chosen, why = (order, "as --order says") if order else choose_order(sets.values())
     name, now = folder.resolve().name, time or context.read_clock()
     labelled = {query for query, grades in sets["eval"].qrels.judgments.items() if grades}
@@ -183,7 +172,7 @@ def new(
         forge=None if forge is None else _forge(forge),
         install=install,
     )
-    plan = add_seasons(plan, number=seasons)
+    plan = add_seasons(plan)
     if known_runs and (dev is None or plan.stake == "known" or len(known_runs) == 1):
         raise click.UsageError(_TWO_RUNS)
     known = (
@@ -390,10 +379,7 @@ def _count_documents(collection: str) -> CollectionFacts:
 
     found = read_whole(collection, progress=TERMINAL)
     if not found.documents:
-        problem = Problem(
-            code="empty-file", path=collection, found="no document", expected="at least one"
-        )
-        raise InputError(problem)
+        raise InputError.of("empty-file", collection, "no document", "at least one")
     return describe_collection(found.documents.values())
 
 
