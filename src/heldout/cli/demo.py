@@ -16,14 +16,7 @@ from heldout.cli.options import command
 from heldout.cli.printing import answers, fill_facts, messages, print_facts, print_json, print_table
 from heldout.collections.collection import QuerySplit
 from heldout.demo.campaign import play_campaign, publish_version
-from heldout.demo.story import (
-    Scene,
-    check_ready,
-    play_demo,
-    read_collection,
-    sit,
-    write_files,
-)
+from heldout.demo.story import Scene, check_ready, play_demo, read_collection, sit, write_files
 from heldout.errors import SetupError, plural
 from heldout.options import Json, Now, Opt, Seed
 

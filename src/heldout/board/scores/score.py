@@ -16,13 +16,7 @@ from heldout.board.log.manifest import (
 from heldout.board.log.submission import Submission
 from heldout.board.policy.identity import key_digest
 from heldout.board.rules.spec import BoardSpec, View
-from heldout.board.scores.sets import (
-    SetData,
-    check_seeds,
-    group_seeds,
-    list_runs,
-    scan_for_board,
-)
+from heldout.board.scores.sets import SetData, check_seeds, group_seeds, list_runs, scan_for_board
 from heldout.board.store.vault import Vault
 from heldout.envelope.bundle import OpenedRun, file_names, open_key, open_metadata, open_runs
 from heldout.envelope.keys import Binding

@@ -8,13 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from heldout.board.site.columns import COLUMNS, EntryColumn
-from heldout.board.site.rows import (
-    TableRow,
-    ViewColumn,
-    read_template,
-    short_name,
-    stars_of,
-)
+from heldout.board.site.rows import TableRow, ViewColumn, read_template, short_name, stars_of
 from heldout.board.standings.standings import Row, Standings, best_so_far
 from heldout.charts.plot import Chart, inline
 from heldout.charts.scores import ChartEntry, cost_chart, gap_chart, progress_chart, scatter_chart

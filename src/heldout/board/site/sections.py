@@ -18,14 +18,7 @@ import msgspec
 
 from heldout.answers.text import clean
 from heldout.board.log.events import Entry
-from heldout.board.log.final import (
-    Final,
-    Measured,
-    OpenedFinal,
-    SeasonEnd,
-    Step,
-    TrustPart,
-)
+from heldout.board.log.final import Final, Measured, OpenedFinal, SeasonEnd, Step, TrustPart
 from heldout.board.rules.release import NOT_CLEAR
 from heldout.board.rules.spec import BoardSpec, Example, View, say_after
 from heldout.board.site.rows import (

@@ -11,11 +11,7 @@ import click
 
 from heldout.analyses import agreement, agreement_of_judges, agreement_of_runs, analysis
 from heldout.analyses.analysis import Analysis
-from heldout.analyses.entries import (
-    Dated,
-    date_scores,
-    parse_entries,
-)
+from heldout.analyses.entries import Dated, date_scores, parse_entries
 from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.views import LoadedViews, Means, name_views, views_of_board, views_of_scores
 from heldout.board.old_boards import parse_table, scores_of_old_table

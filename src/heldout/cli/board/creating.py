@@ -269,11 +269,7 @@ def describe(
     """
     from heldout.board.rules.release import INDEPENDENT, LEADS, share_of_wins
     from heldout.board.scores.commitments import check_recipients
-    from heldout.board.scores.describe import (
-        ASSUMED,
-        describe_sets,
-        describe_views,
-    )
+    from heldout.board.scores.describe import ASSUMED, describe_sets, describe_views
     from heldout.board.scores.sets import load_sets
     from heldout.board.store.vault import Vault
     from heldout.redteam.gap import find_own_gap

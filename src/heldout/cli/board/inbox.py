@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from heldout.cli.context import (
-    Identifier,
-    OrganiserCall,
-    ended_in_order,
-    next_facts,
-    reach_forge,
-)
+from heldout.cli.context import Identifier, OrganiserCall, ended_in_order, next_facts, reach_forge
 from heldout.cli.options import command, persist
 from heldout.cli.printing import answers, fill_facts, print_facts, print_json, print_problems
 from heldout.options import Opt

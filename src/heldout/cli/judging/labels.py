@@ -21,13 +21,7 @@ from heldout.cli.printing import (
 from heldout.errors import InputError, OptionError, plural
 from heldout.judging.campaign import judgments, pools
 from heldout.judging.campaign.files import CampaignFolder, CampaignPath
-from heldout.judging.labels.source import (
-    Judged,
-    JudgedSource,
-    count_valid,
-    load_judged,
-    read_first,
-)
+from heldout.judging.labels.source import Judged, JudgedSource, count_valid, load_judged, read_first
 from heldout.judging.models.asking import ModelOptions, judge_by_model
 from heldout.judging.services.boards import PublishedSource
 from heldout.judging.services.labels import (
