@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from statistics import fmean, stdev
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -217,7 +218,9 @@ Change = Callable[[pytest.MonkeyPatch], None]
 
 
 def put(name: str, value: Callable[..., object]) -> Change:
-    return lambda patch: patch.setattr(finals, name, value)
+    """Another rule of season ends, for the one who ends this one alone."""
+    other = SimpleNamespace(**{**vars(overdue), name: value})
+    return lambda patch: patch.setattr(finals, "overdue", other)
 
 
 def change_fields(**wrong: Any) -> Change:
@@ -229,7 +232,7 @@ def change_fields(**wrong: Any) -> Change:
         rows = {n: {**found[n], **v} if isinstance(v, dict) else v for n, v in wrong.items()}
         return found | rows
 
-    return put("end_fields", fields)
+    return lambda patch: patch.setattr(finals, "end_fields", fields)
 
 
 OTHERS = ("20261103-more", "20261103-last", THREE)

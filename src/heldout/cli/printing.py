@@ -18,16 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol, TextIO
 
 import click
 
-from heldout.errors import (
-    HeldoutError,
-    InputError,
-    OptionError,
-    Problem,
-    Severity,
-    plural,
-    printable,
-    quote,
-)
+from heldout import errors
 from heldout.options import Opt
 from heldout.progress_bar import Progress
 
@@ -176,7 +167,7 @@ def number(value: float | None, *, decimals: int = 4) -> str:
     return "-" if value is None else f"{value:.{decimals}f}"
 
 
-def count_errors(problems: Sequence[Problem], counts: Mapping[str, int]) -> int:
+def count_errors(problems: Sequence[errors.Problem], counts: Mapping[str, int]) -> int:
     """Return how many errors there are, with those that are only counted.
 
     Args:
@@ -191,7 +182,7 @@ def count_errors(problems: Sequence[Problem], counts: Mapping[str, int]) -> int:
 def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
     """Lines of `name      what there is to say`; an empty name goes on with the one above."""
     for name, text in facts:
-        _print_hanging(console, f"{printable(name):<9} ", text)
+        _print_hanging(console, f"{errors.printable(name):<9} ", text)
 
 
 @functools.cache
@@ -200,13 +191,13 @@ def _load_sentences() -> "jinja2.Environment":
 
     environment = jinja2.Environment(  # noqa: S701 - for a terminal, which `printable` guards
         loader=jinja2.PackageLoader("heldout.cli"),
-        finalize=lambda value: printable(str(value)),
+        finalize=lambda value: errors.printable(str(value)),
         undefined=jinja2.StrictUndefined,
         line_statement_prefix="%",
         keep_trailing_newline=True,
     )
-    environment.filters |= {"commas": "{:,}".format, "quote": quote}
-    environment.globals |= {"number": number, "plural": plural, "quote": quote}
+    environment.filters |= {"commas": "{:,}".format, "quote": errors.quote}
+    environment.globals |= {"number": number, "plural": errors.plural, "quote": errors.quote}
     return environment
 
 
@@ -223,7 +214,7 @@ def fill_facts(name: str, /, **values: object) -> list[tuple[str, str]]:
 
 
 def print_problems(
-    console: Console, problems: Sequence[Problem], *, counts: Mapping[str, int] | None = None
+    console: Console, problems: Sequence[errors.Problem], *, counts: Mapping[str, int] | None = None
 ) -> None:
     """Each problem with its location, then found, expected and hint below it.
 
@@ -236,8 +227,8 @@ def print_problems(
     """
     before: tuple[str, ...] = ()
     for problem in problems:
-        head, location = f"{problem.severity:<{_INDENT}}", printable(problem.location)
-        rest = f"{printable(problem.code)}  {location}"
+        head, location = f"{problem.severity:<{_INDENT}}", errors.printable(problem.location)
+        rest = f"{errors.printable(problem.code)}  {location}"
         console.print(_style(console, head, rest, problem.severity))
         same = (problem.code, problem.expected, problem.hint)
         for name in ("found",) if same == before else ("found", "expected", "hint"):
@@ -247,11 +238,11 @@ def print_problems(
     for code, count in (counts or {}).items():
         hidden = count - sum(problem.code == code for problem in problems)
         if hidden > 0:
-            console.print(f"{'':{_INDENT}}and {hidden:,} more of {printable(code)}")
+            console.print(f"{'':{_INDENT}}and {hidden:,} more of {errors.printable(code)}")
 
 
 def print_notes(
-    console: Console, notes: Iterable[tuple[Sequence[Problem], Mapping[str, int]]]
+    console: Console, notes: Iterable[tuple[Sequence[errors.Problem], Mapping[str, int]]]
 ) -> None:
     """Print what is odd about files: problems, and how many there are of each code."""
     for problems, counts in notes:
@@ -259,7 +250,7 @@ def print_notes(
         print_problems(console, problems, counts=counts)
 
 
-def print_notes_last(notes: Sequence[tuple[Sequence[Problem], Mapping[str, int]]]) -> None:
+def print_notes_last(notes: Sequence[tuple[Sequence[errors.Problem], Mapping[str, int]]]) -> None:
     """The same on standard error when the present command ends: below its answer."""
     context = click.get_current_context(silent=True)
     if context is None:
@@ -268,7 +259,7 @@ def print_notes_last(notes: Sequence[tuple[Sequence[Problem], Mapping[str, int]]
         context.call_on_close(lambda: print_notes(messages(), notes))
 
 
-def _style(console: Console, head: str, rest: str, severity: Severity) -> object:
+def _style(console: Console, head: str, rest: str, severity: errors.Severity) -> object:
     """Return a line whose head is coloured where a person looks."""
     if not console.is_terminal:
         return head + rest
@@ -279,7 +270,7 @@ def _style(console: Console, head: str, rest: str, severity: Severity) -> object
 
 def _print_hanging(console: Console, head: str, text: str) -> None:
     """A line that goes on below its own text, on a terminal; a pipe gets it whole."""
-    lines, room = [printable(text)], console.width - len(head)
+    lines, room = [errors.printable(text)], console.width - len(head)
     if console.is_terminal and room > len(head):
         from textwrap import wrap
 
@@ -296,7 +287,7 @@ def print_table(
     left: Collection[str] = (),
 ) -> None:
     """Columns under their names: the first and those named in `left` to the left, others right."""
-    cells = [[printable(cell) for cell in row] for row in (header, *rows)]
+    cells = [[errors.printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     aligns = ["<" if i == 0 or name in left else ">" for i, name in enumerate(header)]
     for row in cells:
@@ -310,7 +301,7 @@ class _Terminal(Progress):
     def note(self, name: str, text: str) -> None:
         print_facts(messages(), [(name, text)])
 
-    def problems(self, found: Sequence[Problem]) -> None:
+    def problems(self, found: Sequence[errors.Problem]) -> None:
         print_problems(messages(), found)
 
     def steps(self, what: str, total: int) -> AbstractContextManager[Callable[[], None]]:
@@ -344,10 +335,10 @@ def print_json(value: Any) -> None:
     click.echo("".join(pieces))
 
 
-def fail(error: HeldoutError, *, status: int = 2) -> NoReturn:
+def fail(error: errors.HeldoutError, *, status: int = 2) -> NoReturn:
     """Say on standard error what went wrong, and end with this exit code."""
     console = messages()
-    if isinstance(error, InputError):
+    if isinstance(error, errors.InputError):
         print_problems(console, error.problems, counts=error.counts)
     else:
         _print_hanging(console, f"{'error':<{_INDENT}}", str(error))
@@ -362,9 +353,9 @@ def reported_errors() -> Iterator[None]:
     """
     try:
         yield
-    except OptionError as error:
+    except errors.OptionError as error:
         raise click.UsageError(str(error)) from error
-    except HeldoutError as error:
+    except errors.HeldoutError as error:
         context = click.get_current_context(silent=True)
         if context is not None and context.find_root().params.get("debug"):
             raise
@@ -408,7 +399,7 @@ def _check_chart(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"{path.name} ends in none of {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
-        raise ValueError(f"there is no folder {printable(str(path.parent))}")
+        raise ValueError(f"there is no folder {errors.printable(str(path.parent))}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -444,7 +435,7 @@ def _write_all(answer: "Answer", output: TableOutput) -> Iterator[str]:
     from heldout.answers.table import to_latex, to_markdown
 
     if output.latex:
-        yield f"% {printable(answer.answer)}\n"
+        yield f"% {errors.printable(answer.answer)}\n"
         yield from map(to_latex, answer.tables)
         return
     yield f"{plain_markdown(answer.answer)}\n"
@@ -481,7 +472,7 @@ def _print_all(console: Console, answer: "Answer", output: TableOutput) -> None:
     tables = answer.tables if output.every else short
     folded = [table.rows for table in tables] != [table.rows for table in answer.tables]
     for table in tables:
-        console.print(f"\n{printable(table.title)}\n")
+        console.print(f"\n{errors.printable(table.title)}\n")
         left = [column.name for column in table.columns if column.form == "text"]
         print_table(console, [one.name for one in table.columns], format_cells(table), left=left)
         for note in list_notes(table, explain=output.explain):

@@ -10,15 +10,7 @@ from heldout.cli import context, printing
 from heldout.cli.options import Dask, command, open_cluster
 from heldout.errors import OptionError
 from heldout.options import Json, Opt
-from heldout.redteam import boards, game, playing
-from heldout.redteam.replay import (
-    SEASON,
-    TableReplay,
-    conclude_replay,
-    read_history,
-    replay,
-    tabulate_replay,
-)
+from heldout.redteam import boards, game, playing, replay
 
 _LEVEL = 1.96
 _COLUMNS = (
@@ -92,29 +84,29 @@ def _replay(table: Path, games: playing.GameOptions, *, as_json: bool) -> None:
     if games.queries is None:
         known = "MS MARCO documents have 5,793, passages 6,837"
         raise OptionError(f"how many held-out queries has the board? --queries N ({known})")
-    read = read_history(table.read_bytes(), path=table.name)
-    found = replay(read, games.queries, seed=games.seed, progress=printing.TERMINAL)
+    read = replay.read_history(table.read_bytes(), path=table.name)
+    found = replay.replay(read, games.queries, seed=games.seed, progress=printing.TERMINAL)
     if as_json:
         printing.print_json(found.document)
         return
     answer = Answer(
-        answer=conclude_replay(found),
+        answer=replay.conclude_replay(found),
         summary=describe_replay(found),
-        tables=tabulate_replay(found),
+        tables=replay.tabulate_replay(found),
         document=found.document,
     )
     printing.print_answer(answer, printing.TableOutput())
 
 
-def describe_replay(found: TableReplay) -> list[tuple[str, str]]:
+def describe_replay(found: replay.TableReplay) -> list[tuple[str, str]]:
     """Return what was played and assumed, as lines of a name and what there is to say."""
     return printing.fill_facts(
         "replay",
         found=found,
         history=found.history,
         named=found.history.name_entries(),
-        empty=found.seasons - len(set((found.history.days // SEASON).tolist())),
-        days=SEASON,
+        empty=found.seasons - len(set((found.history.days // replay.SEASON).tolist())),
+        days=replay.SEASON,
         ranking=found.queries - found.feedback,
     )
 

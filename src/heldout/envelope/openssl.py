@@ -152,8 +152,12 @@ def decrypt(source: BinaryIO, key: bytes) -> Plaintext:
 def _cipher(key: bytes, salt: bytes) -> Cipher[CBC]:
     if _KEY_TEXT.fullmatch(key) is None:
         raise TrustError
-    derived = hashlib.pbkdf2_hmac("sha256", key.strip(), salt, _ITERATIONS, dklen=48)
+    derived = _derive(key.strip(), salt)
     return Cipher(AES(derived[:32]), CBC(derived[32:]))
+
+
+def _derive(password: bytes, salt: bytes) -> bytes:
+    return hashlib.pbkdf2_hmac("sha256", password, salt, _ITERATIONS, dklen=48)
 
 
 def _private_key(text: str) -> rsa.RSAPrivateKey:
