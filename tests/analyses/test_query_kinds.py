@@ -15,7 +15,6 @@ import calling
 from heldout.analyses import facets as report
 from heldout.analyses.entries import ViewScores, cut_view
 from heldout.analyses.facets import (
-    Facets,
     FacetsOptions,
     compare_facets,
     cut_queries,
@@ -39,7 +38,7 @@ def halves(size: int) -> dict[str, frozenset[str]]:
     return {"first": frozenset(names[: size // 2]), "last": frozenset(names[size // 2 :])}
 
 
-def crossing() -> Facets:
+def crossing() -> Any:
     random = rng(4)
     base = random.random(80).round(3)
     a = base + np.repeat([0.3, 0.0], 40)
@@ -65,13 +64,10 @@ def test_on_all_queries_the_family_is_every_system_that_is_compared() -> None:
     scores = table({f"s{n}": random.random(60).tolist() for n in range(12)})
     found = compare_facets(scores, halves(60), rng(), FacetsOptions(draws=9))
 
-    overall = [one for one in found.differences if not one.facet]
+    overall: list[Any] = [one for one in found.differences if not one.facet]
     assert found.family_overall == len(overall) == 11
     for one in overall:
-        assert one.p is not None
         assert one.p_corrected == min(1.0, 11 * one.p)
-        assert one.low is not None
-        assert one.low_all is not None
         assert one.low_all < one.low
 
 
@@ -91,12 +87,7 @@ def test_a_reference_that_its_score_has_chosen_is_told() -> None:
 
 def test_the_interval_of_all_holds_the_interval_alone_and_p_follows_it() -> None:
     for one in crossing().differences:
-        assert one.low is not None
-        assert one.low_all is not None
-        assert one.high is not None
-        assert one.high_all is not None
         assert one.low_all <= one.low <= one.difference <= one.high <= one.high_all
-        assert one.p_corrected is not None
         assert (one.p_corrected < 0.05) == (one.low_all > 0 or one.high_all < 0)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,8 +29,7 @@ def test_what_was_written_is_read(folder: Folder) -> None:
     assert folder.file("a/b.json").size() == 2
     assert folder.find("a/none") is None
     assert folder.read_lines("none") == b""
-    found = folder.stat("a/b.json")
-    assert found is not None
+    found: Any = folder.stat("a/b.json")
     assert (found.st_size, found.st_mode & 0o777) == (2, 0o600)
     with pytest.raises(StoreError, match="longer than 1 bytes"):
         folder.read("a/b.json", limit=1)

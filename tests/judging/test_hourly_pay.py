@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -24,8 +25,9 @@ from heldout.judging.campaign.settings import (
 def test_an_hour_pays_the_reward_by_the_share_of_an_hour(
     reward: int, minutes: int, least: int
 ) -> None:
-    found = hourly_pay(Settings(name="x", reward=reward, minutes=minutes, minimum_hourly=least))
-    assert found is not None
+    found: Any = hourly_pay(
+        Settings(name="x", reward=reward, minutes=minutes, minimum_hourly=least)
+    )
     exact = Fraction(reward * 60, minutes)
     assert found.amount <= exact < found.amount + 1
     assert found.too_low == (exact < least)

@@ -178,8 +178,7 @@ def test_a_nul_in_a_text_is_replaced_on_both_engines(database: Database) -> None
     new = [Task(task="t", items=(make_item(),))]
     load_campaign(database, SETTINGS, pools, new, now=NOW)
     load_campaign(database, SETTINGS, pools, new, now=NOW)
-    shown = item(database, take(database, "ann").id, 1)
-    assert shown is not None
+    shown: Any = item(database, take(database, "ann").id, 1)
     assert shown.passages[0].text == "a\ufffdb"
 
 

@@ -1,6 +1,7 @@
 """Random judges come, answer, change, exit, are late and fail; the laws hold after every step."""
 
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 from campaign_laws import check_laws
@@ -71,10 +72,10 @@ class RandomCampaign(RuleBasedStateMachine):
     @rule(worker=WORKERS, position=st.integers(1, 5), choice=CHOICES, stale=st.booleans())
     def answers(self, worker: str, position: int, choice: Choice, *, stale: bool) -> None:
         assignment = self.under_way(worker)
-        shown = item(self.database, assignment, position) if assignment else None
+        shown: Any = item(self.database, assignment, position) if assignment else None
         if shown is None:
             return
-        done = answer(
+        done: Any = answer(
             self.database,
             shown.assignment.id,
             position,
@@ -83,11 +84,9 @@ class RandomCampaign(RuleBasedStateMachine):
             shown_at=self.now,
             now=self.now,
         )
-        assert done is not None
-        given = done.shown.given
+        given: Any = done.shown.given
         if done.outcome == "recorded":
             assert not stale
-            assert given is not None
             assert (done.shown.revision, given.side) == (shown.revision + 1, choice.side)
         else:
             assert given == shown.given

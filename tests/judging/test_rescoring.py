@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,7 +157,7 @@ def test_redrawn_judgments_widen_intervals_and_the_same_seed_gives_the_same() ->
     pools, votes, runs = simulated(120, 5)
     labels = scored("after", make_labels(pools, votes).labels)
     before = scored("before", {pool.query: ("a",) for pool in pools})
-    found = [
+    found: list[Any] = [
         rescore(
             runs,
             before,
@@ -169,14 +170,10 @@ def test_redrawn_judgments_widen_intervals_and_the_same_seed_gives_the_same() ->
     ]
     assert found[0] == found[1]
     for one in found[0].runs:
-        assert one.noisy is not None
-        assert one.after.bca is not None
         assert one.noisy[1] - one.noisy[0] > one.after.bca[1] - one.after.bca[0]
         assert one.label_error
-        assert one.after.t is not None
         assert one.after.t[0] < one.after.value < one.after.t[1]
-    noise = found[0].noise
-    assert noise is not None
+    noise: Any = found[0].noise
     assert 0 < noise.tau <= 1
     assert noise.draws == 30
 
@@ -262,7 +259,6 @@ def test_the_interval_of_agreement_adds_two_queries_to_those_of_a_mean() -> None
     found = order_agreement(run, votes)
     values = np.array([float(n % 4 > 0) for n in range(40)] + [1.0, 0.0])
     error = values.std(ddof=1) / np.sqrt(42)
-    assert found.low is not None
     assert found.value == 0.75
     assert values.mean() - found.low == pytest.approx(2.0227 * error, rel=1e-4)
 

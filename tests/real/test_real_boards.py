@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from journey import Board, decide, look_at, open_board, play_all, send, take_in
@@ -135,11 +136,10 @@ def test_reviews_tell_the_quirks(boards: Boards, quirks: Quirky, root: Path, nam
     """What a review kept is what an own reading finds, and what was counted by other means."""
     session = boards[name].session(datetime(2028, 1, 1, tzinfo=UTC))
     ids = {entry.run: i for i, entry in boards[name].ids().items()}
-    rows = statistics(COLLECTIONS[name], root)
+    rows: Any = statistics(COLLECTIONS[name], root)
     assert len(quirks[name]) == RUNS[name]
     for run in quirks[name]:
-        scores = read_scores(session.vault, ids[run.entry.run])
-        assert scores is not None
+        scores: Any = read_scores(session.vault, ids[run.entry.run])
         report, facts, row = scores.runs["eval"], run.single, rows[run.entry.run]
         assert (report.queries, report.documents) == (facts.queries, facts.documents)
         assert report.queries_tied == facts.queries_tied
