@@ -334,19 +334,6 @@ def test_the_crowd_and_a_model_agree_on_as_many_pairs_as_was_counted_elsewhere(
     assert (np.trace(table), table.sum() - np.trace(table)) == (3217, 1812)
 
 
-@pytest.mark.slow
-@pytest.mark.real
-def test_single_runs_of_one_team_are_the_most_alike_of_dl_2021(
-    data: Callable[[str], Path],
-) -> None:
-    runs = data("trec-dl-2021-passage/runs")
-    found = answer("--runs", runs / "p_*.gz", "--runs", runs / "NLE*.gz", "--order", "trec9")
-
-    best = max(found["pairs"], key=lambda pair: pair["rbo"]["value"])
-    assert {best["first"], best["second"]} == {"p_fusion00", "p_fusion10"}
-    assert best["rbo"]["low"] < best["rbo"]["value"] < best["rbo"]["high"]
-
-
 def test_a_depth_cuts_no_tie_and_the_help_and_the_page_say_so(tmp_path: Path) -> None:
     scores = {"a": [9, 8, 8, 8, 5], "b": [9, 8, 7, 6, 5]}
     for name, row in scores.items():

@@ -101,24 +101,6 @@ def test_a_result_knows_its_input_and_options() -> None:
     assert (found["measure"], found["seed"], len(answer.tables)) == ("RR", 3, 2)
 
 
-@pytest.mark.real
-def test_trec_covid_round_1_is_told_apart_at_its_ends_only(data: Callable[[str], Path]) -> None:
-    runs = data("trec-covid-round1/runs-depth100")
-    found = answer(
-        "--runs", runs / "[a-h]*.gz", "--qrels", data("trec-covid-round1/qrels-round1.txt.gz"),
-        "-m", "P@5", "--order", "trec9", "--flips", 1999,
-    )  # fmt: skip
-
-    n = len(found["systems"])
-    assert len(found["ranges"]["lead"]) > 1
-    assert found["ranges"]["high"][0] < n
-    assert found["ranges"]["low"][-1] > 1
-    for rank, low, high in zip(
-        range(1, n + 1), found["ranges"]["low"], found["ranges"]["high"], strict=True
-    ):
-        assert low <= rank <= high
-
-
 @pytest.mark.slow
 @pytest.mark.real
 def test_the_first_of_dl_2021_is_stable_and_still_not_alone(data: Callable[[str], Path]) -> None:

@@ -1,6 +1,5 @@
 """Betting is right as it is proved to be, and weaker than the p that verdicts take."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -51,16 +50,3 @@ def test_the_order_of_values_hardly_matters_to_a_p(bet: object) -> None:
 
     assert 0 < there <= 1
     assert there == pytest.approx(back, rel=0.2)
-
-
-def test_the_page_has_both_tables() -> None:
-    command = [sys.executable, str(BENCHMARKS / "bounded_means.py"), "--trials", "2"]
-    ran = subprocess.run(command, check=True, capture_output=True, text=True)
-    page = (BENCHMARKS.parent / "docs" / "results" / "intervals.md").read_text("utf-8")
-    part = page.split("python benchmarks/bounded_means.py")[1]
-    printed, needed = ran.stdout.strip().split("\n\n")
-    told, also = part.split("\n\n")[1:3]
-
-    names = [[row.split("|")[1:8] for row in text.splitlines()] for text in (printed, told)]
-    assert names[0] == names[1]
-    assert needed == also

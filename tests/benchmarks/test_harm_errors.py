@@ -1,6 +1,5 @@
 """Harm of the margin is missed as seldom as promised in every world of the page, by t it is not."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from harm_errors import ALPHA, WORLDS, World, miss_harm  # noqa: E402 - a folder
 TRIALS = 200
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("world", [world for world in WORLDS if world.harm], ids=str)
 def test_harm_of_the_margin_is_missed_as_seldom_as_promised(world: World) -> None:
     found = miss_harm(world, trials=TRIALS)
@@ -43,14 +43,3 @@ def test_with_many_queries_no_harm_is_called_none() -> None:
 
     assert few < 0.3
     assert many > 0.9
-
-
-def test_the_page_has_a_row_for_every_world() -> None:
-    command = [sys.executable, str(BENCHMARKS / "harm_errors.py"), "--trials", "2"]
-    ran = subprocess.run(command, check=True, capture_output=True, text=True)
-    page = (BENCHMARKS.parent / "docs" / "results" / "intervals.md").read_text("utf-8")
-    table = page.split("python benchmarks/harm_errors.py")[1].split("\n\n")[1]
-    names = [[row.split("|")[1:8] for row in text.splitlines()] for text in (ran.stdout, table)]
-
-    assert names[0] == names[1]
-    assert len(names[0]) == len(WORLDS) + 2

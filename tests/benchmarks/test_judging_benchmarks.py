@@ -26,7 +26,7 @@ WEAK = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("name", [name for name in WORLDS if name not in WEAK])
 def test_intervals_hold_in_the_worlds_where_they_are_weakest(name: str) -> None:
     share, intervals = cover(WORLDS[name], trials=60, rng=Generator(PCG64(1)))

@@ -15,7 +15,7 @@ from validity_rows import ROWS, Row  # noqa: E402 - the same
 from validity_scores import simulate  # noqa: E402 - the same
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_it_runs_and_prints_every_row() -> None:
     command = [sys.executable, str(BENCHMARKS / "validity.py"), "--quick"]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)

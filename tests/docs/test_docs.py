@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from string import Formatter
 
-import click
 import msgspec
 import pytest
 
@@ -298,28 +297,6 @@ def test_every_field_of_an_event_is_explained() -> None:
         if len(cells) == 7:
             named |= set(re.findall(r"`([\w.]+)`", cells[3] + cells[4]))
     assert named == set(first_cells(fields)[1:])
-
-
-# commands
-
-
-def find_commands(group: click.Group, prefix: str = "heldout") -> Iterator[str]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None, name
-        if isinstance(command, click.Group):
-            yield from find_commands(command, f"{prefix} {name}")
-        else:
-            yield f"{prefix} {name}"
-
-
-def test_every_command_is_documented() -> None:
-    from heldout.cli.program import main  # noqa: PLC0415 - only this test needs the command line
-
-    headings = re.findall(r"^### (.+)$", read_page("reference/commands.md"), re.MULTILINE)
-    for command in find_commands(main):
-        assert any(f"{heading} ".startswith(f"{command} ") for heading in headings), command
 
 
 NAMED_TESTS = re.compile(r"`([a-z_]+/test_\w+\.py)(?:::(test_\w+))?`|`::(test_\w+)`")

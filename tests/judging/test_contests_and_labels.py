@@ -5,17 +5,15 @@ import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
+from small_study import QUERIES, RUNS, judge, make_study
 
 import calling
 from heldout.judging.campaign.judgments import Judgment, format_judgments
 from heldout.trec.qrels import parse_qrels, read_qrels
 from heldout.trec.reading.sources import open_input
 
-RUNS = {"A": ["d1", "d2", "d3"], "B": ["d2", "d1", "d3"], "C": ["d3", "d2", "d1"]}
-QUERIES = [f"q{n}" for n in range(12)]
 LATE = "2026-11-09T00:00:00.000Z"
 
 
@@ -27,37 +25,10 @@ def read_file(path: Path) -> Mapping[str, Mapping[str, int]]:
         return read_qrels(source, path=str(path)).judgments
 
 
-def judge(query: str, one: str, other: str, **more: Any) -> Judgment:
-    return Judgment(query=query, left=other, right=one, preferred=one, **more)
-
-
-@pytest.fixture(name="files")
-def campaign(tmp_path: Path) -> Path:
-    """Three runs on twelve queries; d1 is known, people prefer d2 on nine, d3 on three of them."""
-    texts = "".join(f"{query}\twhat is {query}\n" for query in QUERIES)
-    (tmp_path / "queries.tsv").write_text(texts)
-    (tmp_path / "known.qrels").write_text("".join(f"{query} 0 d1 1\n" for query in QUERIES))
-    for run, docs in RUNS.items():
-        rows = [
-            f"{query} Q0 {doc} {n} {9 - n} {run}"
-            for query in QUERIES
-            for n, doc in enumerate(docs, 1)
-        ]
-        (tmp_path / f"{run}.run").write_text("\n".join(rows) + "\n")
-    done = call(
-        *("pool", *(tmp_path / f"{run}.run" for run in RUNS), "--qrels", tmp_path / "known.qrels"),
-        *("--queries", tmp_path / "queries.tsv", "--out", tmp_path / "campaign"),
-    )
-    assert done.exit_code == 0, done.output
-    judged = []
-    for number, query in enumerate(QUERIES):
-        order = "231" if number < 9 else "321"
-        at = {"answered_at": f"2026-11-{number + 1:02}T12:00:00.000Z"}
-        docs = [f"d{n}" for n in order]
-        pairs = [(docs[0], docs[1]), (docs[0], docs[2]), (docs[1], docs[2])]
-        judged += [judge(query, one, other, **at) for one, other in pairs]
-    (tmp_path / "campaign" / "judgments.jsonl").write_bytes(format_judgments(judged))
-    return tmp_path
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """People prefer d2 on nine queries, d3 on three of them."""
+    return make_study(tmp_path, judged=lambda number: "231" if number < 9 else "321")
 
 
 def test_contests_of_a_campaign_have_the_keys_that_scripts_call_for(files: Path) -> None:

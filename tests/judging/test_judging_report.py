@@ -13,12 +13,13 @@ from axe_playwright_python.sync_playwright import Axe
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser
+from small_study import make_study
 
 import calling
 import chromium
 from drawings import texts
 from heldout.errors import InputError
-from heldout.judging.campaign.judgments import Judgment, PairVotes, format_judgments
+from heldout.judging.campaign.judgments import PairVotes
 from heldout.judging.campaign.pools import Candidate, Pool, PoolSizes
 from heldout.judging.labels.rescoring import ScoredLabels
 from heldout.judging.studies.report import (
@@ -32,46 +33,23 @@ from heldout.scoring.measures import parse_measure
 from heldout.trec.tops import RunPositions
 
 browser = chromium.browser
-RUNS = {"A": ["d1", "d2", "d3"], "B": ["d2", "d1", "d3"], "C": ["d3", "d2", "d1"]}
-QUERIES = [f"q{n}" for n in range(12)]
 HOSTILE = "<script>alert(1)</script> \u202egnp.exe\x1b[2J " + "x" * 3000
 
 
 call = partial(calling.call, "prefer")
 
 
-@pytest.fixture(name="folder", scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs on twelve queries, nine of them judged; d1 is known, most people prefer d2."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nine queries are judged, and most people prefer d2."""
     folder = tmp_path_factory.mktemp("reported")
-    texts = "".join(f"{query}\twhat is {query}\n" for query in QUERIES)
-    (folder / "queries.tsv").write_text(texts)
-    (folder / "known.qrels").write_text("".join(f"{query} 0 d1 1\n" for query in QUERIES))
-    passages = {"d1": "the known answer", "d2": HOSTILE.replace("\n", " "), "d3": "=CMD()"}
+    passages = {"d1": "the known answer", "d2": HOSTILE, "d3": "=CMD()"}
     lines = "".join(f"{doc}\t{text}\n" for doc, text in passages.items())
     (folder / "documents.tsv").write_text(lines)
-    for run, docs in RUNS.items():
-        rows = [
-            f"{query} Q0 {doc} {n} {9 - n} {run}"
-            for query in QUERIES
-            for n, doc in enumerate(docs if query != "q11" else docs[::-1], 1)
-        ]
-        (folder / f"{run}.run").write_text("\n".join(rows) + "\n")
-    done = call(
-        *("pool", *(folder / f"{run}.run" for run in RUNS), "--qrels", folder / "known.qrels"),
-        *("--queries", folder / "queries.tsv", "--documents", folder / "documents.tsv"),
-        *("--sample", 9, "--out", folder / "campaign"),
+    options = ("--documents", folder / "documents.tsv", "--sample", 9)
+    return make_study(
+        folder, *options, upside_down="q11", judged=lambda n: "231" if n < 7 else "321"
     )
-    assert done.exit_code == 0, done.output
-    rows = (folder / "campaign" / "pool.jsonl").read_text().splitlines()
-    judged = []
-    for number, query in enumerate(json.loads(row)["query"] for row in rows):
-        order = "231" if number < 7 else "321"
-        docs = [f"d{n}" for n in order]
-        for one, other in ((docs[0], docs[1]), (docs[0], docs[2]), (docs[1], docs[2])):
-            judged.append(Judgment(query=query, left=other, right=one, preferred=one))
-    (folder / "campaign" / "judgments.jsonl").write_bytes(format_judgments(judged))
-    return folder
 
 
 def write(folder: Path, out: Path, *more: object) -> dict[str, Any]:
