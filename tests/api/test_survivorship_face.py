@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from worlds import write_world
 
 import heldout as ho
 from heldout.cli.program import main
@@ -36,7 +35,11 @@ RUNS, QRELS = make_world()
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("survived")
-    write_world(root, RUNS, QRELS)
+    labels = ((q, d, g) for q, docs in QRELS.items() for d, g in docs.items())
+    (root / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for q, d, g in labels))
+    for name, run in RUNS.items():
+        scored = ((q, d, s) for q, docs in run.items() for d, s in docs.items())
+        (root / f"{name}.run").write_text("".join(f"{q} Q0 {d} 1 {s} t\n" for q, d, s in scored))
     kinds = "".join(f"{query}\t{'odd' if n % 2 else 'even'}\n" for n, query in enumerate(QRELS))
     (root / "kinds").write_text(kinds)
     return root

@@ -11,19 +11,10 @@ from certain import sure
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heldout.board.log import registration
 from heldout.board.log.events import Entry, redact, verify
 from heldout.board.log.history import read_history
 from heldout.board.log.manifest import SubmissionSignature, join_signature, split_signature
-from heldout.board.log.registration import (
-    Agreement,
-    Registrant,
-    Statement,
-    agreements_since,
-    registrant_digest,
-    registration_message,
-    submission_message,
-    team_handle,
-)
 from heldout.board.log.submission import Submission
 from heldout.board.policy.registered import check_registrant, registration_faults, signature_faults
 from heldout.board.rules.spec_file import parse_spec
@@ -32,10 +23,10 @@ from heldout.errors import HeldoutError, StoreError
 from heldout.ids import digest_bytes
 
 KEY = new_signing_key()
-HANDLE = team_handle(public_key(KEY))
+HANDLE = registration.team_handle(public_key(KEY))
 TEAM_KINDS = ("changed-agreement", "registered", "revoked-registration")
 TEXT = "The data are for research.\n"
-REGISTRANT = Registrant(team="Harbour", institution="", contact="", salt="0b" * 16)
+REGISTRANT = registration.Registrant(team="Harbour", institution="", contact="", salt="0b" * 16)
 HEX = st.binary(min_size=32, max_size=32).map(bytes.hex)
 IDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 PARTS = st.tuples(HEX, IDS, st.integers(1, 9), HEX, HEX)
@@ -86,7 +77,7 @@ def test_a_damaged_key_is_told_and_not_shown(text: bytes) -> None:
 def test_two_submissions_never_have_one_message(one: Any, other: Any) -> None:
     def message(parts: Any) -> bytes:
         board, name, revision, agreement, metadata = parts
-        return submission_message(
+        return registration.submission_message(
             board, name, revision=revision, agreement=agreement, metadata=metadata
         )
 
@@ -95,9 +86,9 @@ def test_two_submissions_never_have_one_message(one: Any, other: Any) -> None:
 
 @given(IDS)
 def test_a_registration_never_passes_for_a_submission(text: str) -> None:
-    message = submission_message("a", text, revision=1, agreement="", metadata="")
-    assert registration_message(text) != message
-    assert not registration_message(text).startswith(b"heldout submission\n")
+    message = registration.submission_message("a", text, revision=1, agreement="", metadata="")
+    assert registration.registration_message(text) != message
+    assert not registration.registration_message(text).startswith(b"heldout submission\n")
 
 
 @given(IDS)
@@ -131,16 +122,16 @@ def make_log() -> BoardLog:
     return log
 
 
-def registration(board: str, **changed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    statement = Statement(
+def make_registration(board: str, **changed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    statement = registration.Statement(
         board=board,
         key=public_key(KEY),
         agreement=str(digest_bytes(TEXT.encode())),
         at="2026-11-01T12:00:00Z",
-        private=str(registrant_digest(REGISTRANT)),
+        private=str(registration.registrant_digest(REGISTRANT)),
     )
     text = msgspec.json.encode(statement).decode()
-    signature = sign(KEY, registration_message(text))
+    signature = sign(KEY, registration.registration_message(text))
     public = {"team": HANDLE, "statement": text, "signature": signature, "source": "a folder"}
     sealed = {"registrant": msgspec.to_builtins(REGISTRANT)}
     return {**public, **{n: v for n, v in changed.items() if n in public}}, {
@@ -151,7 +142,7 @@ def registration(board: str, **changed: Any) -> tuple[dict[str, Any], dict[str, 
 
 def with_team(**changed: Any) -> tuple[Entry, ...]:
     log = make_log()
-    log.add("registered", None, *registration(str(log.entries[0].hash), **changed))
+    log.add("registered", None, *make_registration(str(log.entries[0].hash), **changed))
     return tuple(log.entries)
 
 
@@ -181,7 +172,7 @@ def test_a_registration_that_the_organisers_made_up(changed: Mapping[str, Any], 
 
 def test_a_registration_of_another_board_in_the_log() -> None:
     log = make_log()
-    log.add("registered", None, *registration("ab" * 32))
+    log.add("registered", None, *make_registration("ab" * 32))
     assert "another board" in next(registration_faults(log.entries))
 
 
@@ -194,7 +185,7 @@ def test_an_agreement_whose_text_was_changed() -> None:
 
 def test_a_team_that_agrees_again_keeps_its_first_day_and_a_revocation_stays() -> None:
     log = make_log()
-    fields = registration(str(log.entries[0].hash))
+    fields = make_registration(str(log.entries[0].hash))
     revoked: tuple[str, Any, Any] = ("revoked-registration", {"team": HANDLE, "why": "x"}, {})
     for kind, public, sealed in (("registered", *fields), revoked, ("registered", *fields)):
         log.add(kind, None, public, sealed)
@@ -252,7 +243,7 @@ AGREED = parse_spec(f'{RULES}\n[registration]\nagreement = "a.md"\n'.encode())
 def signed(board: str, agreement: str) -> dict[str, str]:
     """The signature of the first revision of `20261101-a`, as the log keeps it."""
     metadata = "cd" * 32
-    message = submission_message(
+    message = registration.submission_message(
         board, "20261101-a", revision=1, agreement=agreement, metadata=metadata
     )
     value = sign(KEY, message)
@@ -263,7 +254,7 @@ def published(agreement: str, *, team: str = REGISTRANT.team) -> tuple[BoardLog,
     """A registered team's submission."""
     log = make_log()
     board = str(log.entries[0].hash)
-    log.add("registered", None, *registration(board))
+    log.add("registered", None, *make_registration(board))
     log.receive("20261101-a")
     log.add("reviewed", "20261101-a", {}, {"signature": signed(board, agreement)})
     log.publish("20261101-a", make_manifest(team), "0.4")
@@ -301,10 +292,10 @@ def test_a_name_that_no_team_may_have_is_told_by_the_rule_of_submissions(team: s
 def test_the_agreement_in_force_comes_first(days: list[int], day: int) -> None:
     start = datetime(2026, 11, 1, tzinfo=UTC)
     known = [
-        Agreement(since=start + timedelta(d), path="a", digest=str(n), text="")
+        registration.Agreement(since=start + timedelta(d), path="a", digest=str(n), text="")
         for n, d in enumerate(days)
     ]
-    found = agreements_since(known, start + timedelta(day))
+    found = registration.agreements_since(known, start + timedelta(day))
     before = [a for a in known if a.since <= start + timedelta(day)]
     assert found[: len(before[-1:])] == tuple(before[-1:])
     assert {a.digest for a in known} - {a.digest for a in found} == {a.digest for a in before[:-1]}

@@ -11,14 +11,6 @@ from scored_board import ScoredBoard, make_board, query_ids
 from heldout.board.log.manifest import Identity
 from heldout.board.organiser.decide import publish_baseline, score_part
 from heldout.board.scores import rescoring
-from heldout.board.scores.rescoring import (
-    Precomputed,
-    ScoredAhead,
-    Taken,
-    rescore,
-    rescore_each,
-    score_baseline,
-)
 from heldout.board.scores.session import Session, look_at
 from heldout.board.scores.sets import SetData, load_sets
 from heldout.board.scores.stored import ScoreFile, digest_scores
@@ -45,7 +37,7 @@ def add_baseline(board: ScoredBoard, number: int, entry: str) -> None:
         )
         run.write_text("".join(rows), encoding="utf-8")
         runs[name] = run
-    scored = score_baseline(spec, sets_of(board), runs)
+    scored = rescoring.score_baseline(spec, sets_of(board), runs)
     publish_baseline(session, entry, scored, IDENTITY)
 
 
@@ -66,7 +58,7 @@ def entered(tmp_path_factory: pytest.TempPathFactory) -> ScoredBoard:
 
 
 def one_by_one(board: ScoredBoard, ids: Sequence[str]) -> list[tuple[str, ScoreFile]]:
-    return [(name, rescore(board.session, sets_of(board), name)) for name in ids]
+    return [(name, rescoring.rescore(board.session, sets_of(board), name)) for name in ids]
 
 
 @pytest.fixture
@@ -88,7 +80,9 @@ def test_side_by_side_as_one_by_one(entered: ScoredBoard, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(rescoring, "rescore", refuse)
     done: list[None] = []
-    again = rescore_each(board.session, sets_of(board), IDS, done=lambda: done.append(None))
+    again = rescoring.rescore_each(
+        board.session, sets_of(board), IDS, done=lambda: done.append(None)
+    )
     assert list(again) == alone
     assert len(done) == len(IDS)
 
@@ -100,7 +94,7 @@ def test_no_score_says_why(entered: ScoredBoard, tmp_path: Path) -> None:
     (board.root / "vault" / "sealed" / run).write_bytes(b"nothing\n")
     with pytest.raises(HeldoutError) as alone:
         one_by_one(board, IDS)
-    again = rescore_each(board.session, sets_of(board), IDS)
+    again = rescoring.rescore_each(board.session, sets_of(board), IDS)
     assert next(again)[0] == IDS[0]
     with pytest.raises(HeldoutError, match=str(alone.value)[:40]):
         next(again)
@@ -118,19 +112,19 @@ def town(entered: ScoredBoard, tmp_path: Path) -> ScoredBoard:
     return board
 
 
-def score(board: ScoredBoard, ids: Sequence[str], part: str) -> ScoredAhead:
+def score(board: ScoredBoard, ids: Sequence[str], part: str) -> rescoring.ScoredAhead:
     session = look_at(board.session.repository, board.root / "vault", now=board.now)
     return score_part(session, ids, parse_shard(part))
 
 
-def ahead_of(board: ScoredBoard) -> Precomputed:
-    return Precomputed(board.session, sets_of(board))
+def ahead_of(board: ScoredBoard) -> rescoring.Precomputed:
+    return rescoring.Precomputed(board.session, sets_of(board))
 
 
 def again(
-    board: ScoredBoard, ids: Sequence[str], ahead: Precomputed
+    board: ScoredBoard, ids: Sequence[str], ahead: rescoring.Precomputed
 ) -> list[tuple[str, ScoreFile]]:
-    return list(rescore_each(board.session, sets_of(board), ids, ahead=ahead))
+    return list(rescoring.rescore_each(board.session, sets_of(board), ids, ahead=ahead))
 
 
 def files_of(board: ScoredBoard) -> dict[str, bytes]:
@@ -162,7 +156,7 @@ def test_a_correction_finds_what_its_parts_scored(
     found = again(town, IDS, ahead)
     assert list(map(digest_scores, dict(found).values())) == [digest_scores(s) for _, s in alone]
     assert found == alone
-    assert ahead.taken() == Taken(used=len(IDS), others=0)
+    assert ahead.taken() == rescoring.Taken(used=len(IDS), others=0)
     ahead.forget(IDS)
     assert files_of(town) == before
 
@@ -171,6 +165,7 @@ def test_a_part_that_was_ended_goes_on_where_it_was(
     town: ScoredBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scored: list[str] = []
+    rescore = rescoring.rescore
 
     def interrupted(session: Session, sets: dict[str, SetData], name: str) -> ScoreFile:
         if len(scored) == 2:
@@ -239,14 +234,14 @@ def test_what_another_plan_scored_is_scored_again(
     change(town)
     ahead = ahead_of(town)
     assert again(town, IDS, ahead) == one_by_one(town, IDS)
-    assert ahead.taken() == Taken(used=0, others=len(IDS) * outdated)
+    assert ahead.taken() == rescoring.Taken(used=0, others=len(IDS) * outdated)
 
 
 def test_a_new_title_is_no_plan(town: ScoredBoard) -> None:
     score(town, IDS, "1/1")
     town.rules(('title = "KB"', 'title = "Another title"'))
     again(town, IDS, ahead := ahead_of(town))
-    assert ahead.taken() == Taken(used=len(IDS), others=0)
+    assert ahead.taken() == rescoring.Taken(used=len(IDS), others=0)
 
 
 def test_other_code_and_other_files_of_an_entry_are_another_plan(

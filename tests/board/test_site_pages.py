@@ -40,15 +40,6 @@ from heldout.board.log.events import KINDS
 from heldout.board.rules.spec import Example
 from heldout.board.site import pages
 from heldout.board.site.entries import HISTORY_WORDS, EntryPage
-from heldout.board.site.pages import (
-    STATIC,
-    TEMPLATES,
-    BoardPage,
-    RowsPage,
-    _read,
-    make_board_page,
-    render_board,
-)
 from heldout.board.site.rows import TableRow, file_stem, make_table, read_template, safe_link, tie
 from heldout.board.site.sections import BoardFacts
 from heldout.board.standings.standings import Standings
@@ -65,7 +56,7 @@ def test_the_empty_board_shows_baseline_day_and_commands(shown: Callable[[str], 
 
 
 def test_a_baseline_has_no_rank_and_no_trophy() -> None:
-    page = make_board_page(busy(), spec(), facts())
+    page = pages.make_board_page(busy(), spec(), facts())
     base = next(r for r in page.table.rows if r.row.baseline)
     assert base.rank is None
     assert not base.row.trophy
@@ -76,16 +67,16 @@ def test_a_baseline_has_no_rank_and_no_trophy() -> None:
 
 
 def test_ranks_and_order_are_those_of_the_standings() -> None:
-    page = make_board_page(busy(), spec(), facts())
+    page = pages.make_board_page(busy(), spec(), facts())
     assert [r.id for r in page.table.rows] == [r.id for r in busy().rows]
     assert [r.rank for r in page.table.rows if r.rank] == list(range(1, 45))
 
 
 def test_a_rank_range_is_shown_only_where_it_is_given() -> None:
     with_range = standings([row("0.4", days=1, rank_low=1, rank_high=3), baseline()])
-    text = "".join(render_page(make_board_page(with_range, spec(), facts())).text.split())
+    text = "".join(render_page(pages.make_board_page(with_range, spec(), facts())).text.split())
     assert "range1\u20133" in text
-    assert "range1\u2013" not in render_page(make_board_page(busy(), spec(), facts())).text
+    assert "range1\u2013" not in render_page(pages.make_board_page(busy(), spec(), facts())).text
 
 
 @pytest.mark.parametrize("path", ["busy/index.html", "empty/index.html", "hostile/index.html"])
@@ -97,7 +88,7 @@ def test_ids_are_unique_and_fragments_exist(shown: Callable[[str], Document], pa
 
 
 def test_every_page_that_is_linked_is_made() -> None:
-    files = render_board(busy(148), spec(), facts())
+    files = pages.render_board(busy(148), spec(), facts())
     document = Document(files["leaderboard/index.html"])
     linked = {link for link in document.links if link.startswith(("entries/", "leaderboard."))}
     assert {f"leaderboard/{link}" for link in linked} <= set(files)
@@ -166,16 +157,18 @@ def test_a_tie_changes_nothing_but_spaces(text: str) -> None:
     assert tie(text).replace("\u00a0", " ") == text.replace("\u00a0", " ")
 
 
-PAGES = (BoardPage, EntryPage, RowsPage)
+PAGES = (pages.BoardPage, EntryPage, pages.RowsPage)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_template_receives_exactly_its_page(page: type[BoardPage | EntryPage | RowsPage]) -> None:
-    environment = read_template(TEMPLATES[page]).environment
+def test_a_template_receives_exactly_its_page(
+    page: type[pages.BoardPage | EntryPage | pages.RowsPage],
+) -> None:
+    environment = read_template(pages.TEMPLATES[page]).environment
     used: set[str] = set()
     ours = re.compile(r"macro (\w+)|set ([A-Z]+) ")
     macros = {a or b for text in sources().values() for a, b in ours.findall(text)}
-    for name in (TEMPLATES[page], "base.html"):
+    for name in (pages.TEMPLATES[page], "base.html"):
         used |= meta.find_undeclared_variables(environment.parse(sources()[name]))
     assert used - macros == {field.name for field in fields(page)}
 
@@ -220,7 +213,7 @@ def test_every_kind_of_event_has_words() -> None:
     assert set(HISTORY_WORDS) == set(KINDS) - about_board | of_its_entries
 
 
-CSS = _read("heldout.css").decode()
+CSS = pages._read("heldout.css").decode()
 JUDGING = (files("heldout.web") / "static" / "judging.css").read_text("utf-8")
 
 
@@ -291,7 +284,7 @@ def test_two_processes_give_the_same_bytes(tmp_path: Path) -> None:
     assert len(first) > 200
 
 
-_ALL = render_board(BOARDS["many"], spec(), facts())
+_ALL = pages.render_board(BOARDS["many"], spec(), facts())
 MANY = {path.removeprefix("leaderboard/"): data for path, data in _ALL.items()}
 FACTS = facts()
 TABLE_PAGES = ("index.html", "rows-2.html", "rows-3.html")
@@ -344,7 +337,7 @@ def test_no_page_of_the_table_is_over_300_kb_before_charts(size: int) -> None:
 
 def render_table_pages(board: Standings) -> dict[str, bytes]:
     """The pages of the table alone: the entries' own would take most of the time."""
-    first = {"index.html": pages._render(make_board_page(board, spec(), facts()))}
+    first = {"index.html": pages._render(pages.make_board_page(board, spec(), facts()))}
     rows = (item for one in list_rows(board) for item in one.make().items())
     return first | {path: data for path, data in rows if path.endswith(".html")}
 
@@ -389,8 +382,8 @@ def test_nothing_is_loaded_from_elsewhere(shown: Callable[[str], Document]) -> N
         if tag == "link":
             ours = ("static/", "data:image/svg+xml,", "feed.xml")
             assert str(attributes["href"]).startswith(ours)
-    for name in STATIC:
-        assert not re.search(rb"@import|url\(|https?://|fetch\(|eval\(", _read(name))
+    for name in pages.STATIC:
+        assert not re.search(rb"@import|url\(|https?://|fetch\(|eval\(", pages._read(name))
 
 
 def test_links_tell_nobody_where_they_stand(shown: Callable[[str], Document]) -> None:
@@ -434,7 +427,7 @@ def test_a_hostile_board_has_harmless_elements(shown: Callable[[str], Document])
     board = hostile()
     plain = [renamed(r, team="x", institution="x", description="x") for r in board.rows]
     rows = [replace(r, type=f"t{n}") for n, r in enumerate(plain)]
-    harmless = render_board(replace(board, rows=tuple(rows)), spec(), facts())
+    harmless = pages.render_board(replace(board, rows=tuple(rows)), spec(), facts())
     allowed = {tag for tag, _ in Document(harmless["leaderboard/index.html"]).elements}
     attacked = [tag for tag, _ in shown("hostile/index.html").elements]
     assert set(attacked) == allowed
@@ -468,13 +461,13 @@ def test_no_text_changes_the_page_of_a_board(text: str) -> None:
         board = standings([baseline(**texts, code=words)])
         rules = spec(title=words, task=words, submit=words, contact=words)
         example = Example(query=words, document=words, text=words)
-        page = make_board_page(board, rules, facts(example=example, repository=words))
+        page = pages.make_board_page(board, rules, facts(example=example, repository=words))
         documents.append(render_page(page))
     assert documents[1].skeleton == documents[0].skeleton
 
 
 def test_a_strange_id_of_a_baseline_stays_in_its_folder() -> None:
-    files = render_board(standings([baseline(id="../../x y%")]), spec(), facts())
+    files = pages.render_board(standings([baseline(id="../../x y%")]), spec(), facts())
     assert "leaderboard/entries/..%2F..%2Fx%20y%25.html" in files
     links = Document(files["leaderboard/index.html"]).links
     assert "entries/..%252F..%252Fx%2520y%2525.html" in links

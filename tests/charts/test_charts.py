@@ -12,16 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import drawings
-from heldout.charts.axes import (
-    Axis,
-    count_axis,
-    day_axis,
-    log_axis,
-    name_axis,
-    rank_axis,
-    score_axis,
-    share_axis,
-)
+from heldout.charts import axes
 from heldout.charts.plot import (
     FILE_WIDTH,
     SHADES,
@@ -42,7 +33,9 @@ PHONE = 390
 
 
 def scores() -> Plot:
-    plot = Plot(x=score_axis([0.1, 0.4]), y=score_axis([0.2, 0.5]), head="eval RR@10", foot="dev")
+    plot = Plot(
+        x=axes.score_axis([0.1, 0.4]), y=axes.score_axis([0.2, 0.5]), head="eval RR@10", foot="dev"
+    )
     plot.line([(0.1, 0.2), (0.4, 0.5)], RECORD)
     plot.level(0.3, "baseline")
     plot.dots([(0.1, 0.2, "first"), (0.4, 0.5, HOSTILE)], "diamond")
@@ -54,7 +47,7 @@ def scores() -> Plot:
 
 def forest(name: str = "a system with a rather long name") -> Plot:
     rows = [PlotRow(name=f"{name} {n}", note=f"n {n}") for n in range(5)]
-    plot = Plot(x=share_axis(), rows=rows, foot="share")
+    plot = Plot(x=axes.share_axis(), rows=rows, foot="share")
     plot.upright(0.5)
     for row in range(5):
         plot.interval(row, 0.1, 0.9)
@@ -65,7 +58,7 @@ def forest(name: str = "a system with a rather long name") -> Plot:
 
 def matrix(count: int = 12) -> Plot:
     rows = [PlotRow(name=f"run-{n}", lead=n < 3) for n in range(count)]
-    plot = Plot(x=rank_axis(count), rows=rows, square=True)
+    plot = Plot(x=axes.rank_axis(count), rows=rows, square=True)
     for n in range(count):
         plot.box((n + 0.5, n + 1.5), (n - 0.5, n + 0.5), SHADES[n % 4], f"cell {n}")
     plot.shades(["from 50%", "from 20%", "from 5%", "from 1%"])
@@ -226,7 +219,7 @@ def test_the_colours_are_those_of_the_page() -> None:
     st.integers(2, 12),
 )
 def test_ticks_of_scores_are_few_in_order_and_inside(values: list[float], most: int) -> None:
-    axis = score_axis(values)
+    axis = axes.score_axis(values)
     ticks = axis.ticks(most)
     places = [tick.at for tick in ticks]
 
@@ -238,24 +231,25 @@ def test_ticks_of_scores_are_few_in_order_and_inside(values: list[float], most: 
 @pytest.mark.parametrize(
     ("axis", "labels"),
     [
-        (score_axis([0.31, 0.42]), ["0.32", "0.34", "0.36", "0.38", "0.40", "0.42"]),
-        (score_axis([-0.02, 0.01]), ["−0.02", "−0.01", "0.00", "0.01"]),
-        (log_axis([50, 2_000], room=0), ["50", "100", "200", "500", "1,000", "2,000"]),
-        (log_axis([1e6, 2e9], room=0), ["1M", "10M", "100M", "1B"]),
-        (count_axis(3), ["0", "1", "2", "3"]),
-        (rank_axis(45), ["1", "10", "20", "30", "40"]),
-        (share_axis(), ["0%", "20%", "40%", "60%", "80%", "100%"]),
-        (name_axis({1: "1", 2: "2", 3: "all"}), ["1", "2", "all"]),
-        (day_axis(date(2026, 1, 5), date(2026, 8, 3)), ["Mar 2026", "May 2026", "Jul 2026"]),
-        (day_axis(date(2026, 11, 1), date(2026, 11, 22)), ["1 Nov", "8 Nov", "15 Nov", "22 Nov"]),
+        (axes.score_axis([0.31, 0.42]), ["0.32", "0.34", "0.36", "0.38", "0.40", "0.42"]),
+        (axes.score_axis([-0.02, 0.01]), ["−0.02", "−0.01", "0.00", "0.01"]),
+        (axes.log_axis([50, 2_000], room=0), ["50", "100", "200", "500", "1,000", "2,000"]),
+        (axes.log_axis([1e6, 2e9], room=0), ["1M", "10M", "100M", "1B"]),
+        (axes.count_axis(3), ["0", "1", "2", "3"]),
+        (axes.rank_axis(45), ["1", "10", "20", "30", "40"]),
+        (axes.share_axis(), ["0%", "20%", "40%", "60%", "80%", "100%"]),
+        (axes.name_axis({1: "1", 2: "2", 3: "all"}), ["1", "2", "all"]),
+        (axes.day_axis(date(2026, 1, 5), date(2026, 8, 3)), ["Mar 2026", "May 2026", "Jul 2026"]),
+        (axes.day_axis(date(2026, 11, 1), date(2026, 11, 22)),
+         ["1 Nov", "8 Nov", "15 Nov", "22 Nov"]),
     ],
 )  # fmt: skip
-def test_ticks_are_round_numbers_and_first_days(axis: Axis, labels: list[str]) -> None:
+def test_ticks_are_round_numbers_and_first_days(axis: axes.Axis, labels: list[str]) -> None:
     assert [tick.label for tick in axis.ticks(6)] == labels
 
 
 def test_equal_ratios_have_equal_lengths_on_an_axis_of_logarithms() -> None:
-    axis = log_axis([1, 100], room=0)
+    axis = axes.log_axis([1, 100], room=0)
 
     assert [axis.share(value) for value in (1, 10, 100)] == pytest.approx([0, 0.5, 1])
 
@@ -320,7 +314,9 @@ def test_a_png_has_its_texts_whatever_font_the_machine_has() -> None:
     pytest.importorskip("resvg_py", reason="the `png` extra")
     named, other = (
         picture(
-            Plot(x=score_axis([0, 1]), y=score_axis([0, 1]), head=head), Path("a.png"), title=""
+            Plot(x=axes.score_axis([0, 1]), y=axes.score_axis([0, 1]), head=head),
+            Path("a.png"),
+            title="",
         )
         for head in ("RR@10", "AP@10")
     )

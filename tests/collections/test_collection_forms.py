@@ -12,16 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from written_collection import write_collection
 
+from heldout.collections import tables
 from heldout.collections.collection import Collection
 from heldout.collections.source import find_texts
-from heldout.collections.tables import (
-    find_labels,
-    is_beir_qrels,
-    parse_beir_qrels,
-    read_documents,
-    read_labels,
-    read_texts,
-)
 from heldout.errors import InputError
 from heldout.ids import DocId, QueryId
 
@@ -57,10 +50,10 @@ def test_a_folder_of_beir_is_read_as_the_same_collection_in_tables(tmp_path: Pat
     write_beir(tmp_path / "beir")
     write_collection(SMALL, tmp_path / "tables")
     for name in ("beir", "tables"):
-        assert read_texts(tmp_path / name) == (SMALL.documents, SMALL.queries)
-        labels = find_labels(tmp_path / name)
+        assert tables.read_texts(tmp_path / name) == (SMALL.documents, SMALL.queries)
+        labels = tables.find_labels(tmp_path / name)
         assert labels is not None
-        assert read_labels(labels) == SMALL.qrels
+        assert tables.read_labels(labels) == SMALL.qrels
 
 
 @pytest.mark.parametrize("name", ["tables", "beir"])
@@ -72,28 +65,28 @@ def test_packed_files_are_read_as_plain_ones(tmp_path: Path, name: str) -> None:
     for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
         path.unlink()
-    assert read_texts(tmp_path) == (SMALL.documents, SMALL.queries)
-    labels = find_labels(tmp_path)
+    assert tables.read_texts(tmp_path) == (SMALL.documents, SMALL.queries)
+    labels = tables.find_labels(tmp_path)
     assert labels is not None
-    assert read_labels(labels) == SMALL.qrels
+    assert tables.read_labels(labels) == SMALL.qrels
 
 
 def test_labels_may_be_missing(tmp_path: Path) -> None:
     write_collection(SMALL, tmp_path)
     (tmp_path / "qrels.txt").unlink()
-    assert find_labels(tmp_path) is None
+    assert tables.find_labels(tmp_path) is None
 
 
 def test_two_files_of_one_kind_are_refused_and_both_named(tmp_path: Path) -> None:
     write_collection(SMALL, tmp_path)
     (tmp_path / "qrels.tsv").write_text("7 0 d1 1\n")
     with pytest.raises(InputError) as caught:
-        find_labels(tmp_path)
+        tables.find_labels(tmp_path)
     assert codes(caught) == [("collection-twice", None)]
     assert caught.value.problems[0].found == "qrels.txt and qrels.tsv"
     (tmp_path / "documents.tsv.gz").write_bytes(b"")
     with pytest.raises(InputError) as caught:
-        read_texts(tmp_path)
+        tables.read_texts(tmp_path)
     assert caught.value.problems[0].found == "documents.tsv and documents.tsv.gz"
 
 
@@ -127,7 +120,7 @@ def test_a_broken_line_is_named_with_its_place(
     content: bytes, expected: list[tuple[str, int | None]]
 ) -> None:
     with pytest.raises(InputError) as caught:
-        read_documents(io.BytesIO(content), path="corpus.jsonl")
+        tables.read_documents(io.BytesIO(content), path="corpus.jsonl")
     assert codes(caught) == expected
 
 
@@ -145,26 +138,26 @@ def test_broken_judgments_of_beir_are_named_with_their_place(
     rows: str, expected: list[tuple[str, int | None]]
 ) -> None:
     with pytest.raises(InputError) as caught:
-        parse_beir_qrels(f"query-id\tcorpus-id\tscore\n{rows}".encode(), path="test.tsv")
+        tables.parse_beir_qrels(f"query-id\tcorpus-id\tscore\n{rows}".encode(), path="test.tsv")
     assert codes(caught) == expected
 
 
 @pytest.mark.parametrize("content", [b"{}\n", b"no tab\n"])
 def test_no_more_than_twenty_broken_lines_are_told(content: bytes) -> None:
     with pytest.raises(InputError) as caught:
-        read_documents(io.BytesIO(content * 50), path="corpus.jsonl")
+        tables.read_documents(io.BytesIO(content * 50), path="corpus.jsonl")
     assert len(caught.value.problems) == 20
 
 
 def test_judgments_of_trec_are_not_taken_for_those_of_beir() -> None:
-    assert is_beir_qrels(QRELS.encode())
-    assert not is_beir_qrels(b"007 0 d1 1\n")
-    assert not is_beir_qrels(b"\xff\xfe")
+    assert tables.is_beir_qrels(QRELS.encode())
+    assert not tables.is_beir_qrels(b"007 0 d1 1\n")
+    assert not tables.is_beir_qrels(b"\xff\xfe")
 
 
 def test_what_is_no_collection_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        read_texts(tmp_path / "nowhere")
+        tables.read_texts(tmp_path / "nowhere")
     assert codes(caught) == [("collection-file", None)]
     (problem,) = caught.value.problems
     assert problem.found == "no such folder"
@@ -175,7 +168,7 @@ def test_an_archive_of_another_kind_is_refused_without_a_traceback(tmp_path: Pat
     write_collection(SMALL, tmp_path)
     (tmp_path / "documents.tsv").write_bytes(lzma.compress(b"d1\ttext\n" * 1000))
     with pytest.raises(InputError):
-        read_texts(tmp_path)
+        tables.read_texts(tmp_path)
 
 
 @given(
@@ -185,7 +178,7 @@ def test_an_archive_of_another_kind_is_refused_without_a_traceback(tmp_path: Pat
 )
 def test_what_json_lines_say_is_read_on_one_line_each(texts: dict[str, str]) -> None:
     lines = "\n".join(json.dumps({"_id": key, "text": text}) for key, text in texts.items())
-    found = read_documents(io.BytesIO(lines.encode()), path="corpus.jsonl")
+    found = tables.read_documents(io.BytesIO(lines.encode()), path="corpus.jsonl")
     assert found == {key: " ".join(text.split()) for key, text in texts.items()}
     assert list(found) == list(texts)
 
@@ -199,8 +192,8 @@ def test_what_is_wanted_is_what_the_whole_table_says(
 ) -> None:
     content = "".join(f"{doc}\t{text}\n" for doc, text in table.items()).encode()
     wanted = data.draw(st.frozensets(st.sampled_from([*table, "ABSENT"])))
-    found = read_documents(io.BytesIO(gzip.compress(content)), wanted, path="docs.tsv")
-    whole = read_documents(io.BytesIO(content), path="docs.tsv")
+    found = tables.read_documents(io.BytesIO(gzip.compress(content)), wanted, path="docs.tsv")
+    whole = tables.read_documents(io.BytesIO(content), path="docs.tsv")
     assert found == {doc: whole[doc] for doc in table if doc in wanted}
 
 
@@ -217,7 +210,7 @@ def test_what_is_wanted_is_what_the_whole_table_says(
 )
 def test_a_broken_line_among_wanted_texts_is_named(content: bytes, code: str, line: int) -> None:
     with pytest.raises(InputError) as caught:
-        read_documents(io.BytesIO(content), {"d1"}, path="docs.tsv")
+        tables.read_documents(io.BytesIO(content), {"d1"}, path="docs.tsv")
     assert [(one.code, one.line) for one in caught.value.problems] == [(code, line)]
 
 
@@ -235,7 +228,9 @@ def test_a_broken_line_among_wanted_texts_is_named(content: bytes, code: str, li
     ids=["BEIR", "MS MARCO v2", "MS MARCO v2 documents", "Anserini", "TREC", "TREC line", "table"],
 )
 def test_forms_are_told_apart_by_their_first_line(content: bytes) -> None:
-    assert read_documents(io.BytesIO(content), {"d1", "d3"}, path="docs") == {"d1": "One a text"}
+    assert tables.read_documents(io.BytesIO(content), {"d1", "d3"}, path="docs") == {
+        "d1": "One a text"
+    }
 
 
 def test_several_sources_of_which_the_first_counts(tmp_path: Path) -> None:
@@ -255,7 +250,7 @@ def test_only_what_is_wanted_is_held() -> None:
     line = b"x" * 4000
     table = gzip.compress(b"".join(b"d%d\t%s\n" % (n, line) for n in range(6000)), 1)
     tracemalloc.start()
-    found = read_documents(io.BytesIO(table), {f"d{n}" for n in range(25)}, path="docs.tsv")
+    found = tables.read_documents(io.BytesIO(table), {f"d{n}" for n in range(25)}, path="docs.tsv")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(found) == 25
@@ -264,12 +259,12 @@ def test_only_what_is_wanted_is_held() -> None:
 
 def test_windows_line_ends_and_a_missing_last_one() -> None:
     content = io.BytesIO(b"a\tx\r\nb\tone\tand a tab")
-    assert read_documents(content, path="p") == {"a": "x", "b": "one\tand a tab"}
+    assert tables.read_documents(content, path="p") == {"a": "x", "b": "one\tand a tab"}
 
 
 def test_queries_are_read_as_any_query_file(tmp_path: Path) -> None:
     write_collection(SMALL, tmp_path)
     (tmp_path / "queries.tsv").write_text("1\tone\n1\ttwo\n")
     with pytest.raises(InputError) as caught:
-        read_texts(tmp_path)
+        tables.read_texts(tmp_path)
     assert [problem.code for problem in caught.value.problems] == ["repeated-query"]

@@ -11,23 +11,8 @@ import msgspec
 import pytest
 
 from heldout.board.log.event_fields import EVENTS
+from heldout.board.rules import spec
 from heldout.board.rules.release import ReleaseRule
-from heldout.board.rules.spec import (
-    RULES,
-    Archive,
-    Baselines,
-    BoardSpec,
-    Example,
-    ForgeSpec,
-    Policy,
-    Programs,
-    QuerySet,
-    Registration,
-    Runs,
-    Season,
-    Trust,
-    View,
-)
 from heldout.board.rules.spec_file import parse_spec
 
 ROOT = Path(__file__).parents[2]
@@ -177,20 +162,20 @@ def test_every_row_says_what_it_means_and_what_to_do() -> None:
 # board.toml
 
 TABLES: dict[str, type[msgspec.Struct]] = {
-    "": BoardSpec,
-    "runs.": Runs,
-    "sets.NAME.": QuerySet,
-    "views.": View,
-    "seasons.": Season,
-    "baselines.": Baselines,
-    "example.": Example,
-    "policy.": Policy,
+    "": spec.BoardSpec,
+    "runs.": spec.Runs,
+    "sets.NAME.": spec.QuerySet,
+    "views.": spec.View,
+    "seasons.": spec.Season,
+    "baselines.": spec.Baselines,
+    "example.": spec.Example,
+    "policy.": spec.Policy,
     "release.": ReleaseRule,
-    "archive.": Archive,
-    "programs.": Programs,
-    "trust.": Trust,
-    "forge.": ForgeSpec,
-    "registration.": Registration,
+    "archive.": spec.Archive,
+    "programs.": spec.Programs,
+    "trust.": spec.Trust,
+    "forge.": spec.ForgeSpec,
+    "registration.": spec.Registration,
 }
 KEYS = {
     prefix + field.name: field
@@ -237,8 +222,8 @@ def test_the_default_of_a_key(key: str) -> None:
 
 def test_the_full_example_is_a_board_that_names_every_key() -> None:
     example = re.findall(r"```toml\n(.*?)```", BOARD, re.DOTALL)[0]
-    spec = parse_spec(example.encode())
-    assert [view.name for view in spec.views if not view.public] == ["eval-ndcg", "final"]
+    rules = parse_spec(example.encode())
+    assert [view.name for view in rules.views if not view.public] == ["eval-ndcg", "final"]
     for key in KEYS:
         assert re.search(rf"^{key.split('.')[-1]} = ", example, re.MULTILINE), key
 
@@ -260,8 +245,8 @@ def test_the_layout_of_both_folders_is_that_of_the_code() -> None:
 
 def test_every_rule_is_documented_in_its_order_with_its_severity() -> None:
     text = read_page("reference/policy.md").split("## The rules")[1].split("## The quota")[0]
-    assert first_cells(text)[1:] == list(RULES)
-    for name, rule in RULES.items():
+    assert first_cells(text)[1:] == list(spec.RULES)
+    for name, rule in spec.RULES.items():
         (row,) = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
         assert row.strip("| ").split(" | ")[-1] == rule.severity
 
@@ -274,7 +259,7 @@ def test_findings_outside_the_table_are_documented() -> None:
 def test_the_policy_s_numbers_are_the_defaults() -> None:
     page = read_page("reference/policy.md")
     for key in ("quota", "quota_days", "embargo_months", "id_days"):
-        assert f"`{key}` ({getattr(Policy(), key)})" in page
+        assert f"`{key}` ({getattr(spec.Policy(), key)})" in page
 
 
 # the log

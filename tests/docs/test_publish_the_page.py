@@ -4,14 +4,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from heldout.board.rules import template
 from heldout.board.rules.spec_file import parse_spec
-from heldout.board.rules.template import (
-    NewBoard,
-    find_home,
-    format_page_workflow,
-    list_steps,
-    new_board_files,
-)
 from heldout.envelope.bundle import new_identity
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/publish-the-page.md").read_text("utf-8")
@@ -24,14 +18,14 @@ def block(language: str) -> str:
 
 def test_the_workflow_is_the_one_that_is_written() -> None:
     (install,) = set(re.findall(r"git\+https://github\.com/\S+?@v[0-9.]+", block("yaml")))
-    assert block("yaml").encode() == format_page_workflow("github", install=install)
+    assert block("yaml").encode() == template.format_page_workflow("github", install=install)
 
 
 def test_the_example_s_rules_hold_and_its_steps_are_those_that_are_printed() -> None:
     key = new_identity("age").recipient
     spec = parse_spec(block("toml").replace("age1…", key).encode())
     assert spec.forge is not None
-    plan = NewBoard(
+    plan = template.NewBoard(
         name=spec.name,
         title=spec.title,
         task=spec.task,
@@ -46,14 +40,14 @@ def test_the_example_s_rules_hold_and_its_steps_are_those_that_are_printed() -> 
         forge=spec.forge,
         install=spec.install,
     )
-    written = new_board_files(plan)["board.toml"].decode()
+    written = template.new_board_files(plan)["board.toml"].decode()
     lines = [line for line in written.splitlines() if line and not line.startswith("#")]
     shown = [line for line in block("toml").splitlines() if line]
     assert [line for line in lines if "home" not in line] == [
         line for line in shown if "home" not in line
     ]
-    assert spec.home == find_home(spec.forge)
-    assert all(step in PAGE for step in list_steps(spec.forge, home=""))
+    assert spec.home == template.find_home(spec.forge)
+    assert all(step in PAGE for step in template.list_steps(spec.forge, home=""))
 
 
 def test_the_folder_can_be_pushed_as_a_branch(tmp_path: Path) -> None:

@@ -7,20 +7,10 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.board.rules.release import (
-    NOISE,
-    RuleName,
-    add_noise,
-    draw_jitter,
-    draw_noise,
-    is_clear,
-    is_higher,
-    raise_number,
-    release_mean,
-)
+from heldout.board.rules import release
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "release.md"
-RULES: tuple[RuleName, ...] = get_args(RuleName)
+RULES: tuple[release.RuleName, ...] = get_args(release.RuleName)
 BEST = np.repeat([1.0, 0.0], [300, 700])
 RIGHT = {"Alpha 1": (30, 20, 0), "Alpha 2": (80, 20, 0), "Beta 1": (90, 22, 50)} | {
     "Beta 2": (200, 50, 20)
@@ -47,18 +37,18 @@ def scores(run: str) -> NDArray[np.float64]:
 
 
 def test_the_example_is_what_each_rule_publishes() -> None:
-    best, before = BEST, [release_mean(BEST, decimals=3)]
+    best, before = BEST, [release.release_mean(BEST, decimals=3)]
     for run, (true, rounded, at_once, after) in rows().items():
         values = scores(run)
-        exact = release_mean(values, decimals=3)
+        exact = release.release_mean(values, decimals=3)
         assert (true, rounded) == (exact, exact)
         number = "no score"
-        if is_clear(values, best, jitter=draw_jitter(KEY, "eval", values, BEST)):
-            drawn = draw_noise(KEY, "eval", values)
-            noisy = add_noise(values, BEST, errors=NOISE, drawn=drawn, decimals=3)
-            before.append(raise_number(noisy, before, decimals=3))
+        if release.is_clear(values, best, jitter=release.draw_jitter(KEY, "eval", values, BEST)):
+            drawn = release.draw_noise(KEY, "eval", values)
+            noisy = release.add_noise(values, BEST, errors=release.NOISE, drawn=drawn, decimals=3)
+            before.append(release.raise_number(noisy, before, decimals=3))
             number = f"{before[-1]}, with noise"
-        best = values if is_higher(values, best) else best
+        best = values if release.is_higher(values, best) else best
         assert at_once == number
         assert after == (exact if run in NAMED or at_once != "no score" else "no score")
 

@@ -1,15 +1,16 @@
 """`heldout prefer strengths` and `bias`: what they say, in every form."""
 
 from functools import partial
-from itertools import permutations, product
 from pathlib import Path
 
+import numpy as np
 import pytest
-from small_study import QUERIES, make_study
 
 import calling
 from heldout.judging.campaign.files import CampaignFolder
 from heldout.judging.campaign.judgments import Judgment
+from heldout.judging.campaign.pools import Candidate, Pool
+from heldout.judging.studies.judges import SimulatedJudge
 
 value_of = partial(calling.answer, "prefer")
 
@@ -55,33 +56,56 @@ def test_strengths_without_a_prior_are_refused_where_they_have_no_bound(judged: 
     assert "without the prior" in call(*wanted, "--draws", 20)
 
 
-def test_bias_finds_the_habit_of_a_campaigns_judges(tmp_path: Path) -> None:
-    """Every pair is shown on both sides, and three of four answers prefer the left."""
-    texts = tmp_path / "documents.tsv"
-    texts.write_text("".join(f"d{n}\t{f'word{n} ' * 3**n}\n" for n in (1, 2, 3)))
-    make_study(tmp_path, "--documents", texts, judged=lambda _: "123")
-    sides = product(QUERIES, permutations(("d1", "d2", "d3"), 2))
-    judged = [
-        Judgment(
-            query=q,
-            left=a,
-            right=b,
-            preferred=a if (n + n // 6) % 4 else b,
-            worker=f"w{n % 7}",
-            task=f"t{n}",
-            position=1,
+def make_campaign(folder: CampaignFolder) -> None:
+    rng = np.random.default_rng(0)
+    folder.create("habits")
+    pools = [
+        Pool(
+            query=f"q{n}",
+            candidates=tuple(
+                Candidate(doc=f"q{n}d{m}", text="word " * int(rng.integers(5, 60)))
+                for m in range(4)
+            ),
         )
-        for n, (q, (a, b)) in enumerate(sides)
+        for n in range(40)
     ]
-    folder = CampaignFolder(tmp_path / "campaign")
+    folder.write_pools(pools)
+    strengths = {
+        (pool.query, one.doc): float(rng.normal(0, 0.8))
+        for pool in pools
+        for one in pool.candidates
+    }
+    judge = SimulatedJudge(strengths=strengths, rng=rng, left=0.8)
+    judged: list[Judgment] = []
+    for pool in pools:
+        names = [one.doc for one in pool.candidates]
+        for place, left in enumerate(names):
+            for right in names[:place]:
+                one, other = rng.permutation([left, right]).tolist()
+                judged.append(
+                    Judgment(
+                        query=pool.query,
+                        left=one,
+                        right=other,
+                        preferred=judge.choose(pool.query, one, other),
+                        worker=f"w{len(judged) % 7}",
+                        task=f"t{len(judged) // 10}",
+                        position=len(judged) % 10 + 1,
+                    )
+                )
     folder.write_judgments(judged)
-    value = value_of("bias", folder.path)
-    assert value["judgments"] == 72
+
+
+def test_bias_finds_the_habit_of_a_campaigns_judges(tmp_path: Path) -> None:
+    folder = CampaignFolder(tmp_path)
+    make_campaign(folder)
+    value = value_of("bias", tmp_path)
+    assert value["judgments"] == 240
     assert value["p"] < 0.001
-    assert 0 < value["position"]["low"] < 1.1 < value["position"]["high"]
+    assert value["position"]["low"] < 0.8 < value["position"]["high"]
     assert value["length"]["low"] < 0 < value["length"]["high"]
     assert len(value["judges"]["judges"]) == value["workers"] == 7
-    words = call("bias", folder.path)
+    words = call("bias", tmp_path)
     assert "Judges chose the left passage in" in words
     assert "twice as long" in words
 

@@ -12,14 +12,9 @@ from tiny_models import TinyModels
 
 from heldout.errors import InputError
 from heldout.rankers.methods import METHODS, choose_reranker
+from heldout.rankers.neural import encoders
 from heldout.rankers.neural.checkpoints import CHECKPOINTS, find_checkpoint
 from heldout.rankers.neural.cross_encoder import CrossEncoderSettings, load_cross_encoder
-from heldout.rankers.neural.encoders import (
-    ColbertSettings,
-    DenseSettings,
-    load_colbert,
-    load_encoder,
-)
 
 tiny = tiny_models.tiny
 
@@ -27,8 +22,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # other people's, while torch
 
 LOADERS: dict[str, Callable[[str], object]] = {
     "cross-encoder": lambda model: load_cross_encoder(CrossEncoderSettings(model=model)),
-    "colbert": lambda model: load_colbert(ColbertSettings(model=model)),
-    "dense": lambda model: load_encoder(DenseSettings(model=model, like="contriever")),
+    "colbert": lambda model: encoders.load_colbert(encoders.ColbertSettings(model=model)),
+    "dense": lambda model: encoders.load_encoder(
+        encoders.DenseSettings(model=model, like="contriever")
+    ),
 }
 
 

@@ -7,22 +7,17 @@ import pytest
 from numpy.typing import NDArray
 
 from heldout.errors import SetupError
-from heldout.rankers.neural.checkpoints import (
-    choose_device,
-    choose_precision,
-    has_bfloat16,
-    map_batches,
-)
+from heldout.rankers.neural import checkpoints
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("neural")]
 
 
 def test_flags_tell_who_computes_in_bfloat16() -> None:
-    assert has_bfloat16("model name : x\nflags\t\t: fpu avx512f avx512_bf16 pni\n")
-    assert has_bfloat16("Features\t: fp asimd bf16\n")
-    assert not has_bfloat16("flags\t\t: fpu avx512f avx512_bf16x\n")
-    assert not has_bfloat16("model name : the avx512_bf16 one\n")
-    assert not has_bfloat16("")
+    assert checkpoints.has_bfloat16("model name : x\nflags\t\t: fpu avx512f avx512_bf16 pni\n")
+    assert checkpoints.has_bfloat16("Features\t: fp asimd bf16\n")
+    assert not checkpoints.has_bfloat16("flags\t\t: fpu avx512f avx512_bf16x\n")
+    assert not checkpoints.has_bfloat16("model name : the avx512_bf16 one\n")
+    assert not checkpoints.has_bfloat16("")
 
 
 def test_a_device_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,23 +25,23 @@ def test_a_device_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    assert choose_device("auto") == choose_device("cpu") == "cpu"
+    assert checkpoints.choose_device("auto") == checkpoints.choose_device("cpu") == "cpu"
     with pytest.raises(SetupError, match=r"no device 'cuda' .* finds here: cpu"):
-        choose_device("cuda")
+        checkpoints.choose_device("cuda")
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    assert choose_device("auto") == "mps"
+    assert checkpoints.choose_device("auto") == "mps"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert choose_device("auto") == "cuda"
+    assert checkpoints.choose_device("auto") == "cuda"
 
 
 def test_precision_is_what_the_device_has(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch  # noqa: PLC0415 - of the extra `neural`
 
-    assert choose_precision("float16", "cpu") == "float16"
-    assert choose_precision("auto", "mps") == "float32"
+    assert checkpoints.choose_precision("float16", "cpu") == "float16"
+    assert checkpoints.choose_precision("auto", "mps") == "float32"
     for there, precision in ((True, "bfloat16"), (False, "float16")):
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda there=there: there)
-        assert choose_precision("auto", "cuda") == precision
+        assert checkpoints.choose_precision("auto", "cuda") == precision
 
 
 def test_batches_are_of_similar_length_and_rows_come_back_in_order() -> None:
@@ -56,6 +51,6 @@ def test_batches_are_of_similar_length_and_rows_come_back_in_order() -> None:
         seen.append(list(rows))
         return np.array(rows, dtype=np.float64)
 
-    assert map_batches(compute, [3, 9, 1, 9, 5], batch=2) == [0, 1, 2, 3, 4]
+    assert checkpoints.map_batches(compute, [3, 9, 1, 9, 5], batch=2) == [0, 1, 2, 3, 4]
     assert seen == [[1, 3], [4, 0], [2]]
-    assert map_batches(compute, [], batch=2) == []
+    assert checkpoints.map_batches(compute, [], batch=2) == []

@@ -17,13 +17,6 @@ from tiny_models import TinyModels
 from heldout.errors import InputError
 from heldout.ids import QueryId
 from heldout.rankers.neural import encoders
-from heldout.rankers.neural.encoders import (
-    Colbert,
-    ColbertSettings,
-    load_colbert,
-    max_similarity,
-    rank_colbert,
-)
 from heldout.rankers.run import TextPair
 
 tiny = tiny_models.tiny
@@ -37,20 +30,20 @@ def test_max_similarity_is_a_loop_over_tokens(counts: list[int], asked: int, see
     query = rng.standard_normal((asked, 3)).astype(np.float32)
     documents = [rng.standard_normal((count, 3)).astype(np.float32) for count in counts]
     starts = np.cumsum([0, *counts[:-1]])
-    found = max_similarity(query, np.concatenate(documents), starts)
+    found = encoders.max_similarity(query, np.concatenate(documents), starts)
     for document, score in zip(documents, found, strict=True):
         wanted = sum(max(float(one @ other) for other in document) for one in query)
         assert score == pytest.approx(wanted, abs=1e-4)
 
 
-def load(folder: Path | str) -> Colbert:
-    return load_colbert(
-        ColbertSettings(model=str(folder), precision="float32", device="cpu", batch=3)
+def load(folder: Path | str) -> encoders.Colbert:
+    return encoders.load_colbert(
+        encoders.ColbertSettings(model=str(folder), precision="float32", device="cpu", batch=3)
     )
 
 
 @pytest.fixture(scope="module")
-def colbert(tiny: TinyModels) -> Colbert:
+def colbert(tiny: TinyModels) -> encoders.Colbert:
     (Path(tiny.colbert) / "artifact.metadata").write_text('{"doc_maxlen": 40, "query_maxlen": 12}')
     return load(tiny.colbert)
 
@@ -73,7 +66,9 @@ def plain_vectors(folder: str, ids: list[int], attended: list[int]) -> NDArray[n
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
 
-def test_a_query_is_marked_and_filled_up_with_masks(tiny: TinyModels, colbert: Colbert) -> None:
+def test_a_query_is_marked_and_filled_up_with_masks(
+    tiny: TinyModels, colbert: encoders.Colbert
+) -> None:
     tokens = ["[CLS]", "[unused0]", "open", "a", "file", "?", "[SEP]", *["[MASK]"] * 5]
     ids = colbert.model.tokenizer.convert_tokens_to_ids(tokens)
     wanted = plain_vectors(tiny.colbert, ids, [1] * 7 + [0] * 5)
@@ -83,7 +78,7 @@ def test_a_query_is_marked_and_filled_up_with_masks(tiny: TinyModels, colbert: C
 
 
 def test_punctuation_of_a_document_is_read_but_has_no_vector(
-    tiny: TinyModels, colbert: Colbert
+    tiny: TinyModels, colbert: encoders.Colbert
 ) -> None:
     tokens = ["[CLS]", "[unused1]", "read", ",", "sum", "!", "[SEP]"]
     ids = colbert.model.tokenizer.convert_tokens_to_ids(tokens)
@@ -95,13 +90,13 @@ def test_punctuation_of_a_document_is_read_but_has_no_vector(
 
 
 def test_ranking_a_collection_scores_as_pairs_do(
-    colbert: Colbert, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    colbert: encoders.Colbert, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(encoders, "_BLOCK", 3)
     task = small_task()
     stored = replace(colbert, settings=replace(colbert.settings, vectors=str(tmp_path)))
-    run = rank_colbert(task, stored)
-    assert run == rank_colbert(task, stored) == rank_colbert(task, colbert)
+    run = encoders.rank_colbert(task, stored)
+    assert run == encoders.rank_colbert(task, stored) == encoders.rank_colbert(task, colbert)
     for query, hits in run.items():
         pairs = [TextPair(task.queries[query], task.documents[hit.document]) for hit in hits]
         assert colbert.score(pairs) == pytest.approx([hit.score for hit in hits], abs=1e-3)
@@ -110,7 +105,7 @@ def test_ranking_a_collection_scores_as_pairs_do(
 
 
 def test_pickled_weights_load_too_and_digests_tell_settings_apart(
-    tiny: TinyModels, colbert: Colbert, tmp_path: Path
+    tiny: TinyModels, colbert: encoders.Colbert, tmp_path: Path
 ) -> None:
     import torch  # noqa: PLC0415 - of the extra `neural`
     from safetensors.torch import load_file  # noqa: PLC0415 - same

@@ -9,21 +9,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from small_task import small_task, tasks
 
+from heldout.rankers import terms
 from heldout.rankers.run import RankingTask, Run
-from heldout.rankers.terms import (
-    Bm25Settings,
-    LikelihoodSettings,
-    NgramSettings,
-    Rm3Settings,
-    TfidfSettings,
-    _heaviest,
-    make_tokeniser,
-    rank_bm25,
-    rank_char_ngrams,
-    rank_likelihood,
-    rank_rm3,
-    rank_tfidf,
-)
 
 EVERYTHING = 10
 
@@ -44,51 +31,54 @@ def whole(task: RankingTask) -> RankingTask:
 @given(tasks())
 def test_tfidf(task: RankingTask) -> None:
     task = whole(task)
-    agree(rank_tfidf(task, TfidfSettings()), naive.tfidf_cosine(task, naive.words))
+    agree(terms.rank_tfidf(task, terms.TfidfSettings()), naive.tfidf_cosine(task, naive.words))
 
 
 @given(tasks(), st.integers(1, 6))
 def test_character_ngrams(task: RankingTask, length: int) -> None:
     task = whole(task)
-    settings = NgramSettings(length=length)
-    agree(rank_char_ngrams(task, settings), naive.tfidf_cosine(task, naive.grams(length)))
+    settings = terms.NgramSettings(length=length)
+    agree(terms.rank_char_ngrams(task, settings), naive.tfidf_cosine(task, naive.grams(length)))
 
 
 @given(tasks(), st.floats(0.5, 2000))
 def test_dirichlet(task: RankingTask, mu: float) -> None:
     task = whole(task)
-    agree(rank_likelihood(task, LikelihoodSettings(mu=mu)), naive.query_likelihood(task, mu=mu))
+    agree(
+        terms.rank_likelihood(task, terms.LikelihoodSettings(mu=mu)),
+        naive.query_likelihood(task, mu=mu),
+    )
 
 
 @given(tasks(), st.floats(0.05, 0.95))
 def test_jelinek_mercer(task: RankingTask, lam: float) -> None:
     task = whole(task)
-    settings = LikelihoodSettings(smoothing="jelinek-mercer", lam=lam)
-    agree(rank_likelihood(task, settings), naive.query_likelihood(task, lam=lam))
+    settings = terms.LikelihoodSettings(smoothing="jelinek-mercer", lam=lam)
+    agree(terms.rank_likelihood(task, settings), naive.query_likelihood(task, lam=lam))
 
 
 @given(tasks(), st.floats(0.01, 4), st.floats(0, 1))
 def test_bm25(task: RankingTask, k1: float, b: float) -> None:
     task = whole(task)
-    settings = Bm25Settings(k1=k1, b=b, stem=False)
-    agree(rank_bm25(task, settings), naive.bm25(task, k1=k1, b=b))
+    settings = terms.Bm25Settings(k1=k1, b=b, stem=False)
+    agree(terms.rank_bm25(task, settings), naive.bm25(task, k1=k1, b=b))
 
 
 @given(tasks(), st.integers(1, 4), st.floats(0, 1))
 def test_rm3(task: RankingTask, documents: int, original: float) -> None:
     task = whole(task)
-    settings = Rm3Settings(documents=documents, terms=50, original=original, stem=False)
+    settings = terms.Rm3Settings(documents=documents, terms=50, original=original, stem=False)
     expected = naive.rm3(task, k1=0.9, b=0.4, documents=documents, terms=50, original=original)
-    agree(rank_rm3(task, settings), expected)
+    agree(terms.rank_rm3(task, settings), expected)
 
 
 def test_bm25_gives_what_bm25s_gives() -> None:
     task = whole(small_task())
-    settings = Bm25Settings(k1=1.2, b=0.75, stem=False)
-    tokenise = make_tokeniser(settings)
+    settings = terms.Bm25Settings(k1=1.2, b=0.75, stem=False)
+    tokenise = terms.make_tokeniser(settings)
     peer = bm25s.BM25(k1=1.2, b=0.75, method="lucene", dtype="float64")
     peer.index([tokenise(text) for text in task.documents.values()], show_progress=False)
-    run = rank_bm25(task, settings)
+    run = terms.rank_bm25(task, settings)
     for query in list(task.queries)[:2]:
         scores = np.asarray(peer.get_scores(tokenise(task.queries[query])))
         ours = {hit.document: hit.score for hit in run[query]}
@@ -99,5 +89,5 @@ def test_bm25_gives_what_bm25s_gives() -> None:
 
 def test_feedback_keeps_the_heaviest_terms() -> None:
     weights = csr_array(np.array([[0.1, 0.3, 0.0, 0.3, 0.3], [0.0, 0.2, 0.0, 0.0, 0.0], [0.0] * 5]))
-    kept = _heaviest(weights, 2).toarray()
+    kept = terms._heaviest(weights, 2).toarray()
     assert kept == pytest.approx(np.array([[0, 0.5, 0, 0.5, 0], [0, 1, 0, 0, 0], [0] * 5]))

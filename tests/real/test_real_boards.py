@@ -6,17 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import outcome
 import pytest
 from journey import Board, decide, look_at, open_board, play_all, send, take_in
-from outcome import (
-    HALF_A_DIGIT,
-    compare,
-    crowded_windows,
-    expected_order,
-    expected_trophies,
-    logged,
-    page_rows,
-)
 from quirks import Quirks
 from real_collections import COLLECTIONS, statistics
 from tables import differences_table, find_all_quirks, play_colliding, quirks_table, scores_table
@@ -67,16 +59,16 @@ def colliding(
 def test_every_published_figure_is_the_official_one_to_the_last_digit(
     boards: Boards, name: str
 ) -> None:
-    figures = list(compare(boards[name]))
+    figures = list(outcome.compare(boards[name]))
     assert len(figures) == RUNS[name] * len(COLLECTIONS[name].views)
     assert [figure for figure in figures if not figure.is_equal] == []
-    assert max(figure.difference for figure in figures) <= HALF_A_DIGIT
+    assert max(figure.difference for figure in figures) <= outcome.HALF_A_DIGIT
 
 
 @every_board
 def test_the_log_says_what_the_page_says(boards: Boards, name: str) -> None:
-    published = logged(boards[name], "published")
-    rows = {row["id"]: row["scores"] for row in page_rows(boards[name])}
+    published = outcome.logged(boards[name], "published")
+    rows = {row["id"]: row["scores"] for row in outcome.page_rows(boards[name])}
     assert {i: event["public"]["scores"] for i, event in published.items()} == rows
     queries = {n for event in published.values() for n in event["public"]["queries"].values()}
     assert queries == {53 if "2021" in name else 30}
@@ -84,8 +76,8 @@ def test_the_log_says_what_the_page_says(boards: Boards, name: str) -> None:
 
 @every_board
 def test_rows_stand_in_the_official_order_ties_to_the_earlier(boards: Boards, name: str) -> None:
-    rows = page_rows(boards[name])
-    assert [row["id"] for row in rows] == expected_order(boards[name])
+    rows = outcome.page_rows(boards[name])
+    assert [row["id"] for row in rows] == outcome.expected_order(boards[name])
     assert [row["rank"] for row in rows] == list(range(1, RUNS[name] + 1))
     entries = boards[name].ids()
     assert {(row["id"], row["team"], row["type"]) for row in rows} == {
@@ -96,16 +88,16 @@ def test_rows_stand_in_the_official_order_ties_to_the_earlier(boards: Boards, na
 
 @every_board
 def test_trophies_follow_the_calendar(boards: Boards, name: str) -> None:
-    expected = expected_trophies(boards[name])
+    expected = outcome.expected_trophies(boards[name])
     assert len(expected) >= 8
-    shown = {row["id"][9:] for row in page_rows(boards[name]) if row["trophy"]}
+    shown = {row["id"][9:] for row in outcome.page_rows(boards[name]) if row["trophy"]}
     assert shown == expected
 
 
 @every_board
 def test_no_window_holds_more_than_the_quota(boards: Boards, name: str) -> None:
-    assert len(logged(boards[name], "received")) == RUNS[name]
-    assert crowded_windows(boards[name]) == []
+    assert len(outcome.logged(boards[name], "received")) == RUNS[name]
+    assert outcome.crowded_windows(boards[name]) == []
 
 
 @every_board
@@ -120,7 +112,7 @@ def test_the_audit_is_sound(boards: Boards, name: str) -> None:
 @every_board
 def test_sealed_files_are_those_that_were_sent(boards: Boards, name: str) -> None:
     board = boards[name]
-    received = logged(board, "received")
+    received = outcome.logged(board, "received")
     for submission, event in received.items():
         files = event["public"]["files"]
         assert len(files) == 3, submission
@@ -157,11 +149,11 @@ def test_four_runs_differ_under_float64(
 ) -> None:
     """Where no scores collide both orders are one; the others are published under both."""
     alike = [run for runs in quirks.values() for run in runs if not run.collides]
-    double = [figure for board in colliding for figure in compare(board)]
+    double = [figure for board in colliding for figure in outcome.compare(board)]
     assert len(alike) + len({figure.run for figure in double}) == 188
     assert all(replace(run.double, tied=0) == replace(run.single, tied=0) for run in alike)
     assert {figure.run for figure in double if not figure.is_official} == COLLIDING
-    single = [figure for name in quirks for figure in compare(boards[name])]
+    single = [figure for name in quirks for figure in outcome.compare(boards[name])]
     assert all(figure.is_equal for figure in single if figure.run in COLLIDING)
     assert ("BERT", "rbp", "0.1625", "0.1646") in {
         (figure.run, figure.view, figure.official, figure.published) for figure in double
@@ -172,8 +164,8 @@ def test_the_documented_tables_are_these(
     boards: Boards, colliding: tuple[Board, ...], quirks: Quirky
 ) -> None:
     text = DOCS.read_text("utf-8")
-    single = [figure for board in boards.values() for figure in compare(board)]
-    double = [figure for board in colliding for figure in compare(board)]
+    single = [figure for board in boards.values() for figure in outcome.compare(board)]
+    double = [figure for board in colliding for figure in outcome.compare(board)]
     assert scores_table(boards.values()) in text
     assert quirks_table(quirks) in text
     assert differences_table(single, double) in text
@@ -195,4 +187,4 @@ def test_a_third_run_within_30_days_is_refused(root: Path, tmp_path: Path) -> No
             reject(board.session(now), name, why="the third run in 30 days")
     assert [decision.done for decision in outcomes] == [True, True, False, True]
     assert [why.split(":")[0] for why in outcomes[2].why_not] == ["quota"]
-    assert len(page_rows(board)) == 3
+    assert len(outcome.page_rows(board)) == 3

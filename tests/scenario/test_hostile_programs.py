@@ -15,17 +15,6 @@ from lab import Patch
 
 from heldout.board.log.manifest import Program
 from heldout.board.organiser import containers, running
-from heldout.board.organiser.containers import (
-    LABEL,
-    ContainerLimits,
-    Engine,
-    Job,
-    check_limits,
-    find_engine,
-    find_image,
-    remove_leftovers,
-    started,
-)
 from heldout.board.organiser.running import Ran, RunPlan, run_plan
 from heldout.board.rules.spec import Programs
 from heldout.board.store.vault import Vault
@@ -55,16 +44,16 @@ def here(request: pytest.FixtureRequest) -> Here:
 
 
 @pytest.fixture(scope="module")
-def engine(here: Here) -> Engine:
+def engine(here: Here) -> containers.Engine:
     """The engine, which can limit what a container uses: that is asked once."""
     hidden = {"HTTP_PROXY": "http://secret.example.org", "HELDOUT_FORGE_TOKEN": "secret"}
-    found = find_engine(here.words, here.flags, {**os.environ, **hidden})
-    check_limits(found)
+    found = containers.find_engine(here.words, here.flags, {**os.environ, **hidden})
+    containers.check_limits(found)
     return found
 
 
 @pytest.fixture
-def play(here: Here, engine: Engine, tmp_path: Path, monkeypatch: Patch) -> Play:
+def play(here: Here, engine: containers.Engine, tmp_path: Path, monkeypatch: Patch) -> Play:
     """Run the words of a shell as a program within small limits."""
     monkeypatch.setattr(containers, "check_limits", lambda _: None)
 
@@ -157,7 +146,7 @@ def test_an_image_whose_settings_stop_it(play: Play, here: Here, setting: str, c
 
 def test_an_image_whose_settings_would_take_protection_away(play: Play, here: Here) -> None:
     settings = ["USER 0", "VOLUME /data/", "VOLUME /tmp", "ENV HTTP_PROXY=x"]
-    image = here.make_image("bold", *settings, f"LABEL {LABEL}=x")
+    image = here.make_image("bold", *settings, f"LABEL {containers.LABEL}=x")
     looks = "id; env; touch /x /bin/x; grep -c data /proc/mounts; grep data /proc/mounts"
     # A volume is memory, so more than fits into it ends as a disk that is full.
     fill = "for f in data/1 data/2 data/3 data/4 data/5 tmp/1 tmp/2 tmp/3 tmp/4 tmp/5; do "
@@ -241,20 +230,22 @@ def test_a_program_that_fails_says_why_without_what_a_terminal_obeys(play: Play)
     assert "\x1b" not in found
 
 
-def test_what_a_killed_call_left_is_removed_by_the_next_one(here: Here, engine: Engine) -> None:
-    image = find_image(engine, Program(image=here.image, command=("sleep", "9")))
-    limits = ContainerLimits(
+def test_what_a_killed_call_left_is_removed_by_the_next_one(
+    here: Here, engine: containers.Engine
+) -> None:
+    image = containers.find_image(engine, Program(image=here.image, command=("sleep", "9")))
+    limits = containers.ContainerLimits(
         memory=32, disk=4, processors=1, processes=8, seconds=60.0, file_bytes=1 << 20
     )
 
     for label in ("ours", "another"):
-        args = ("--label", f"{LABEL}={label}", "--network=none", *here.flags.split())
+        args = ("--label", f"{containers.LABEL}={label}", "--network=none", *here.flags.split())
         engine.ask("create", *args, image.id, "sleep", "1000")
-    assert remove_leftovers(engine, "ours") == 1
+    assert containers.remove_leftovers(engine, "ours") == 1
     assert len(here.containers()) == 1
-    assert remove_leftovers(engine, "another") == 1
-    job = Job(image=image, command=["sleep", "9"], mounts=(), limits=limits, label="x")
-    with pytest.raises(KeyboardInterrupt), started(engine, job):
+    assert containers.remove_leftovers(engine, "another") == 1
+    job = containers.Job(image=image, command=["sleep", "9"], mounts=(), limits=limits, label="x")
+    with pytest.raises(KeyboardInterrupt), containers.started(engine, job):
         raise KeyboardInterrupt
     assert here.containers() == []
 

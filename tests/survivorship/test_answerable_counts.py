@@ -13,14 +13,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 
 from heldout.errors import InputError
 from heldout.judging.campaign.pools import Candidate, Pool
-from heldout.survivorship.discarded.answerable import (
-    SystemTop,
-    compare_reach,
-    first_ranks,
-    pool_questions,
-    reach,
-    read_first_ranks,
-)
+from heldout.survivorship.discarded import answerable
 from heldout.survivorship.discarded.campaign import count_ranks
 from heldout.survivorship.discarded.judging import judge_agreement, judged_passages
 
@@ -45,14 +38,14 @@ def rng(seed: int = 0) -> np.random.Generator:
 def test_the_published_table_comes_out(data: Callable[[str], Path]) -> None:
     place = data("msmarco-annotation-depth") / "discarded_rankings_by_model.tsv"
     with place.open("rb") as file:
-        ranks = read_first_ranks(file, path=str(place))
-    found = reach(ranks)
+        ranks = answerable.read_first_ranks(file, path=str(place))
+    found = answerable.reach(ranks)
     assert {
         one.system: (one.no_answer.count, one.within[10].count, one.within[3].count)
         for one in found.systems
     } == TABLE_2
     assert (found.queries, found.unanswered.count) == (50, 15)
-    pairs = compare_reach(ranks)
+    pairs = answerable.compare_reach(ranks)
     assert len(pairs) == 12
     shown = {(one.a, one.b, one.depth): one for one in pairs}
     top = shown["BM25", "monoT5", 3]
@@ -62,16 +55,16 @@ def test_the_published_table_comes_out(data: Callable[[str], Path]) -> None:
 
 
 def test_an_answer_counts_down_to_the_depth_itself_and_no_further() -> None:
-    found = reach({"bm25": {"q1": 3, "q2": 4, "q3": 10, "q4": 11, "q5": None}})
+    found = answerable.reach({"bm25": {"q1": 3, "q2": 4, "q3": 10, "q4": 11, "q5": None}})
     (one,) = found.systems
     assert (one.within[3].count, one.within[10].count, one.no_answer.count) == (1, 3, 2)
-    assert reach({"bm25": {"q1": 3}}, depth=3).systems[0].within.keys() == {3}
+    assert answerable.reach({"bm25": {"q1": 3}}, depth=3).systems[0].within.keys() == {3}
 
 
 @given(RANKS)
 def test_every_query_is_answered_or_not(ranks: dict[str, list[int | None]]) -> None:
     table = {name: {f"q{n}": r for n, r in enumerate(own)} for name, own in ranks.items()}
-    found = reach(table)
+    found = answerable.reach(table)
     for one in found.systems:
         assert one.no_answer.count + one.within[10].count == found.queries == 8
         assert one.within[3].count <= one.within[10].count
@@ -81,7 +74,7 @@ def test_every_query_is_answered_or_not(ranks: dict[str, list[int | None]]) -> N
 @given(RANKS)
 def test_tests_between_systems_are_mcnemars(ranks: dict[str, list[int | None]]) -> None:
     table = {name: {f"q{n}": r for n, r in enumerate(own)} for name, own in ranks.items()}
-    for one in compare_reach(table):
+    for one in answerable.compare_reach(table):
         if one.a_only + one.b_only == 0:
             assert one.p is one.p_corrected is None
             continue
@@ -95,7 +88,9 @@ def test_tests_between_systems_are_mcnemars(ranks: dict[str, list[int | None]]) 
 def test_a_pool_has_each_text_once_and_neither_system_nor_order() -> None:
     tops = {"bm25": {"q1": ("d1", "d2")}, "dense": {"q1": ("d3", "d4")}}
     documents = {"d1": "Same  text", "d2": "two", "d3": "same text", "d4": "four"}
-    (found,) = pool_questions(tops, queries={"q1": "why"}, documents=documents, rng=rng())
+    (found,) = answerable.pool_questions(
+        tops, queries={"q1": "why"}, documents=documents, rng=rng()
+    )
     assert sorted((one.doc, one.same) for one in found.candidates) == [
         ("d1", ("d3",)),
         ("d2", ()),
@@ -104,7 +99,7 @@ def test_a_pool_has_each_text_once_and_neither_system_nor_order() -> None:
     orders = {
         tuple(
             one.doc
-            for one in pool_questions(
+            for one in answerable.pool_questions(
                 tops, queries={"q1": "why"}, documents=documents, rng=rng(seed)
             )[0].candidates
         )
@@ -115,7 +110,7 @@ def test_a_pool_has_each_text_once_and_neither_system_nor_order() -> None:
 
 def test_a_query_for_which_no_system_has_a_document_is_named() -> None:
     with pytest.raises(InputError, match=r"missing-query.*q2"):
-        pool_questions(
+        answerable.pool_questions(
             {"bm25": {"q1": ("d1",)}},
             queries={"q1": "why", "q2": "how"},
             documents={"d1": "text"},
@@ -135,12 +130,12 @@ def test_an_answer_stands_for_every_document_of_its_text() -> None:
     judged = judged_passages([shown], [answer("q1", "answered", "d1")])
     assert (judged["q1"].answering, judged["q1"].others) == (("d1", "d3"), ("d2",))
     tops = [
-        SystemTop(system="bm25", query="q1", docs=("d2", "d1")),
-        SystemTop(system="dense", query="q1", docs=("d3",)),
-        SystemTop(system="unanswered", query="q1", docs=("d2",)),
-        SystemTop(system="bm25", query="unjudged", docs=("d1",)),
+        answerable.SystemTop(system="bm25", query="q1", docs=("d2", "d1")),
+        answerable.SystemTop(system="dense", query="q1", docs=("d3",)),
+        answerable.SystemTop(system="unanswered", query="q1", docs=("d2",)),
+        answerable.SystemTop(system="bm25", query="unjudged", docs=("d1",)),
     ]
-    ranks = first_ranks(judged, tops)
+    ranks = answerable.first_ranks(judged, tops)
     assert ranks == {"bm25": {"q1": 2}, "dense": {"q1": 1}, "unanswered": {"q1": None}}
 
 
@@ -172,14 +167,14 @@ def test_half_of_the_annotators_are_not_enough() -> None:
 def test_a_broken_table_is_named_with_its_place(text: str, code: str, line: int | None) -> None:
     content = text.replace("{header}", "scorer\tquery_id\tdoc_id\trank\n")
     with pytest.raises(InputError) as caught:
-        read_first_ranks(io.BytesIO(content.encode()), path="ranks.tsv")
+        answerable.read_first_ranks(io.BytesIO(content.encode()), path="ranks.tsv")
     assert {(one.code, one.line) for one in caught.value.problems} == {(code, line)}
 
 
 def test_bytes_of_a_table_that_are_no_utf8_are_named() -> None:
     content = b"scorer\tquery_id\tdoc_id\trank\nBM25\tq\xe9\td1\t1\n"
     with pytest.raises(InputError) as caught:
-        read_first_ranks(io.BytesIO(content), path="ranks.tsv")
+        answerable.read_first_ranks(io.BytesIO(content), path="ranks.tsv")
     assert [(one.code, one.line) for one in caught.value.problems] == [("bad-utf8", 2)]
 
 

@@ -6,26 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.ids import digest_bytes
-from heldout.survivorship.discarded.judging import (
-    JudgedPassages,
-    MadeLabels,
-    make_labels,
-)
+from heldout.survivorship.discarded import judging
 from heldout.trec.qrels import parse_qrels
 
 SOURCE = {"annotators": ["ada"], "depth": 10, "systems": ["bm25"]}
 JUDGED = {
-    "q1": JudgedPassages(answering=("d1",), others=("d2",), disputed=(), annotators=1),
-    "q2": JudgedPassages(answering=(), others=("d3",), disputed=(), annotators=1),
+    "q1": judging.JudgedPassages(answering=("d1",), others=("d2",), disputed=(), annotators=1),
+    "q2": judging.JudgedPassages(answering=(), others=("d3",), disputed=(), annotators=1),
 }
 
 
-def rows(made: MadeLabels) -> list[str]:
+def rows(made: judging.MadeLabels) -> list[str]:
     return made.qrels.decode().splitlines()
 
 
 def test_people_label_what_answers_and_what_does_not() -> None:
-    made = make_labels("first", JUDGED, SOURCE)
+    made = judging.make_labels("first", JUDGED, SOURCE)
     assert rows(made) == ["q1 0 d1 1", "q1 0 d2 0", "q2 0 d3 0"]
     assert made.record == {
         "schema": 1,
@@ -43,12 +39,12 @@ def test_people_label_what_answers_and_what_does_not() -> None:
 
 def test_what_just_half_of_them_ticked_is_no_label() -> None:
     tied = {
-        "q1": JudgedPassages(
+        "q1": judging.JudgedPassages(
             answering=("d1",), others=("d2",), disputed=("d4", "d5"), annotators=2
         ),
-        "q2": JudgedPassages(answering=(), others=(), disputed=("d4",), annotators=2),
+        "q2": judging.JudgedPassages(answering=(), others=(), disputed=("d4",), annotators=2),
     }
-    own = make_labels("first", tied, SOURCE)
+    own = judging.make_labels("first", tied, SOURCE)
     assert rows(own) == ["q1 0 d1 1", "q1 0 d2 0"]
     assert (own.record["disputed"], own.record["queries"]) == (3, 1)
 
@@ -61,13 +57,13 @@ def test_labels_are_qrels(shown: Mapping[str, frozenset[str]], data: st.DataObje
     judged = {}
     for query, docs in shown.items():
         answering = data.draw(st.frozensets(st.sampled_from(sorted(docs))))
-        judged[query] = JudgedPassages(
+        judged[query] = judging.JudgedPassages(
             answering=tuple(sorted(answering)),
             others=tuple(sorted(docs - answering)),
             disputed=(),
             annotators=1,
         )
-    made = make_labels("x", judged, SOURCE)
+    made = judging.make_labels("x", judged, SOURCE)
     read = parse_qrels(made.qrels, path="x.qrels").judgments
     assert read == {
         query: {doc: int(doc in one.answering) for doc in sorted(shown[query])}

@@ -6,11 +6,7 @@ from test_training_results import equal
 
 from drawings import root_of, texts
 from heldout.charts.plot import Sheet
-from heldout.survivorship.training.results import (
-    TestScores,
-    answer_training,
-    compare_conditions,
-)
+from heldout.survivorship.training import results
 from heldout.survivorship.training.triples import ALL, Condition
 
 R1, R5, LIKE1 = Condition(depth=1), Condition(depth=5), Condition(like=1)
@@ -22,15 +18,15 @@ def picture(gains: dict[Condition, float]) -> Sheet:
     rng = np.random.default_rng(3)
     easy = rng.uniform(0.2, 0.5, 100)
     scores = {one: easy + gain + rng.normal(0, 0.02, (3, 100)) for one, gain in gains.items()}
-    scored = TestScores(
+    scored = results.TestScores(
         test="t",
         measure="RR@10",
         scores=scores,
         first_stage=np.full(100, FIRST),
         first_name="BM25",
     )
-    found = compare_conditions(scored, equal(scores))
-    answer = answer_training([found], [], level=0.95)
+    found = results.compare_conditions(scored, equal(scores))
+    answer = results.answer_training([found], [], level=0.95)
     assert answer.chart is not None
     chart = answer.chart()
     assert isinstance(chart, Sheet)

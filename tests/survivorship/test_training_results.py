@@ -8,15 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from heldout.ids import Digest
-from heldout.survivorship.training.results import (
-    CellRecord,
-    TestOutcome,
-    TestScores,
-    answer_training,
-    compare_conditions,
-    describe_conditions,
-    pairs_of,
-)
+from heldout.survivorship.training import results
 from heldout.survivorship.training.triples import ALL, Condition, paper_conditions
 
 SEEDS, QUERIES = 3, 60
@@ -38,39 +30,41 @@ def world(
     }
 
 
-def record(labels: int = 8, *, triples: int = 40, queries: int = 5) -> CellRecord:
-    return CellRecord(
+def record(labels: int = 8, *, triples: int = 40, queries: int = 5) -> results.CellRecord:
+    return results.CellRecord(
         digest=Digest(""), condition="", seed=0, triples=triples, labels=labels,
         queries=queries, missing=0, steps=1, passes=1.0, first_loss=1.0, last_loss=0.5, seconds=1.0,
         device="cpu", precision="float32",
     )  # fmt: skip
 
 
-def equal(scores: dict[Condition, NDArray[np.float64]]) -> dict[Condition, list[CellRecord]]:
+def equal(
+    scores: dict[Condition, NDArray[np.float64]],
+) -> dict[Condition, list[results.CellRecord]]:
     """The same amount for each condition and seed."""
     return {condition: [record()] * len(values) for condition, values in scores.items()}
 
 
 def scored(
     scores: dict[Condition, NDArray[np.float64]], first: NDArray[np.float64] | None = None
-) -> TestScores:
+) -> results.TestScores:
     first = np.full(QUERIES, 0.3) if first is None else first
-    return TestScores(
+    return results.TestScores(
         test="t", measure="RR@10", scores=scores, first_stage=first, first_name="BM25"
     )
 
 
-def compared(scores: dict[Condition, NDArray[np.float64]]) -> TestOutcome:
-    return compare_conditions(scored(scores), equal(scores))
+def compared(scores: dict[Condition, NDArray[np.float64]]) -> results.TestOutcome:
+    return results.compare_conditions(scored(scores), equal(scores))
 
 
 def test_the_pairs_are_those_of_the_papers_figure_and_each_depth_with_its_control() -> None:
-    pairs = pairs_of(paper_conditions([1, 5], controls=[1]))
+    pairs = results.pairs_of(paper_conditions([1, 5], controls=[1]))
     assert pairs == ((ALL, R1), (ALL, R5), (ALL, LIKE1), (R5, R1), (LIKE1, R1))
 
 
 def test_with_more_depths_each_is_held_against_the_next_deeper_one_alone() -> None:
-    pairs = pairs_of(paper_conditions([5, 1, 3], controls=[]))
+    pairs = results.pairs_of(paper_conditions([5, 1, 3], controls=[]))
     r3 = Condition(depth=3)
     assert pairs == ((ALL, R1), (ALL, r3), (ALL, R5), (r3, R1), (R5, r3))
 
@@ -117,14 +111,14 @@ def test_a_true_effect_of_depth_shows_against_the_control_and_amount_alone_does_
 
 
 @pytest.mark.parametrize("amount", [record(9), record(triples=39), record(queries=4)])
-def test_a_control_with_other_amounts_is_not_called_as_large(amount: CellRecord) -> None:
+def test_a_control_with_other_amounts_is_not_called_as_large(amount: results.CellRecord) -> None:
     scores = world({R1: -0.1, ALL: 0.0, LIKE1: 0.0})
     amounts = equal(scores)
     amounts[LIKE1] = [*amounts[LIKE1][:-1], amount]
-    found = compare_conditions(scored(scores), amounts)
+    found = results.compare_conditions(scored(scores), amounts)
     (control,) = (one for one in found.comparisons if one.controlled)
     assert not control.same_size
-    answer = answer_training([found], [], level=0.95)
+    answer = results.answer_training([found], [], level=0.95)
     assert "nearly" in [row[2] for row in answer.tables[-1].rows]
 
 
@@ -148,7 +142,7 @@ def test_one_seed_has_no_spread_and_says_so() -> None:
     assert one.across.why == "one seed says nothing of others"
     assert one.across_corrected is None
     assert one.averaged_corrected is not None
-    answer = answer_training([found], [], level=0.95)
+    answer = results.answer_training([found], [], level=0.95)
     assert "no p or interval across: one seed says nothing of others" in answer.tables[-1].notes
 
 
@@ -167,7 +161,7 @@ def test_conditions_on_other_seeds_are_refused(one: int, other: int) -> None:
     scores = {R1: np.zeros((one, 5)), ALL: np.zeros((other, 5))}
     if one != other:
         with pytest.raises(ValueError, match=r"\(\d"):
-            compare_conditions(scored(scores, np.zeros(5)), equal(scores))
+            results.compare_conditions(scored(scores, np.zeros(5)), equal(scores))
 
 
 def test_the_interval_of_a_curve_is_students_over_the_trials() -> None:
@@ -175,7 +169,7 @@ def test_the_interval_of_a_curve_is_students_over_the_trials() -> None:
     rng = np.random.default_rng(2)
     scores = {share: rng.uniform(0, 1, (5, QUERIES)) for share in shares}
     records = {share: [record(round(100 * share.share))] * 5 for share in shares}
-    curve = describe_conditions(scored(scores), records)
+    curve = results.describe_conditions(scored(scores), records)
     assert [point.labels for point in curve.conditions] == [50, 100]
     for point in curve.conditions:
         means = scores[point.condition].mean(axis=1)
@@ -184,6 +178,8 @@ def test_the_interval_of_a_curve_is_students_over_the_trials() -> None:
 
 
 def test_a_curve_of_one_trial_has_no_interval_and_says_why() -> None:
-    curve = describe_conditions(scored({ALL: np.ones((1, 4)) / 2}, np.zeros(4)), {ALL: [record(9)]})
+    curve = results.describe_conditions(
+        scored({ALL: np.ones((1, 4)) / 2}, np.zeros(4)), {ALL: [record(9)]}
+    )
     assert curve.conditions[0].low is None
     assert curve.conditions[0].why

@@ -3,15 +3,8 @@
 import os
 import random
 
+import combinations
 import pytest
-from combinations import (
-    MEASURES,
-    PACK,
-    assert_agree,
-    blocks_of,
-    see,
-    see_by_all,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_runs import SCANNERS
@@ -36,7 +29,7 @@ def test_the_compiled_scanner_is_compared() -> None:
 
 def test_all_measures_are_compared() -> None:
     judged = {name for name, kind in ranked.MEASURES.items() if not kind.exposure}
-    assert {measure.name for measure in MEASURES} == judged
+    assert {measure.name for measure in combinations.MEASURES} == judged
 
 
 EXPECTED = st.sampled_from(
@@ -81,9 +74,9 @@ def test_any_file_is_the_same_to_all(
     size: int,
     kind: str,
 ) -> None:
-    with blocks_of(size):
-        see_by_all(
-            PACK[kind](data),
+    with combinations.blocks_of(size):
+        combinations.see_by_all(
+            combinations.PACK[kind](data),
             order,
             qrels=qrels,
             expected=expected,
@@ -93,7 +86,7 @@ def test_any_file_is_the_same_to_all(
 
 def test_a_line_with_a_control_byte_is_no_row_to_all() -> None:
     data = b"1\ta\t1\n2\x0cb\t1\n1\tc\t2\n"
-    see_by_all(data, "msmarco", qrels=QRELS, limits=Limits(queries=1))
+    combinations.see_by_all(data, "msmarco", qrels=QRELS, limits=Limits(queries=1))
 
 
 @given(
@@ -111,14 +104,14 @@ def test_the_size_of_blocks_means_nothing(
     size: int,
 ) -> None:
     for scanner in SCANNERS:
-        whole = see(data, order, scanner, qrels=qrels, expected=expected)
-        with blocks_of(size):
-            parts = see(data, order, scanner, qrels=qrels, expected=expected)
+        whole = combinations.see(data, order, scanner, qrels=qrels, expected=expected)
+        with combinations.blocks_of(size):
+            parts = combinations.see(data, order, scanner, qrels=qrels, expected=expected)
         # The first block, here perhaps one line, says which form it is, and whether it is a run.
         same_form = whole.scan.form == parts.scan.form
         refused = {*whole.scan.counts, *parts.scan.counts} & {"looks-like-qrels", "no-scores"}
         if same_form and not refused and not REFUSED_ON_THE_WAY & set(whole.scan.counts):
-            assert_agree(whole, parts)
+            combinations.assert_agree(whole, parts)
 
 
 def _large_run(seed: int) -> tuple[bytes, dict[str, dict[str, int]]]:
@@ -143,14 +136,14 @@ def _large_run(seed: int) -> tuple[bytes, dict[str, dict[str, int]]]:
     return "".join(lines).encode(), qrels
 
 
-@pytest.mark.parametrize("kind", list(PACK))
+@pytest.mark.parametrize("kind", list(combinations.PACK))
 def test_every_combination_reads_a_large_run_alike(kind: str) -> None:
     data, qrels = _large_run(1)
-    reference = see(data, "trec", "plain", qrels=qrels)
+    reference = combinations.see(data, "trec", "plain", qrels=qrels)
     assert len(reference.scan.rankings) == 40
-    packed = PACK[kind](data)
-    with blocks_of(4096):
-        seen = see_by_all(packed, "trec", qrels=qrels)
+    packed = combinations.PACK[kind](data)
+    with combinations.blocks_of(4096):
+        seen = combinations.see_by_all(packed, "trec", qrels=qrels)
     assert seen.scores == reference.scores
     assert seen.scan.facts == reference.scan.facts
 
@@ -159,6 +152,6 @@ def test_very_many_short_queries() -> None:
     """More than any scanner hands over at a time; and the first one goes on at the end."""
     lines = [*(f"{query}\td{query % 7}\t1\n" for query in range(4200)), "0\td9\t2\n"]
     qrels = {str(query): {"d3": 1} for query in range(0, 4200, 3)}
-    seen = see_by_all("".join(lines).encode(), "msmarco", qrels=qrels)
+    seen = combinations.see_by_all("".join(lines).encode(), "msmarco", qrels=qrels)
     assert seen.scan.facts.queries == 4200
     assert seen.scan.facts.max_depth == 2

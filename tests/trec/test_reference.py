@@ -5,21 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import naive_runs
 import pytest
 import pytrec_eval
 from combinations import blocks_of, see_by_all
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_runs import (
-    SCANNERS,
-    Row,
-    format_run,
-    hash_document,
-    integers,
-    judged,
-    ranked_documents,
-    scan,
-)
 from odd_runs import DOCUMENTS, GRADES, QUERIES, tied_runs
 
 from heldout.scoring.evaluate import evaluate
@@ -105,8 +96,8 @@ def scores_of(data: bytes, order: Order, qrels: Qrels, names: Sequence[str]) -> 
     }
 
 
-def reference_scores(rows: Sequence[Row], order: Order, qrels: Qrels) -> dict[Any, Any]:
-    ranked = ranked_documents(rows, order)
+def reference_scores(rows: Sequence[naive_runs.Row], order: Order, qrels: Qrels) -> dict[Any, Any]:
+    ranked = naive_runs.ranked_documents(rows, order)
     return {
         query: {name: score(ranked.get(query, []), grades) for name, score in REFERENCE.items()}
         for query, grades in qrels.items()
@@ -122,18 +113,18 @@ def assert_near(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 @given(rows=tied_runs(), qrels=GRADES, size=st.integers(16, 400))
 def test_a_shuffled_tied_run_scores_as_the_reference(
-    order: Order, rows: list[Row], qrels: Qrels, size: int
+    order: Order, rows: list[naive_runs.Row], qrels: Qrels, size: int
 ) -> None:
-    data = format_run(rows, trec=order != "msmarco")
+    data = naive_runs.format_run(rows, trec=order != "msmarco")
     with blocks_of(size):
-        run = scan(data, order, qrels=qrels)
+        run = naive_runs.scan(data, order, qrels=qrels)
         found = scores_of(data, order, qrels, [*REFERENCE])
-    ranked = ranked_documents(rows, order)
-    assert integers(run) == judged(ranked, qrels)
+    ranked = naive_runs.ranked_documents(rows, order)
+    assert naive_runs.integers(run) == naive_runs.judged(ranked, qrels)
     assert list(run.rankings) == sorted(ranked, key=str.encode)
     tops = dict(zip(run.signature.queries, run.signature.documents.tolist(), strict=True))
     assert {query: [*filter(None, top)] for query, top in tops.items()} == {
-        query: [hash_document(document.encode()) for document in documents]
+        query: [naive_runs.hash_document(document.encode()) for document in documents]
         for query, documents in ranked.items()
     }
     assert_near(found, reference_scores(rows, order, qrels))
@@ -147,11 +138,11 @@ def test_a_shuffled_tied_run_scores_as_the_reference(
         min_size=1,
     ).map(lambda qrels: {query: grades for query, grades in qrels.items() if grades}),
 )
-def test_trec9_scores_as_pytrec_eval(rows: list[Row], qrels: Qrels) -> None:
+def test_trec9_scores_as_pytrec_eval(rows: list[naive_runs.Row], qrels: Qrels) -> None:
     run: dict[str, dict[str, float]] = {}
     for query, document, _, score in rows:
         run.setdefault(query, {})[document] = float(score)
-    found = scores_of(format_run(rows, trec=True), "trec9", qrels, [*PYTREC_EVAL])
+    found = scores_of(naive_runs.format_run(rows, trec=True), "trec9", qrels, [*PYTREC_EVAL])
     oracle: Any = (
         pytrec_eval.RelevanceEvaluator(qrels, set(PYTREC_EVAL.values())) if qrels else None
     )
@@ -188,7 +179,7 @@ def test_ids_are_text_and_fall_bytewise() -> None:
     best = ["é", "a", "9", "7", "10", "07", "007"]
     rows = [("7", document, rank, "1") for rank, document in enumerate(sorted(best), start=1)]
     rows += [("07", "7", 1, "1")]
-    data = format_run(rows, trec=True)
+    data = naive_runs.format_run(rows, trec=True)
     for order in ("trec", "trec9"):
         for place, document in enumerate(best, start=1):
             found = scores_of(data, order, {"7": {document: 1}, "07": {"7": 1}}, ["RR"])
@@ -199,7 +190,7 @@ def test_ids_are_text_and_fall_bytewise() -> None:
 JUDGED: Qrels = {"1": {"a": 3, "b": 0, "c": 1, "d": 2, "x": 1}, "2": {"a": 1}, "3": {"b": 0}}
 
 
-def answer(scores: Mapping[str, float], query: str = "1") -> list[Row]:
+def answer(scores: Mapping[str, float], query: str = "1") -> list[naive_runs.Row]:
     ranked = sorted(scores, key=lambda document: (-scores[document], document))
     return [
         (query, document, rank, repr(scores[document])) for rank, document in enumerate(ranked, 1)
@@ -207,7 +198,7 @@ def answer(scores: Mapping[str, float], query: str = "1") -> list[Row]:
 
 
 ORACLE = {"a": 3.0, "d": 2.0, "c": 1.5, "x": 1.0, "b": 0.0}
-ABSURD: dict[str, tuple[list[Row], dict[str, float]]] = {
+ABSURD: dict[str, tuple[list[naive_runs.Row], dict[str, float]]] = {
     "oracle": (answer(ORACLE), {"nDCG": 1.0, "AP": 1.0, "RR": 1.0, "R@100": 1.0, "P@5": 0.8}),
     "reversed": (
         answer({document: -score for document, score in ORACLE.items()}),
@@ -224,7 +215,7 @@ ABSURD: dict[str, tuple[list[Row], dict[str, float]]] = {
 @pytest.mark.parametrize("name", list(ABSURD))
 def test_absurd_systems(name: str, order: Order) -> None:
     rows, expected = ABSURD[name]
-    data = format_run(rows, trec=order != "msmarco")
+    data = naive_runs.format_run(rows, trec=order != "msmarco")
     found = scores_of(data, order, JUDGED, [*REFERENCE])
     assert_near(found, reference_scores(rows, order, JUDGED))
     assert {measure: found["1"][measure] for measure in expected} == pytest.approx(expected)
@@ -235,8 +226,8 @@ def test_absurd_systems(name: str, order: Order) -> None:
 def test_a_constant_system_gains_nothing_from_the_order_of_its_lines(order: Order) -> None:
     """x, d, c, b, a by id: with equal scores nobody can put the right document first."""
     rows = [("1", document, rank, "7.5") for rank, document in enumerate("adcxb", start=1)]
-    found = scores_of(format_run(rows, trec=True), order, JUDGED, [*REFERENCE])
-    tidy = scores_of(format_run(rows[::-1], trec=True), order, JUDGED, [*REFERENCE])
+    found = scores_of(naive_runs.format_run(rows, trec=True), order, JUDGED, [*REFERENCE])
+    tidy = scores_of(naive_runs.format_run(rows[::-1], trec=True), order, JUDGED, [*REFERENCE])
     assert found == tidy
     expected = {
         name: score(["x", "d", "c", "b", "a"], JUDGED["1"]) for name, score in REFERENCE.items()
@@ -256,6 +247,6 @@ def test_an_empty_run_has_no_scores(data: bytes) -> None:
 def test_the_reference_tells_orders_apart() -> None:
     """So that a scanner that ignored the order could not pass."""
     rows = [("1", "a", 3, "1.00000001"), ("1", "b", 2, "1.0"), ("1", "c", 1, "0.5")]
-    ranked = [tuple(ranked_documents(rows, order)["1"]) for order in ORDERS]
+    ranked = [tuple(naive_runs.ranked_documents(rows, order)["1"]) for order in ORDERS]
     assert all(one != other for one, other in pairwise(ranked))
-    assert len(SCANNERS) >= 2
+    assert len(naive_runs.SCANNERS) >= 2

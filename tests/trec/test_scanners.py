@@ -16,17 +16,6 @@ from heldout.trec.orders import ORDERS, Order
 from heldout.trec.rows import COLUMNS
 from heldout.trec.runs import scan_run
 from heldout.trec.scanning import scanners
-from heldout.trec.scanning.scanners import (
-    BROKEN,
-    CLOSE,
-    UNICODE,
-    UNRANKED,
-    UNSORTED,
-    Grades,
-    ScanResult,
-    Segment,
-    TextScanner,
-)
 from heldout.trec.text import is_clean
 
 DEPTH = 3
@@ -43,7 +32,7 @@ def is_row(line: bytes, columns: int) -> bool:
     return not line.startswith(b"#") and len(line.split()) == columns
 
 
-def check_tiles(text: bytes, found: ScanResult, *, last: bool) -> None:
+def check_tiles(text: bytes, found: scanners.ScanResult, *, last: bool) -> None:
     """Segments lie side by side from the first byte to the last one consumed."""
     assert [s.start for s in found.segments] == [0, *(s.end for s in found.segments)][:-1] or (
         not found.segments
@@ -60,7 +49,7 @@ def check_tiles(text: bytes, found: ScanResult, *, last: bool) -> None:
         assert found.consumed == len(text)
 
 
-def check_queries(text: bytes, found: ScanResult, columns: int) -> None:
+def check_queries(text: bytes, found: scanners.ScanResult, columns: int) -> None:
     """Each has the rows of one query, and its neighbours those of others."""
     for place, segment in enumerate(found.segments):
         lines = text[segment.start : segment.end].split(b"\n")[:-1]
@@ -77,7 +66,7 @@ def check_queries(text: bytes, found: ScanResult, columns: int) -> None:
     assert all(one != other for one, other in pairwise(queries))
 
 
-def check_rest(text: bytes, found: ScanResult, columns: int) -> None:
+def check_rest(text: bytes, found: scanners.ScanResult, columns: int) -> None:
     """With more text to come, the last query is left, and nothing else."""
     if found.more or not found.segments:
         return
@@ -90,7 +79,11 @@ def check_rest(text: bytes, found: ScanResult, columns: int) -> None:
 
 
 def check_answer(
-    text: bytes, found: ScanResult, segment: Segment, order: Order, grades: Grades
+    text: bytes,
+    found: scanners.ScanResult,
+    segment: scanners.Segment,
+    order: Order,
+    grades: scanners.Grades,
 ) -> None:
     """What is not broken: its hits, its tops and its flags, from its lines."""
     lines = [line.split() for line in text[segment.start : segment.end].split(b"\n")[:-1]]
@@ -99,17 +92,17 @@ def check_answer(
     documents = [tokens[2 if trec else 1] for tokens in lines]
     assert len(set(documents)) == len(documents)
     ranks = [int(tokens[3 if trec else 2]) for tokens in lines]
-    assert bool(segment.flags & UNRANKED) == (ranks != list(range(1, len(ranks) + 1)))
+    assert bool(segment.flags & scanners.UNRANKED) == (ranks != list(range(1, len(ranks) + 1)))
     keys = [float(tokens[4]) if trec else 0.0 for tokens in lines]
     if order == "trec9":
         keys = [as_float32(key) for key in keys]
     agree = ge if order == "msmarco" else gt
-    assert bool(segment.flags & UNSORTED) == (not all(map(agree, keys, keys[1:])))
+    assert bool(segment.flags & scanners.UNSORTED) == (not all(map(agree, keys, keys[1:])))
     close = [
         before > after and as_float32(before) == as_float32(after) and one < other
         for (before, one), (after, other) in pairwise(zip(keys, documents, strict=True))
     ]
-    assert bool(segment.flags & CLOSE) == (order == "trec" and any(close))
+    assert bool(segment.flags & scanners.CLOSE) == (order == "trec" and any(close))
     query = text[segment.query : segment.query + segment.query_length]
     judged: Mapping[str, int] = grades.get(query.decode(), {}) if _is_text(query) else {}
     hits = found.hits[segment.hit : segment.hit + segment.hits].tolist()
@@ -123,7 +116,9 @@ def _is_text(id_: bytes) -> bool:
     return id_.decode(errors="replace").encode() == id_
 
 
-def check_columns(text: bytes, scanner: TextScanner, segment: Segment, order: Order) -> None:
+def check_columns(
+    text: bytes, scanner: scanners.TextScanner, segment: scanners.Segment, order: Order
+) -> None:
     columns = scanner.columns(segment)
     if columns is None:
         return
@@ -154,7 +149,7 @@ def test_segments(
     text: bytes,
     order: Order,
     columns: int,
-    grades: Grades,
+    grades: scanners.Grades,
     last: bool,
     window: int,
 ) -> None:
@@ -168,8 +163,8 @@ def test_segments(
         check_rest(text, found, columns)
     for segment in found.segments:
         lines = text[segment.start : segment.end]
-        if segment.flags & BROKEN or not is_clean(lines):
-            assert segment.flags & (BROKEN | UNICODE)
+        if segment.flags & scanners.BROKEN or not is_clean(lines):
+            assert segment.flags & (scanners.BROKEN | scanners.UNICODE)
         else:
             check_answer(text, found, segment, order, grades)
             check_columns(text, scanner, segment, order)
@@ -218,11 +213,11 @@ def test_a_regular_query_is_answered_at_once(name: str) -> None:
 class Counting:
     """A scanner, and how many bytes it was given to look at."""
 
-    def __init__(self, inner: TextScanner) -> None:
+    def __init__(self, inner: scanners.TextScanner) -> None:
         self.inner = inner
         self.bytes = 0
 
-    def scan(self, text: bytes, *, last: bool) -> ScanResult:
+    def scan(self, text: bytes, *, last: bool) -> scanners.ScanResult:
         found = self.inner.scan(text, last=last)
         # With more to come it stopped early; the line or query at which it did is counted twice.
         self.bytes += found.consumed if found.more else len(text)
