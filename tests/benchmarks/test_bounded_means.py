@@ -7,17 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from bounded_means import (  # noqa: E402 - a folder, no package
-    COMPARED,
-    alike_needed,
-    bet_mixed,
-    bet_plug_in,
-    reject,
-)
-from harm_errors import ALPHA, World  # noqa: E402 - the same
+from bounded_means import COMPARED, alike_needed, bet_mixed, bet_plug_in, reject
+from harm_errors import ALPHA, World
 
 TRIALS = 100
 

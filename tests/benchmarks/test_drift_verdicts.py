@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from drift_verdicts import WORLDS, judge_board  # noqa: E402 - a folder, no package
+from drift_verdicts import WORLDS, judge_board
 
 BOARDS = 20
 

@@ -6,15 +6,9 @@ from pathlib import Path
 import pytest
 from scipy.stats import binom
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from facet_errors import (  # noqa: E402 - a folder, no package
-    ALPHA,
-    WORLDS,
-    FacetWorld,
-    count_errors,
-)
+from facet_errors import ALPHA, WORLDS, FacetWorld, count_errors
 
 TABLES = 60
 

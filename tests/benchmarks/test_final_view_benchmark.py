@@ -10,10 +10,9 @@ import pytest
 from heldout.board.rules.release import LEADS, expected_maximum, share_of_wins
 from heldout.redteam.boards import Exchange, exchange
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from final_view import carry_vote, find_luck, plant  # noqa: E402 - a folder, no package
+from final_view import carry_vote, find_luck, plant
 
 GAMES = 150
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from scipy.stats import binom
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from harm_errors import ALPHA, WORLDS, World, miss_harm  # noqa: E402 - a folder, no package
+from harm_errors import ALPHA, WORLDS, World, miss_harm
 
 TRIALS = 200
 

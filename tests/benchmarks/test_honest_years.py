@@ -11,17 +11,9 @@ from heldout.board.rules.release import ReleaseRule
 from heldout.redteam.boards import Exchange, NamedRule, exchange, parse_rule
 from heldout.redteam.game import GamePlan, Weak
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from honest_years import (  # noqa: E402 - a folder, no package
-    CREEPING,
-    HonestLine,
-    Year,
-    play_honest,
-    play_year,
-    summarise_years,
-)
+from honest_years import CREEPING, HonestLine, Year, play_honest, play_year, summarise_years
 
 PLAN = GamePlan(submissions=3, seed=1)
 

@@ -9,14 +9,13 @@ from numpy.random import PCG64, Generator
 
 from heldout.judging.labels.maintenance import LeadRule
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from judging_intervals import WORLDS, cover  # noqa: E402 - after its folder
-from maintenance import play  # noqa: E402
-from tau_coverage import World, coverage  # noqa: E402
-from win_rate_coverage import WORLDS as WIN_WORLDS  # noqa: E402
-from win_rate_coverage import coverage as cover_win_rates  # noqa: E402
+from judging_intervals import WORLDS, cover
+from maintenance import play
+from tau_coverage import World, coverage
+from win_rate_coverage import WORLDS as WIN_WORLDS
+from win_rate_coverage import coverage as cover_win_rates
 
 WEAK = {
     "left share, 5 workers with habits of 1 logit",

@@ -3,10 +3,9 @@
 import sys
 from pathlib import Path
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from rare_failures import count_warnings  # noqa: E402 - a folder, no package
+from rare_failures import count_warnings
 
 
 def test_with_few_queries_nearly_every_miss_has_a_warning() -> None:

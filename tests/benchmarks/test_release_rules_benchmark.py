@@ -6,10 +6,9 @@ from xml.etree import ElementTree as ET
 
 from heldout.redteam.game import AttackLine
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-from release_rules import draw_chart  # noqa: E402 - a folder, no package
+from release_rules import draw_chart
 
 
 def line(release: str, baseline: str, gain: float, worth: float) -> AttackLine:

@@ -150,12 +150,9 @@ def test_a_vault_that_is_only_read_is_not_written(board: Board) -> None:
             write()
 
 
-LABELS = {"labels": {"eval": "0" * 64}}
-
-
 def opened(vault: Vault) -> Draft:
     public = {"board.toml": "x", "signers": {"me": public_key(vault.own_signing_key())}}
-    return Draft(kind="opened-board", by="me", public=public, sealed=LABELS)
+    return Draft(kind="opened-board", by="me", public=public, sealed={"labels": {"eval": "0" * 64}})
 
 
 @pytest.fixture

@@ -33,9 +33,6 @@ from heldout.ids import Digest, SubmissionId, digest_bytes
 EVENT = digest_bytes(b"an event")
 
 
-OTHER = digest_bytes(b"another event")
-
-
 ONE = Handle("1")
 
 
@@ -193,7 +190,7 @@ def test_a_comment_is_posted_with_its_mark_and_found_again(client: Client) -> No
     assert request.comments == [f"Hello\n\n<!-- heldout {EVENT} -->\n"]
     assert client.forge.comment(ONE, "Hello again", event=EVENT) == "known"
     assert len(request.comments) == 1
-    assert client.forge.comment(ONE, "News", event=OTHER) == "done"
+    assert client.forge.comment(ONE, "News", event=digest_bytes(b"another event")) == "done"
     assert len(request.comments) == 2
 
 

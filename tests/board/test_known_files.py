@@ -19,8 +19,6 @@ from heldout.board.scores.session import Session, check_clock
 from heldout.board.site import rows as table
 from heldout.board.store import vault
 
-_SYSTEMS = 8
-
 
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScoredBoard:
@@ -30,7 +28,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScoredBoard:
     monkeypatch.setattr(table, "_ROWS", 4)
     board = make_board(tmp_path)
     board.baseline("bm25", [0.3] * QUERIES)
-    for number in range(_SYSTEMS):
+    for number in range(8):
         board.enter(f"20261101-{number}", [0.4 + number / 50] * QUERIES, team=f"Team {number}")
     rebuild(board.tick())
     time.sleep(0.1)  # longer than a step of the clock for files

@@ -15,7 +15,6 @@ from scipy.stats import ttest_rel
 from heldout.board.policy import checks
 from heldout.board.rules.release import ReleaseRule, RuleName
 
-SCORES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=40)
 LOW = (
     checks.Distance(baseline="bm25", errors=9.04),
     checks.Distance(baseline="tf-idf", errors=4.26),
@@ -33,7 +32,7 @@ def case_of(
     return make_case(log, "20261109-low", team, spec=spec, received=received, distances=distances)
 
 
-@given(SCORES)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=40))
 def test_the_distance_is_the_paired_t_statistic(pairs: list[tuple[float, float]]) -> None:
     run = {f"q{n}": one for n, (one, _) in enumerate(pairs)}
     baseline = {f"q{n}": other for n, (_, other) in enumerate(pairs)}

@@ -235,14 +235,13 @@ def change_fields(**wrong: Any) -> Change:
     return lambda patch: patch.setattr(finals, "end_fields", fields)
 
 
-OTHERS = ("20261103-more", "20261103-last", THREE)
 FRAUDS: Mapping[str, tuple[Change, str]] = {
     "left out": (
         put("choose_named", lambda *given: overdue.choose_named(*given)[:-1]),
         f"but the rule names {THREE}",
     ),
     "not the named one": (
-        put("choose_named", lambda *_: OTHERS),
+        put("choose_named", lambda *_: ("20261103-more", "20261103-last", THREE)),
         f"names 20261103-more, but the rule names {ONE}",
     ),
     "another number": (change_fields(final_scores={ONE: "0.990"}), "final_scores is"),

@@ -76,9 +76,8 @@ def test_ids_are_digests_of_the_text() -> None:
 words = st.lists(
     st.sampled_from(["Open", "open", "the", "box", "a", "b."]), min_size=1, max_size=12
 )
-paragraphs = words.map(" ".join)
 docstrings = st.lists(
-    st.lists(paragraphs, min_size=1, max_size=3).map(
+    st.lists(words.map(" ".join), min_size=1, max_size=3).map(
         lambda parts: Docstring(name="m", text="\n\n".join(parts))
     ),
     max_size=12,

@@ -16,7 +16,6 @@ from heldout.board.rules.release import ReleaseRule
 from heldout.board.rules.spec_file import parse_spec
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
 MESSAGES = tomllib.loads((ROOT / "src/heldout/messages.toml").read_text("utf-8"))
 TEXTS = ("path", "found", "expected", "hint")
 """Parameters of a problem after its code."""
@@ -25,7 +24,7 @@ KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 @pytest.fixture(scope="module")
 def sources() -> dict[Path, str]:
-    return {path: path.read_text("utf-8") for path in SOURCES}
+    return {path: path.read_text("utf-8") for path in sorted((ROOT / "src").rglob("*.py"))}
 
 
 @pytest.fixture(scope="module")

@@ -42,8 +42,6 @@ from page_judge import Ending, PageJudge, Question  # noqa: E402 - where benchma
 
 TUTORIALS = (ROOT / "docs" / "tutorials").glob("*.md")
 PAGES = [ROOT / "README.md", *sorted(page for page in TUTORIALS if page.stem != "index")]
-MOMENT = "2026, 12, 1, 10, 0"
-LIMIT_SECONDS = 300
 BLOCK = re.compile(
     r"(?:<!-- (?P<note>[^\n]+) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -127,7 +125,7 @@ class Shell:
         assert self.process.stdout is not None
         self._input: IO[str] = self.process.stdin
         self._output: IO[str] = self.process.stdout
-        self._timer = threading.Timer(LIMIT_SECONDS, self._kill)
+        self._timer = threading.Timer(300, self._kill)
         self._timer.start()
 
     def _kill(self) -> None:
@@ -169,7 +167,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     programs.mkdir()
     home.mkdir()
     starter = programs / "heldout"
-    starter.write_text(STARTER.format(python=sys.executable, moment=MOMENT), "utf-8")
+    starter.write_text(STARTER.format(python=sys.executable, moment="2026, 12, 1, 10, 0"), "utf-8")
     starter.chmod(0o755)
     (home / ".gitconfig").write_text(
         "[user]\nname = Reader\nemail = reader@home.example\n", "utf-8"

@@ -12,7 +12,6 @@ from heldout.ids import digest_bytes
 from heldout.rankers.neural import encoders
 from heldout.rankers.neural.encoders import Vectors, encode_all
 
-DIGEST = digest_bytes(b"encoder")
 TEXTS = ["a", "bb", "ccc", "d", "ee"]
 
 
@@ -40,7 +39,7 @@ def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def encode(encoder: Encoder, folder: Path | None, texts: Sequence[str] = TEXTS) -> Vectors:
-    return encode_all(texts, encoder, digest=DIGEST, folder=str(folder or ""))
+    return encode_all(texts, encoder, digest=digest_bytes(b"encoder"), folder=str(folder or ""))
 
 
 def same(one: Vectors, other: Vectors) -> bool:

@@ -22,11 +22,9 @@ tiny = tiny_models.tiny
 
 pytestmark = pytest.mark.usefixtures("neural")
 
-STEPS = 12
-
 
 def settings(**given: object) -> TrainingSettings:
-    return TrainingSettings(**({"steps": STEPS, "batch": 2, "learning_rate": 1e-3} | given))  # type: ignore[arg-type]
+    return TrainingSettings(**({"steps": 12, "batch": 2, "learning_rate": 1e-3} | given))  # type: ignore[arg-type]
 
 
 def margins(encoder: CrossEncoder) -> NDArray[np.float64]:

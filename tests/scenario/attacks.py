@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "attacks.md"
-_DITTO = "″"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +29,7 @@ def _read_page() -> tuple[Attack, ...]:
         if not line.startswith("| ") or line.startswith(("| attack |", "| --- |")):
             continue
         name, *cells = line.removeprefix("| ").removesuffix(" |").split(" | ")
-        above = [last if cell == _DITTO else cell for cell, last in zip(cells, above, strict=True)]
+        above = [last if cell == "″" else cell for cell, last in zip(cells, above, strict=True)]
         module, _, function = above[-1].strip("`").partition("::")
         found.append(Attack(name=name, module=module, function=function))
     return tuple(found)

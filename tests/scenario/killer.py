@@ -45,7 +45,6 @@ for package in (heldout.board, heldout.cli.board):  # loaded before forking
 
 KILLED = 137
 NIGHT = os.environ.get("HELDOUT_NIGHT") == "1"
-CALLS = 3
 """How many lines of heldout make a place, the innermost one among them."""
 _LEFT_OUT = {".git", "objects", "hooks", *DERIVED_FOLDERS}
 """Folders whose files may differ: git's, and those that a vault can make again at any time."""
@@ -114,7 +113,7 @@ def _calls_of_heldout() -> str:
         for frame, line in walk_stack(sys._getframe(2))
         if frame.f_globals.get("__name__", "").startswith("heldout.")
     )
-    return " ".join(islice(lines, CALLS))
+    return " ".join(islice(lines, 3))
 
 
 def choose_points(places: Sequence[str], every: int) -> list[int]:

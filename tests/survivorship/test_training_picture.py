@@ -10,7 +10,6 @@ from heldout.survivorship.training import results
 from heldout.survivorship.training.triples import ALL, Condition
 
 R1, R5, LIKE1 = Condition(depth=1), Condition(depth=5), Condition(like=1)
-FIRST = 0.6
 
 
 def picture(gains: dict[Condition, float]) -> Sheet:
@@ -22,7 +21,7 @@ def picture(gains: dict[Condition, float]) -> Sheet:
         test="t",
         measure="RR@10",
         scores=scores,
-        first_stage=np.full(100, FIRST),
+        first_stage=np.full(100, 0.6),
         first_name="BM25",
     )
     found = results.compare_conditions(scored, equal(scores))

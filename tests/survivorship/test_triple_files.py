@@ -109,7 +109,6 @@ _SHOWN = "".join(
     for query in (1, 2, 3, 4)
     for place in range(1, 11)
 )
-_LABELS = "q1 0 d11 1\nq2 0 d23 1\nq3 0 d33 1\nq4 0 other 1\n"
 _TRIPLES = "".join(
     f"q{query}\td{query}{place}\tnegative{turn}\n"
     for turn in range(4)
@@ -120,7 +119,7 @@ _TRIPLES = "".join(
 @pytest.fixture
 def places(tmp_path: Path) -> list[str]:
     (tmp_path / "shown.run").write_text(_SHOWN)
-    (tmp_path / "qrels").write_text(_LABELS)
+    (tmp_path / "qrels").write_text("q1 0 d11 1\nq2 0 d23 1\nq3 0 d33 1\nq4 0 other 1\n")
     (tmp_path / "triples.tsv").write_text(_TRIPLES)
     return ["--shown", str(tmp_path / "shown.run"), "--qrels", str(tmp_path / "qrels")]
 
