@@ -7,7 +7,6 @@ from boardlog import RULES, BoardLog, make_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heldout.board.log.events import Entry
 from heldout.board.rules.changes import list_changed_terms, list_moved_days
 from heldout.board.rules.days import (
     list_moved,
@@ -185,13 +184,10 @@ def test_what_is_shown_stays_shown(changes: list[tuple[int, int | None]], days: 
 ONE_SHOT = RULES.replace("closes = 2027-12-31", 'closes = 2026-12-31\nkind = "one-shot"')
 
 
-def public(log: BoardLog) -> tuple[Entry, ...]:
-    """The log as it was last published."""
-    return project(log.entries, now=log.now)
-
-
 def due(log: BoardLog, now: datetime) -> list[tuple[str, date]]:
-    return [(one.what, one.since) for one in list_overdue_at(public(log), now=now)]
+    """What the log as it was last published owes at `now`."""
+    public = project(log.entries, now=log.now)
+    return [(one.what, one.since) for one in list_overdue_at(public, now=now)]
 
 
 def test_a_name_is_due_from_the_day_of_its_reveal_until_it_is_published() -> None:

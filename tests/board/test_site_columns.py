@@ -187,10 +187,6 @@ def costs(**changes: Any) -> dict[str, columns.EntryCell]:
     return {column.key: columns.make_cell(column, one) for column in columns.STATED}
 
 
-def render(*rows: Row) -> str:
-    return render_board(standings(rows), spec(), facts())["leaderboard/index.html"].decode()
-
-
 def test_three_digits_stand_in_the_table_and_all_in_the_title() -> None:
     found = {key: (cost.text, cost.value, cost.whole) for key, cost in costs().items()}
     assert found == {
@@ -233,7 +229,8 @@ def test_only_columns_with_something_in_them_are_shown() -> None:
     only = row("0.4", days=1, training_data="", efficiency=Efficiency(energy_kwh=0.5))
     rows = [public_row(one) for one in (only, baseline())]
     assert [column.key for column in columns.cost_columns(rows)] == ["energy_kwh"]
-    page = render(only, baseline())
+    files = render_board(standings([only, baseline()]), spec(), facts())
+    page = files["leaderboard/index.html"].decode()
     assert 'data-key="energy_kwh"' in page
     assert 'data-key="parameters"' not in page
     assert page.count('title="not stated"') == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heldout.scoring.evaluate import Evaluation, evaluate
-from heldout.scoring.measures import Measure, parse_measure
+from heldout.scoring.measures import parse_measure
 from heldout.trec.orders import Order
 from heldout.trec.qrels import Qrels, read_qrels
 from heldout.trec.runs import scan_run
@@ -22,10 +22,6 @@ DL = {"nDCG@10": "ndcg_cut_10", "AP(rel=2)": "map", "RR(rel=2)": "recip_rank"}
 RBP = "RBP(p=0.5,max_rel=2)"
 
 
-def measures(names: Sequence[str]) -> list[Measure]:
-    return [parse_measure(name) for name in names]
-
-
 def qrels_of(path: Path) -> Qrels:
     with path.open("rb") as file:
         return read_qrels(file, path=path.name)
@@ -37,9 +33,8 @@ def scan_of(path: Path, qrels: Qrels, order: Order) -> Scan:
 
 
 def scored(path: Path, qrels: Qrels, names: Sequence[str], order: Order) -> dict[str, float]:
-    found: Evaluation = evaluate(
-        scan_of(path, qrels, order).rankings, qrels.judgments, measures(names)
-    )
+    rankings = scan_of(path, qrels, order).rankings
+    found: Evaluation = evaluate(rankings, qrels.judgments, list(map(parse_measure, names)))
     means = {str(measure): scores.mean for measure, scores in found.scores.items()}
     return {name: mean for name, mean in means.items() if mean is not None}
 
