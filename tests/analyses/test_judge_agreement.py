@@ -391,3 +391,16 @@ def test_decimal_grades_are_grades_as_they_are_written(tmp_path: Path) -> None:
     assert found["pairs"][0]["same"] == pytest.approx(1 / 3)
     binary = answer("--qrels", tmp_path / "a", "--qrels", tmp_path / "b", "--relevant", 1)
     assert (binary["categories"], binary["pairs"][0]["same"]) == ([0, 1], 1)
+
+
+@pytest.mark.slow
+@pytest.mark.real
+def test_single_runs_of_one_team_are_the_most_alike_of_dl_2021(
+    data: Callable[[str], Path],
+) -> None:
+    runs = data("trec-dl-2021-passage/runs")
+    found = answer("--runs", runs / "p_*.gz", "--runs", runs / "NLE*.gz", "--order", "trec9")
+
+    best = max(found["pairs"], key=lambda pair: pair["rbo"]["value"])
+    assert {best["first"], best["second"]} == {"p_fusion00", "p_fusion10"}
+    assert best["rbo"]["low"] < best["rbo"]["value"] < best["rbo"]["high"]

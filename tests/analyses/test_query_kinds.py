@@ -1,6 +1,7 @@
 """Facets: standings, differences and interactions; coverage by simulation; subsets written out."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -320,3 +321,24 @@ def test_a_facet_named_like_a_path_or_markup_stays_text(scores: Path) -> None:
         call("--scores", scores, "--only", f"{labels}=../<b>|x", "--write", folder).exit_code == 0
     )
     assert [path.name for path in folder.iterdir()] == ["scores.csv"]
+
+
+@pytest.mark.slow
+@pytest.mark.real
+def test_a_domain_is_cut_out_of_ms_marco_dev(data: Callable[[str], Path], tmp_path: Path) -> None:
+    words = tmp_path / "medical.txt"
+    words.write_text("# a few\ndisease\nsymptoms\ncancer\nblood pressure\nsurgery\n")
+    found = answer(
+        "--queries", data("qrels/queries.msmarco-passage.dev-subset.tsv.gz"),
+        "--qrels", data("qrels/qrels.msmarco-passage.dev-subset.txt.gz"),
+        "--only", f"words:{words}=medical", "--write", tmp_path / "med")  # fmt: skip
+    texts = parse_queries((tmp_path / "med/queries.tsv").read_bytes(), path="q").texts
+    qrels = parse_qrels((tmp_path / "med/qrels.txt").read_bytes(), path="q").judgments
+    assert found["queries"] == len(texts) == len(qrels)
+    assert 50 < len(texts) < 400
+    assert all(
+        any(word in text.lower() for word in ("disease", "symptoms", "cancer", "blood", "surgery"))
+        for text in texts.values()
+    )
+    pairs = (tmp_path / "med/pairs.tsv").read_text().splitlines()
+    assert len(pairs) == sum(len(grades) for grades in qrels.values()) == found["training_pairs"]

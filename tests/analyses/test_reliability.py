@@ -1,10 +1,14 @@
 """Agreement of split halves, against a loop, under its laws, and on real runs."""
 
+import json
 import warnings
+from collections.abc import Callable
 from concurrent.futures import Executor
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from drawings import boxes
@@ -19,6 +23,7 @@ from heldout.analyses.reliability import (
     measure_reliability,
 )
 from heldout.answers.table import list_notes, to_latex, to_markdown
+from heldout.cli.program import analyse
 from heldout.errors import InputError
 from heldout.scoring.sources import Scores
 from heldout.scoring.table import ScoreTable, table_of
@@ -257,3 +262,23 @@ def test_the_headline_says_what_is_equal_and_what_is_undefined() -> None:
         "halves agree in 100.0% of pairs, whichever test is taken; means are equal in 100.0% of "
         "comparisons; a test is undefined in up to 100.0%"
     )
+
+
+def call(*arguments: str) -> str:
+    outcome = CliRunner().invoke(analyse, ["reliability", *arguments])
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.real
+def test_mean_is_more_reliable_than_median_on_covid_runs(data: Callable[[str], Path]) -> None:
+    folder = data("trec-covid-round1")
+    runs, qrels = str(folder / "runs-depth100" / "*.gz"), str(folder / "qrels-round1.txt.gz")
+    answer = json.loads(
+        call("--runs", runs, "--qrels", qrels, "-m", "nDCG@10", "--splits", "10", "--json")
+    )
+    assert (answer["systems"], answer["queries"], answer["pairs"]) == (143, 30, 10153)
+    tests = answer["columns"]
+    for test in ("sign", "rank_sum", "signed_rank"):
+        assert tests[test]["agree"] > tests[f"{test}_median"]["agree"]

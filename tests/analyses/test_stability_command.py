@@ -166,3 +166,22 @@ def test_a_long_table_is_cut_and_says_how_to_see_all(tmp_path: Path) -> None:
         51,
         51,
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.real
+def test_trec_covid_round_1_is_told_apart_at_its_ends_only(data: Callable[[str], Path]) -> None:
+    runs = data("trec-covid-round1/runs-depth100")
+    found = answer(
+        "--runs", runs / "[a-h]*.gz", "--qrels", data("trec-covid-round1/qrels-round1.txt.gz"),
+        "-m", "P@5", "--order", "trec9", "--flips", 1999,
+    )  # fmt: skip
+
+    n = len(found["systems"])
+    assert len(found["ranges"]["lead"]) > 1
+    assert found["ranges"]["high"][0] < n
+    assert found["ranges"]["low"][-1] > 1
+    for rank, low, high in zip(
+        range(1, n + 1), found["ranges"]["low"], found["ranges"]["high"], strict=True
+    ):
+        assert low <= rank <= high

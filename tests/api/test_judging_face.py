@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -220,3 +220,23 @@ def test_naming_the_rooms_takes_nothing_with_it() -> None:
         "sys.exit(any(m in sys.modules for m in ('numpy', 'scipy', 'msgspec')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.real
+def test_judgments_of_trec_give_what_the_commands_give(data: Callable[[str], Path]) -> None:
+    judgments = data("preferences/dl21-dueling-bandits/judgments.txt.gz")
+    qrels = data("trec-dl-2021-passage/qrels.dl21-passage.txt.gz")
+    names = ("NLE_P_v1", "NLE_P_quick", "bcai_p_mbert")
+    paths = [data(f"trec-dl-2021-passage/runs/{name}.gz") for name in names]
+    judged = ho.judging.read_judgments(judgments, qrels=qrels)
+    assert len(judged.judgments) == 11_681
+
+    given = ("--judgments", str(judgments), "--qrels", str(qrels), "--json")
+    runs = [part for path in paths for part in ("--runs", str(path))]
+    said = CliRunner().invoke(main, ["prefer", "contests", *given, *runs])
+    assert plain(ho.judging.contests(judged, paths)) == json.loads(said.stdout)
+    labels = ho.judging.make_labels(judged)
+    said = CliRunner().invoke(main, ["prefer", "labels", *given])
+    document = json.loads(said.stdout)
+    assert document["labels"] == {query: sorted(docs) for query, docs in labels.grades.items()}
