@@ -172,6 +172,13 @@ def test_too_little_is_an_error(values: Floats, code: str) -> None:
     assert [problem.code for problem in error.value.problems] == [code]
 
 
+def test_two_systems_that_vary_have_a_correlation_and_one_has_none() -> None:
+    rising = np.arange(8) / 8
+    for others, expected in (([rising, 1 - rising], -1.0), ([rising], None)):
+        constant = [np.full(8, 0.5)] * (3 - len(others))
+        assert measure(table(np.stack([*others, *constant]))).correlation == expected
+
+
 def test_constant_scores_say_nothing_and_are_told_so() -> None:
     found = measure(table(np.full((3, 8), 0.5)), splits=3)
     assert found.correlation is None

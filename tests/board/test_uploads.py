@@ -257,7 +257,7 @@ def test_a_full_disk_leaves_nothing(folder: UploadFolder, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match="cannot be written: No space left"):
         send(folder, files_of())
     assert lying(folder) == {}
 

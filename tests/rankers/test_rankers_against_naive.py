@@ -72,6 +72,18 @@ def test_rm3(task: RankingTask, documents: int, original: float) -> None:
     agree(terms.rank_rm3(task, settings), expected)
 
 
+def test_rm3_passes_over_terms_of_more_than_a_tenth_of_the_documents() -> None:
+    """Of thirty documents "b" is in three and "c" in four."""
+    rows = ["a b c", "a b c", "b c", "c", *["d"] * 26]
+    documents = {f"d{number:02}": text for number, text in enumerate(rows)}
+    task = RankingTask(documents=documents, queries={"q": "a"}, depth=EVERYTHING)
+    settings = terms.Rm3Settings(documents=2, terms=50, original=0.5, stem=False)
+    expected = naive.rm3(task, k1=0.9, b=0.4, documents=2, terms=50, original=0.5)["q"]
+    found = {hit.document: hit.score for hit in terms.rank_rm3(task, settings)["q"] if hit.score}
+    assert found == pytest.approx({name: score for name, score in expected.items() if score})
+    assert sorted(found) == ["d00", "d01", "d02"]
+
+
 def test_bm25_gives_what_bm25s_gives() -> None:
     task = whole(small_task())
     settings = terms.Bm25Settings(k1=1.2, b=0.75, stem=False)

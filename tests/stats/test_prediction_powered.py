@@ -69,7 +69,7 @@ def test_predictions_that_never_differ_leave_the_labels_alone() -> None:
 
 def test_without_labels_there_is_no_estimate_and_with_one_no_interval() -> None:
     none = estimate_mean([], [], [0.0, 1.0])
-    assert (none.value, none.low, none.high) == (None, None, None)
+    assert (none.value, none.low, none.high, none.weight) == (None, None, None, 0.0)
     four = estimate_mean([1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 1.0])
     assert (four.low, four.high) == (None, None)
     one = estimate_mean([1.0], [0.0], [0.0, 1.0, 1.0])
