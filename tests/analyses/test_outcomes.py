@@ -29,6 +29,7 @@ from heldout.answers.answer import to_document
 from heldout.errors import InputError
 from heldout.scoring.first_ranks import FirstRanks, MethodSide, first_ranks
 from heldout.scoring.table import table_of
+from trials import choose_trials
 
 A, B = MethodSide(name="a", runs=("a",)), MethodSide(name="b", runs=("b",))
 GROUPS = (
@@ -386,7 +387,7 @@ def test_of_runs_that_are_equal_nothing_is_said() -> None:
 
 def test_false_verdicts_are_rarer_than_alpha_where_runs_are_exchangeable() -> None:
     rng = np.random.default_rng(11)
-    trials, hits = 80, 0
+    trials, hits = choose_trials(push=80, night=150), 0
     rules = DeclaredRules(margins=Margins(found=0.1, esl=10))  # so wide that superiority decides
     for _ in range(trials):
         # Two draws of one distribution, correlated by query
@@ -498,7 +499,7 @@ def test_a_band_of_one_seed_is_one_band_and_pointwise_is_the_narrower(band: Band
 
 def test_a_simultaneous_band_holds_at_all_depths_at_once() -> None:
     rng = np.random.default_rng(4)
-    k, size, trials, held = 20, 150, 100, 0
+    k, size, trials, held = 20, 150, choose_trials(push=100, night=200), 0
     # Both runs find at a depth from 1 to k + 10, and B at one depth less where A is odd
     for _ in range(trials):
         first = rng.integers(1, k + 11, size)
@@ -529,7 +530,7 @@ def test_one_method_with_other_seeds_is_not_told_from_itself() -> None:
     rng = np.random.default_rng(9)
     runs = [f"{name}{at}" for name in "ab" for at in range(4)]
     groups = MethodSide(name="a", runs=tuple(runs[:4])), MethodSide(name="b", runs=tuple(runs[4:]))
-    trials, hits, naive = 80, 0, 0
+    trials, hits, naive = choose_trials(push=80, night=200), 0, 0
     for _ in range(trials):
         hard = rng.exponential(8, 120)
         luck = np.exp(rng.normal(0, 0.3, (8, 1)) + rng.normal(0, 0.5, (8, 120)))

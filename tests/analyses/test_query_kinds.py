@@ -27,6 +27,7 @@ from heldout.scoring.table import cut_table, parse_scores, table_of_values
 from heldout.scoring.table_files import format_scores
 from heldout.trec.qrels import parse_qrels
 from heldout.trec.queries import parse_queries
+from trials import choose_trials
 
 answer = partial(calling.answer, "analyse", "facets")
 call = partial(calling.call, "analyse", "facets")
@@ -100,7 +101,7 @@ def test_intervals_on_all_facets_hold_at_once_as_often_as_they_say() -> None:
     weights /= weights.sum(axis=1, keepdims=True)
     truth = weights @ (1 / ranks) - weights[0] @ (1 / ranks)
     held = 0
-    trials = 100
+    trials = choose_trials(push=100, night=300)
     for seed in range(trials):
         random = rng(seed)
         a = 1 / random.choice(ranks, 100, p=weights[0])

@@ -9,6 +9,7 @@ from heldout.analyses.outcomes.options import DeclaredRules
 from heldout.analyses.outcomes.outcomes import Verdict, analyse_outcomes
 from heldout.ids import Digest
 from heldout.scoring.first_ranks import FirstRanks, MethodSide
+from trials import choose_trials
 
 K = 100
 RULES = DeclaredRules()
@@ -41,7 +42,7 @@ def share_of_verdicts(
     Where both find they rank first, but for a share of noise by one position, and B comes later by
     much in a share of these queries.
     """
-    trials, wrong = 60, 0
+    trials, wrong = choose_trials(push=60, night=120), 0
     chance, positions = later
     for _ in range(trials):
         drawn = rng.random(queries)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from heldout.stats.student import crossed_t
+from trials import choose_trials
 
 
 def _ones(shape: tuple[int, int, int]) -> np.ndarray:
@@ -53,7 +54,7 @@ def _simulate(rng: np.random.Generator, *, seeds: int, queries: int) -> np.ndarr
 
 def test_its_level_holds_where_seeds_differ_and_that_of_a_test_over_queries_does_not() -> None:
     rng = np.random.default_rng(5)
-    trials, hits, naive = 300, 0, 0
+    trials, hits, naive = choose_trials(push=300, night=600), 0, 0
     for _ in range(trials):
         totals = _simulate(rng, seeds=4, queries=200)
         found: Any = crossed_t(totals, _ones(totals.shape))
