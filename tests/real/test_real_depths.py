@@ -77,6 +77,7 @@ def scores(annotations: Annotations) -> DepthScores:
     return score_depths(annotations, {"made up": run}, parse_measure("RR@10"))
 
 
+@pytest.mark.slow
 def test_numq_comes_from_the_labels_with_the_first_alone_too(
     annotations: Annotations, scores: DepthScores
 ) -> None:

@@ -87,6 +87,7 @@ class Told:
         return means[:, None] - means[None, :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", range(len(COLUMNS)), ids=["dl", "dl-rr", "covid", "p5", "rr"])
 def test_which_pairs_are_told_apart(load: Load, column: int) -> None:
     told = Told(rank_ranges(load(*COLUMNS[column]), rng()))
@@ -162,6 +163,7 @@ def test_how_much_ranks_vary_from_the_top_to_the_bottom(
     assert cuts == pytest.approx(quarters, abs=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HALVES, ids=lambda name: re.sub(r"\W+", "-", name))
 def test_how_often_halves_agree(load: Load, name: str) -> None:
     found = measure_reliability(load(*HALVES[name]), rng(), ReliabilityOptions())
