@@ -112,3 +112,8 @@ def test_a_re_ranker_without_torch_names_the_extra(
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(SetupError, match=r"torch: pip install 'heldout\[neural\]'"):
         choose_reranker(method, {})()
+
+
+def test_a_fusion_says_of_what_it_can_be_made() -> None:
+    with pytest.raises(InputError, match=r"k in 0\.\.1000000, and of made of bm25, char-ngrams"):
+        choose_method("fusion", {"k": "-1"})
