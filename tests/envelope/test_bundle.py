@@ -128,6 +128,8 @@ def test_round_trip(form: Form, data: st.DataObject) -> None:
     envelope = bundle.seal(form, ID, runs=runs, metadata=metadata, recipients=recipients)
     key = bundle.open_key(form, envelope.files[envelope.names.key], [organiser(form).private])
     assert key == envelope.key
+    again = bundle.seal(form, ID, runs=runs, metadata=metadata, recipients=recipients, key=key)
+    assert again.key == key
     assert bundle.open_metadata(form, envelope.files[envelope.names.metadata], key=key) == padded(
         metadata
     )
