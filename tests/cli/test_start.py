@@ -57,6 +57,12 @@ def test_a_score_needs_numpy_and_little_else(tmp_path: Path) -> None:
     assert imported(tmp_path, "validate", "run.tsv", "--queries", "queries").isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize("command", ["analyse stability", "analyse progress", "compare"])
+def test_help_of_an_analysis_needs_no_board(tmp_path: Path, command: str) -> None:
+    found = imported(tmp_path, *command.split(), "--help")
+    assert found.isdisjoint({"heldout.board.scores", "heldout.envelope", "cryptography"})
+
+
 def test_an_older_python_reads_what_it_needs_to_say_so() -> None:
     """Up to the answer nothing is imported that only a newer Python can parse."""
     package = Path(heldout.__file__).parent

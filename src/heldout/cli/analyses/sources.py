@@ -14,7 +14,6 @@ from heldout.analyses.analysis import Analysis
 from heldout.analyses.entries import Dated, date_scores, parse_entries
 from heldout.analyses.facets import ScoresByKind
 from heldout.analyses.views import LoadedViews, Means, name_views, views_of_board, views_of_scores
-from heldout.board.old_boards import parse_table, scores_of_old_table
 from heldout.cli.context import open_board, read_clock
 from heldout.cli.printing import TERMINAL, print_notes_last
 from heldout.collections.named import load_qrels
@@ -351,9 +350,11 @@ class DatedSource(Source):
         if second is not None and not of_files:
             raise click.UsageError("a board and an old table have their views: name one of them")
         if self.csv_file is not None:
+            from heldout.board import old_boards
+
             with open_input(self.csv_file) as file:
-                table = parse_table(file.read(), path=self.csv_file.name)
-            return Dated(board=scores_of_old_table(table), views=())
+                table = old_boards.parse_table(file.read(), path=self.csv_file.name)
+            return Dated(board=old_boards.scores_of_old_table(table), views=())
         if self.entries is None:
             return Dated(board=load_board(self.board), views=())
         first = load_scores(self)
