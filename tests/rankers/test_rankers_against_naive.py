@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from small_task import small_task, tasks
 
+from heldout.ids import DocId, QueryId
 from heldout.rankers import terms
 from heldout.rankers.run import RankingTask, Run
 
 EVERYTHING = 10
+QUERY = QueryId("q")
 
 
 def agree(run: Run, expected: naive.Scores) -> None:
@@ -75,11 +77,11 @@ def test_rm3(task: RankingTask, documents: int, original: float) -> None:
 def test_rm3_passes_over_terms_of_more_than_a_tenth_of_the_documents() -> None:
     """Of thirty documents "b" is in three and "c" in four."""
     rows = ["a b c", "a b c", "b c", "c", *["d"] * 26]
-    documents = {f"d{number:02}": text for number, text in enumerate(rows)}
-    task = RankingTask(documents=documents, queries={"q": "a"}, depth=EVERYTHING)
+    documents = {DocId(f"d{number:02}"): text for number, text in enumerate(rows)}
+    task = RankingTask(documents=documents, queries={QUERY: "a"}, depth=EVERYTHING)
     settings = terms.Rm3Settings(documents=2, terms=50, original=0.5, stem=False)
-    expected = naive.rm3(task, k1=0.9, b=0.4, documents=2, terms=50, original=0.5)["q"]
-    found = {hit.document: hit.score for hit in terms.rank_rm3(task, settings)["q"] if hit.score}
+    expected = naive.rm3(task, k1=0.9, b=0.4, documents=2, terms=50, original=0.5)[QUERY]
+    found = {hit.document: hit.score for hit in terms.rank_rm3(task, settings)[QUERY] if hit.score}
     assert found == pytest.approx({name: score for name, score in expected.items() if score})
     assert sorted(found) == ["d00", "d01", "d02"]
 
