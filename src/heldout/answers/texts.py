@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _ENTER = "\ue000"
 """Stands for the end of a line in somebody's name, which begins no note."""
 
-_ROOMS = ("heldout.analyses", "heldout.judging", "heldout.survivorship")
-"""Packages with texts; a template's name is there once."""
+_FOLDERS = ("analyses/templates", "judging/templates", "survivorship/templates")
+"""Where texts lie; a template's name is there once. No room is imported for them."""
 
 _COLUMN = re.compile(r"(text|count|score|difference|share|p)(?: (\d))?: ?(.*)", re.DOTALL)
 
@@ -93,7 +93,7 @@ def _load() -> "jinja2.Environment":
     import jinja2  # noqa: PLC0415 - most calls write nothing
 
     environment = jinja2.Environment(  # noqa: S701 - for `Table` and `Answer`, which guard what they print
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(room) for room in _ROOMS]),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader("heldout", one) for one in _FOLDERS]),
         finalize=lambda value: str(value).replace("\n", _ENTER),
         undefined=jinja2.StrictUndefined,
         line_statement_prefix="%",
